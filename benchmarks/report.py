@@ -21,7 +21,6 @@ from benchmarks.runner import TARGETS
 from benchmarks.statements import lines as statement_lines
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- as printed: begin -->", "<!-- as printed: end -->"
 LIBRARIES = (
     "separatrix",
     "scikit-learn",
@@ -451,8 +450,17 @@ def text(document: dict) -> str:
     return "\n\n".join(parts)
 
 
+def put(page: Path, name: str, printed: str) -> None:
+    """Puts what was printed between the marks of that name in a page of the documentation."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    said = page.read_text("utf-8")
+    if begin not in said or end not in said:
+        raise SystemExit(f"{page} lacks the marks of {name}")
+    before, rest = said.split(begin, 1)
+    after = rest.split(end, 1)[1]
+    page.write_text(f"{before}{begin}```text\n{printed}\n```\n{end}{after}", "utf-8")
+
+
 def write_page(document: dict, page: Path = PAGE) -> None:
-    """Puts the printed text between the marks in the documentation's page."""
-    before, rest = page.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n```text\n{text(document)}\n```\n{END}{after}")
+    """Puts the printed text into the documentation's page."""
+    put(page, "table", text(document))

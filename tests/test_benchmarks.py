@@ -795,7 +795,7 @@ def test_kernel_machines_and_closed_forms_are_in_the_wider_mean():
 
 def test_the_page_is_written_from_the_document(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"# Before\n\n{report.BEGIN}\nold\n{report.END}\n\nafter\n")
+    page.write_text("# Before\n\n<!-- table -->\nold\n<!-- end of table -->\n\nafter\n")
     document = made_up_document(made_up_row("a", 1.0, {"snapml": 2.5}))
     report.write_page(json.loads(json.dumps(document)), page)
     shown = page.read_text()
@@ -805,7 +805,7 @@ def test_the_page_is_written_from_the_document(tmp_path):
     assert shown.endswith("\nafter\n")
     report.write_page(document, page)
     assert page.read_text() == shown
-    assert report.PAGE.read_text().count(report.BEGIN) == 1
+    assert report.PAGE.read_text().count("<!-- table -->") == 1
 
 
 def test_what_is_not_installed_is_told(monkeypatch, capsys):

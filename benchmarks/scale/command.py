@@ -156,15 +156,8 @@ def write_page(page: Path = PAGE, results: Path = RESULTS) -> None:
     if (results / "scale-model.json").exists():
         document = json.loads((results / "scale-model.json").read_text())
         found |= cost_model.tables(document["model"])
-    said = page.read_text()
     for name, table in found.items():
-        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        if begin not in said or end not in said:
-            raise SystemExit(f"{page} lacks the marks of {name}")
-        before, rest = said.split(begin, 1)
-        after = rest.split(end, 1)[1]
-        said = f"{before}{begin}```text\n{table}\n```\n{end}{after}"
-    page.write_text(said)
+        report.put(page, name, table)
 
 
 def _short(cell: str) -> str:

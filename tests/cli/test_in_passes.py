@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from separatrix.assessment import intervals
+from separatrix.cli import reading
 from separatrix.persistence.model_file import load_model
 from separatrix.tables import estimating
 
@@ -70,6 +72,117 @@ def test_a_fit_in_passes_is_verified_in_passes(run, table):
     assert result.code == 1 and "NOT the same" in result.lines["data"]
 
 
+def test_a_fit_with_much_memory_is_verified_with_little(run, table, monkeypatch):
+    _, stored = fitted(run, table, "--weight", "weight", "--memory", "4GB")
+    seen = []
+    whole = reading.blocks_of_fit
+
+    def watched(*args, **options):
+        seen.append(whole(*args, **options))
+        return seen[-1]
+
+    monkeypatch.setattr("separatrix.cli.commands.verify.run.blocks_of_fit", watched)
+    for memory in ("4GB", "8MB"):
+        result = run("verify", str(table.parent / "m.separatrix"), str(table), "--memory", memory)
+        assert result.code == 0, result.out + result.err
+        assert "the same as those of the fit" in result.lines["data"]
+    generous, small = seen
+    assert small.memory == 8_000_000 and len(small.blocks) > len(generous.blocks)
+    assert small.fingerprint == stored.provenance["data"]["fingerprint"]
+    # A row that is held out is one of the data, too.
+    lines = table.read_text().splitlines()
+    for i in range(1, len(lines)):
+        label = "no" if lines[i].endswith("yes") else "yes"
+        cells = lines[i].split(",")
+        lines[i] = ",".join([*cells[:-1], label]) if cells[2] == "Linz" else lines[i]
+    table.write_text("\n".join(lines) + "\n")
+    result = run("verify", str(table.parent / "m.separatrix"), str(table), "--memory", "8MB")
+    assert result.code == 1 and "NOT the same" in result.lines["data"]
+
+
+def test_cells_are_read_in_passes_as_they_are_in_memory(run, table):
+    """Decimal commas, days, another delimiter and encoding, an order, and columns of no use."""
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    lines = [";".join([*rows[0][:2], "größe", "day", "nothing", "paid"])]
+    sizes = {"Ulm": "klein", "Bern": "groß", "Linz": "mittel"}
+    for i, row in enumerate(rows[1:]):
+        numbers = [cell.replace(".", ",") for cell in row[:2]]
+        lines.append(";".join([*numbers, sizes[row[2]], f"{1 + i % 28:02d}/03/2020", "", row[4]]))
+    table.write_bytes(("\n".join(lines) + "\n").encode("latin-1"))
+    words = ["--decimal", ",", "--date-format", "%d/%m/%Y", "--delimiter", ";"]
+    words += ["--encoding", "latin-1", "--ordered", "größe=klein,mittel,groß"]
+    words += ["--ignore-unusable", "--tol", "1e-10"]
+    document, stored = fitted(run, table, *words, "--test-size", "0")
+    assert document["data"]["in_passes"]
+    path = table.parent / "whole.separatrix"
+    result = run("fit", str(table), "--target", "paid", "-o", str(path), "--test-size", "0", *words)
+    assert result.code == 0, result.err
+    whole = load_model(path)
+    assert whole.encoder.feature_names_ == stored.encoder.feature_names_
+    assert whole.encoder.summary_ == stored.encoder.summary_
+    np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-4)
+    result = run("verify", str(table.parent / "m.separatrix"), str(table), "--memory", "8MB")
+    assert result.code == 0, result.out + result.err
+
+
+def test_rare_levels_are_put_together_and_rows_of_another_table_measured_on(run, table):
+    lines = table.read_text().splitlines()
+    rare = [line.replace("Ulm", f"Ort{i % 60}") for i, line in enumerate(lines[1:])]
+    other = table.parent / "other.csv"
+    other.write_text("\n".join([lines[0], *rare[2500:]]) + "\n")
+    table.write_text("\n".join([lines[0], *rare[:2500]]) + "\n")
+    words = ["--min-count", "20", "--test", str(other), "--weight", "weight", "--tol", "1e-10"]
+    document, stored = fitted(run, table, *words)
+    assert document["data"]["in_passes"] and document["test"]["rows"] == 500
+    path = table.parent / "whole.separatrix"
+    result = run("fit", str(table), "--target", "paid", "-o", str(path), "--json", *words)
+    whole, told = load_model(path), json.loads(result.out)
+    assert whole.encoder.feature_names_ == stored.encoder.feature_names_
+    assert any("rare" in name for name in stored.encoder.feature_names_)
+    np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-4)
+    assert document["held_out"]["confusion_matrix"] == told["held_out"]["confusion_matrix"]
+    assert document["held_out"]["log_loss"] == pytest.approx(told["held_out"]["log_loss"], rel=1e-5)
+    assert document["split"]["fit_rows"] == told["split"]["fit_rows"] == 2500
+    other.write_text(other.read_text().replace(",yes", ",perhaps", 1))
+    result = run(
+        *["fit", str(table), "--target", "paid", "-o", str(path), *words],
+        *["--cache", str(table.parent / "cache")],
+    )
+    assert result.code == 3 and "rows of class 'perhaps', which" in result.err
+
+
+def test_words_are_counted_in_passes_as_in_memory(run, table):
+    rng = np.random.default_rng(1)
+    words = np.array(["good", "bad", "long", "slow", "fast", "film", "play", "scene", "end", "odd"])
+    lines = ["review,paid"]
+    for i in range(400):
+        chosen = rng.choice(words, 9)
+        lines.append(f"{' '.join(chosen)} {i},{'yes' if 'good' in chosen else 'no'}")
+    table.write_text("\n".join(lines) + "\n")
+    options = ["--min-df", "15", "--word-pairs", "--test-size", "0"]
+    _, stored = fitted(run, table, *options)
+    path = table.parent / "whole.separatrix"
+    assert run("fit", str(table), "--target", "paid", "-o", str(path), *options).code == 0
+    whole = load_model(path)
+    assert whole.encoder.feature_names_ == stored.encoder.feature_names_
+    assert any(" " in name for name in stored.encoder.feature_names_)
+    np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-2)
+
+
+@pytest.mark.parametrize("model", ["lstsq", "lda", "qda"])
+def test_closed_forms_are_those_in_memory(run, table, model):
+    words = ["--test-size", "0", "--model", model]
+    _, stored = fitted(run, table, *words)
+    path = table.parent / "whole.separatrix"
+    assert run("fit", str(table), "--target", "paid", "-o", str(path), *words).code == 0
+    whole = load_model(path).model
+    assert stored.model.certificate_.status == whole.certificate_.status
+    for name in ("coef_", "means_"):
+        if hasattr(whole, name):
+            ours, theirs = getattr(stored.model, name), getattr(whole, name)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
 def test_what_is_said(run, table):
     path = table.parent / "m.separatrix"
     result = run(
@@ -104,22 +217,24 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 whole = content
         if suffix != ".parquet":
             assert content == whole
-    scores = [
-        json.loads(run("evaluate", model, str(table), "--json", *memory).out)["scores"]
-        for memory in (("--memory", "200MB"), ("--memory", "100MB"))
-    ]
-    assert scores[1].pop("roc_auc_error") == 0.0
-    assert scores[0].keys() == scores[1].keys()
-    for name, value in scores[0].items():
-        if isinstance(value, float):
-            assert scores[1][name] == pytest.approx(value, rel=1e-9), name
-        else:
-            assert scores[1][name] == value, name
+    for threshold in ((), ("--threshold", "0.3")):
+        scores = [
+            json.loads(run("evaluate", model, str(table), "--json", *memory).out)["scores"]
+            for memory in (("--memory", "200MB", *threshold), ("--memory", "100MB", *threshold))
+        ]
+        assert scores[1].pop("roc_auc_error") == 0.0
+        assert scores[0].keys() == scores[1].keys()
+        for name, value in scores[0].items():
+            if isinstance(value, float):
+                assert scores[1][name] == pytest.approx(value, rel=1e-9), name
+            else:
+                assert scores[1][name] == value, name
 
 
 def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, large):
-    document, _ = fitted(run, table)
-    page = tmp_path / "m.html"
+    page, own = tmp_path / "m.html", tmp_path / "own.html"
+    document, _ = fitted(run, table, "--report", str(own))
+    assert document["report"] == str(own) and own.exists()
     result = run(
         "report", str(tmp_path / "m.separatrix"), str(table), "--memory", "100MB", "-o", str(page)
     )
@@ -131,7 +246,65 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
     assert held["confusion_matrix"] == document["held_out"]["confusion_matrix"]
     assert held["log_loss"] == pytest.approx(document["held_out"]["log_loss"], rel=1e-9)
     assert found["data"]["same_data"] and found["data"]["sample"] == 3000
+    # Intervals are those of the same rows in memory.
+    stored = load_model(tmp_path / "m.separatrix")
+    data = reading.blocks_of_fit(stored, str(table), memory="100MB")
+    rows = [block.load() for block in data.held]
+    X = np.vstack([one.matrix for one in rows])
+    y = data.classes[np.concatenate([one.target for one in rows])]
+    proba = stored.model.predict_proba(X)
+    scores = stored.model.decision_function(X)
+    expected = intervals.area_interval(y, scores, stored.model.classes_)
+    assert held["roc_auc_interval"] == pytest.approx(expected, rel=1e-5)
+    losses = -np.log(proba[np.arange(len(y)), np.searchsorted(stored.model.classes_, y)])
+    expected = intervals.mean_interval(losses)
+    assert held["log_loss_interval"] == pytest.approx(expected, rel=1e-5)
+    # That of the fit is the same.
+    told = json.loads(own.with_suffix(".json").read_text())
+    for one, other in zip(told["metrics"], found["metrics"], strict=True):
+        assert one["confusion_matrix"] == other["confusion_matrix"]
+        assert one["log_loss"] == pytest.approx(other["log_loss"], rel=1e-9)
+    assert told["data"]["same_data"]
     assert 'are of a sample of <data value="3000">3,000</data> of them' in page.read_text()
+
+
+def test_a_path_in_passes_chooses_among_the_fits_of_one_in_memory(run, table, large):
+    words = ["path", str(table), "--target", "paid", "--weight", "weight", "--tol", "1e-8"]
+    words += ["--values", "0.003,0.1,3", "--json"]
+    path = table.parent / "p.separatrix"
+    cache = ["--cache", str(table.parent / "cache")]
+    small = run(*words, "--memory", "1MB", "--cv", "3", "-o", str(path), *cache)
+    assert small.code == 0, small.err
+    document, stored = small.document, load_model(path)
+    assert document["data"]["in_passes"] and np.shape(document["scores"]) == (3, 3)
+    whole = run(*words, "--memory", "4GB").document
+    for one, other in zip(document["certificates"], whole["certificates"], strict=True):
+        assert one["status"] == "optimal"
+        assert one["primal"] == pytest.approx(other["primal"], rel=1e-6)
+    assert document["best"] in (0.003, 0.1, 3.0)
+    result = run("verify", str(path), str(table), "--memory", "8MB")
+    assert result.code == 0, result.out + result.err
+    # The scores are those of rows that a fit did not see, and the rows of a fold are few enough
+    # that another cut moves them by a few hundredths at the most.
+    again = run(*words, "--memory", "4GB", "--cv", "3").document
+    ours, theirs = np.mean(document["scores"], axis=0), np.mean(again["scores"], axis=0)
+    np.testing.assert_allclose(ours, theirs, atol=0.04)
+    assert stored.provenance["split"]["fit_rows"] == 3000
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "lstsq"], "--model lstsq has no path in passes"),
+        (["--group", "town"], "--group needs the whole table in memory"),
+        (["--scoring", "roc_auc", "--cv", "3"], "its folds are scored by accuracy"),
+    ],
+)
+def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options, said):
+    words = ["path", str(table), "--target", "paid", "--memory", "100MB", "--values", "1,2"]
+    result = run(*words, *options)
+    errors = [line for line in result.err.splitlines() if line.startswith("error")]
+    assert result.code == 2 and len(errors) == 1 and said in errors[0]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from sklearn.datasets import load_breast_cancer
 
 import engine_tasks
 from separatrix import LinearSVC, LogisticRegression
+from separatrix.cli import main
 from separatrix.exceptions import DataError
+from separatrix.persistence.model_file import load_model
 from separatrix.scale import Dask, Local, dask_engine, scan
 from separatrix.scale.passes import watch_passes
 from separatrix.tables import Encoder, Table
@@ -165,6 +168,38 @@ def test_ctrl_c_keeps_the_best_point_and_a_checkpoint_goes_on(client, tmp_path):
         fitted(engine, model, checkpoint=path)
     assert counted[0].number == 2
     assert model.certificate_.ok
+
+
+def test_a_command_that_ended_in_the_middle_resumes_on_the_cluster(
+    cluster, client, tmp_path, monkeypatch
+):
+    """From one checkpoint, a cluster and the threads of a process come to the same bits."""
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(X[:, :6], columns=list("abcdef")).assign(y=Y)
+    table.to_csv("rows.csv", index=False)
+    words = ["fit", "rows.csv", "--target", "y", "-C", "1000", "--tol", "1e-10", "--test-size", "0"]
+    # Rows are cut into several blocks.
+    words += ["--memory", "1MB", "--cache", "cache", "-o", "m.separatrix", "-q"]
+    remote = ["--engine", "dask", "--scheduler", cluster.scheduler_address]
+
+    def end(progress: Any) -> None:
+        if progress.number == 3:
+            raise RuntimeError("the machine lost power")
+
+    with watch_passes(end):
+        assert main([*words, *remote]) == 70
+    kept = Path("m.separatrix.checkpoint").read_bytes()
+    models = []
+    for engine in ([], remote):
+        Path("m.separatrix.checkpoint").write_bytes(kept)
+        counted: list[Any] = []
+        with watch_passes(counted.append):
+            assert main([*words, *engine, "--resume"]) == 0
+        # What two passes found is known, and the blocks are more than one.
+        assert counted[0].number == 3 and counted[0].rows < counted[0].n_rows
+        models.append(load_model("m.separatrix").model)
+        assert not Path("m.separatrix.checkpoint").exists()
+    assert bits(models[0]) == bits(models[1])
 
 
 def test_what_is_no_cluster_is_said_to_be_none(monkeypatch):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.in_passes import labels_over, predicted_over
-from separatrix.assessment.scoring import class_figures, gives_probabilities, score_predictions
+from separatrix.assessment.intervals import area_interval_of_levels, mean_interval_of_sums
+from separatrix.assessment.scoring import class_figures, gives_probabilities, predictions
 from separatrix.exceptions import DataError
 from separatrix.models.blocked import Asked, codes_for, require_columns
 from separatrix.scale.blocks import BlockedData
@@ -19,6 +20,18 @@ from separatrix.scale.scores import errors_over, scores_over
 __all__ = ["score_blocks"]
 
 
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """The numbers of the classes that rows are said to be of, from a threshold on."""
+
+    model: Any
+    decision: Decision
+
+    def __call__(self, matrix: Any) -> np.ndarray:
+        labels = predictions(self.model, matrix, self.decision).labels
+        return np.searchsorted(self.model.classes_, labels)
+
+
 def score_blocks(
     model: Any,
     data: BlockedData,
@@ -26,10 +39,9 @@ def score_blocks(
     *,
     positive: Any = None,
     decision: Decision | None = None,
+    intervals: bool = False,
 ) -> dict[str, Any]:
-    """Measure a model on row blocks, in one pass.
-
-    Where there is a threshold, a few numbers of every row are kept, as the rows are not.
+    """Measure a model on row blocks, in one pass and the memory of the data.
 
     Parameters
     ----------
@@ -42,6 +54,9 @@ def score_blocks(
         Of two classes the one that matters; by default the rarer.
     decision : Decision, optional
         From where on a row is said to be of it.
+    intervals : bool, default=False
+        Whether ``roc_auc_interval`` (of two classes whose scores were put in order) and
+        ``log_loss_interval`` are given as well; None of weighted rows.
 
     Returns
     -------
@@ -76,17 +91,13 @@ def score_blocks(
         assert data.classes is not None
         label = data.classes[unknown[0]].item()
         raise DataError(f"{data.source} has rows of class {label!r}, which the model does not know")
-    if decision is not None:
-        y, weights = labels_over(data, data.blocks)
-        predicted = predicted_over(model, data.blocks, decision)
-        return score_predictions(model, predicted, y, positive, weights)
     probabilities = asked.probabilities if gives_probabilities(model) else None
     # A softmax score alone does not say how sure a class is; its probability does.
     ranking = asked.scores if len(classes) == 2 or probabilities is None else probabilities
     found = scores_over(
         data,
         engine,
-        labels=asked.labels,
+        labels=asked.labels if decision is None else _Decided(model, decision),
         scores=ranking,
         probabilities=probabilities,
         codes=codes,
@@ -116,4 +127,16 @@ def score_blocks(
         confusion = confusion.astype(np.int64)
     out = class_figures(classes, found.counts, confusion, known, positive, figures)
     out["roc_auc_error"] = max((r.area_error for r in ranked), default=0.0)
+    if not intervals:
+        return out
+    out |= {"roc_auc_interval": None, "log_loss_interval": None}
+    # Those of weighted figures would be others.
+    if found.squares == found.weight == found.n_rows:
+        if len(ranked) == 1 and precise:
+            one = ranked[0]
+            out["roc_auc_interval"] = area_interval_of_levels(one.hits, one.others)
+        if found.log_loss is not None and found.log_loss_squares is not None:
+            out["log_loss_interval"] = mean_interval_of_sums(
+                found.log_loss, found.log_loss_squares, found.n_rows
+            )
     return out

@@ -14,7 +14,14 @@ from scipy.special import stdtrit
 
 from separatrix.assessment.scoring import Z, wilson_interval
 
-__all__ = ["area_interval", "class_intervals", "mean_interval", "number_intervals"]
+__all__ = [
+    "area_interval",
+    "area_interval_of_levels",
+    "class_intervals",
+    "mean_interval",
+    "mean_interval_of_sums",
+    "number_intervals",
+]
 
 
 def mean_interval(values: np.ndarray) -> list[float] | None:
@@ -86,6 +93,51 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
         # Every pair is in order, which of few rows does not prove that all others are.
         return list(wilson_interval(round(area * smallest), smallest))
     # On the scale of log odds, so that the ends are within 0 and 1.
+    odds, half = math.log(area / (1.0 - area)), half / (area * (1.0 - area))
+    return [1.0 / (1.0 + math.exp(min(700.0, end))) for end in (half - odds, -half - odds)]
+
+
+def mean_interval_of_sums(mean: float, squares: float, n: int) -> list[float] | None:
+    """:func:`mean_interval` of a figure that is never negative, from its mean and that of squares.
+
+    Examples
+    --------
+    >>> from separatrix.assessment.intervals import mean_interval_of_sums
+    >>> [round(end, 3) for end in mean_interval_of_sums(2.0, 5.0, 101)]
+    [1.802, 2.198]
+    """
+    if n < 2 or not math.isfinite(squares):
+        return None
+    error = math.sqrt(max(0.0, squares - mean**2) / (n - 1))
+    half = float(stdtrit(n - 1, 0.975)) * error
+    return [max(0.0, mean - half), mean + half]
+
+
+def area_interval_of_levels(hits: np.ndarray, others: np.ndarray) -> list[float] | None:
+    """:func:`area_interval` of two classes, from how many rows have each score, highest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.assessment.intervals import area_interval_of_levels
+    >>> area = area_interval_of_levels(np.array([3, 1, 1]), np.array([1, 1, 3]))
+    >>> [round(end, 3) for end in area]
+    [0.369, 0.933]
+    """
+    m, n = float(hits.sum()), float(others.sum())
+    if m < 2 or n < 2:
+        return None
+    # Of a hit the share of others below it, and of another that of hits above it.
+    below = (n - np.cumsum(others) + 0.5 * others) / n
+    above = (np.cumsum(hits) - 0.5 * hits) / m
+    area = float(hits @ below) / m
+    total = m + n
+    squares = float(hits @ (below - area) ** 2) / m**2 + float(others @ (above - area) ** 2) / n**2
+    # Both means of the influence are zero, and its spread is that of one sample.
+    half = Z * math.sqrt(squares * total / (total - 1.0))
+    if half == 0.0 or not 0.0 < area < 1.0:
+        smallest = int(min(m, n))
+        return list(wilson_interval(round(area * smallest), smallest))
     odds, half = math.log(area / (1.0 - area)), half / (area * (1.0 - area))
     return [1.0 / (1.0 + math.exp(min(700.0, end))) for end in (half - odds, -half - odds)]
 

@@ -75,10 +75,10 @@ def measure_blocks(
     ``key`` and ``name``: as of a :class:`Part`.
     """
     record: dict[str, Any] = {"rows": key, "name": name}
-    record |= score_blocks(model, data, positive=positive, decision=decision)
+    record |= score_blocks(model, data, positive=positive, decision=decision, intervals=True)
     if "mse" in record:
         return record | {f"{one}_interval": None for one in ("r2", "rmse", "mae")}
-    record |= {"roc_auc_interval": None, "log_loss_interval": None, "calibration_z": None}
+    record["calibration_z"] = None
     intervals = class_intervals(np.asarray(record["confusion_matrix"]))
     for entry, found in zip(record["per_class"], intervals, strict=True):
         entry |= {f"{one}_interval": found[one] for one in ("precision", "recall", "f1")}

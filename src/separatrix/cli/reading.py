@@ -205,6 +205,9 @@ def read_like_training(
     return table
 
 
+# Of how a table was read in memory, what `scan` takes as well.
+PASSED_ON = ("decimal", "date_format", "delimiter", "encoding", "ordered", "ignore_unusable")
+
 # What a command may take of the machine's memory, unless it is said.
 _SHARE = 0.5
 
@@ -250,6 +253,8 @@ def blocks_like_training(
         encoder=stored.encoder,
         quantity=None if target is None else not hasattr(stored.model, "classes_"),
         single=False,
+        # What the model does not use need not be usable.
+        ignore_unusable=True,
         heard=heard,
         **{name: value for name, value in reading.items() if value is not None},
     )
@@ -274,16 +279,23 @@ def sample_of(
         return read_like_training(stored, data, missing, most_rows=_SHOWN)
 
 
-def blocks_of_fit(stored: StoredModel, data: str, *, heard: Any = None) -> Any:
+def blocks_of_fit(
+    stored: StoredModel, data: str, *, memory: str | None = None, heard: Any = None
+) -> Any:
     """Row blocks of the table of a fit in passes, with the same rows held out."""
     from separatrix.scale import scan
 
     config, origin = stored.provenance["config"], stored.provenance
+    own = (origin["target"], config.get("weight"))
+    reading = {name: config[name] for name in PASSED_ON if config.get(name)}
     return scan(
         data,
         origin["target"],
         weight=config.get("weight"),
-        memory=origin["data"]["in_passes"]["memory"],
+        # The rows are cut by it in another way than at the fit, and have the same fingerprint.
+        memory=memory_of(memory),
+        # They are gone through once or twice.
+        cache_limit=0,
         test_size=origin["split"]["test_size"],
         seed=origin["split"]["seed"],
         missing=config.get("missing") or DEFAULT_MISSING,
@@ -291,7 +303,10 @@ def blocks_of_fit(stored: StoredModel, data: str, *, heard: Any = None) -> Any:
         sql=config.get("sql"),
         encoder=stored.encoder,
         quantity=bool(origin.get("quantity")),
+        # Those of features the encoder knows.
+        kinds={name: kind for name, kind in (config.get("kinds") or {}).items() if name in own},
         heard=heard,
+        **reading,
     )
 
 

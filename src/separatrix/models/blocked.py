@@ -198,7 +198,9 @@ def _identity(model: Any, data: BlockedData) -> str:
     """A digest of what is fitted to which data, but not of how exactly or for how long."""
     of_no_weight = ("tol", "max_iter", "time_limit", "verbose", "record", "random_state")
     told = {k: repr(v) for k, v in sorted(model.get_params().items()) if k not in of_no_weight}
-    text = repr((type(model).__name__, told, data.fingerprint, data.shape))
+    # Sums are taken in the order of the blocks.
+    cut = [block.n_rows for block in data.blocks]
+    text = repr((type(model).__name__, told, data.fingerprint, data.shape, cut))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -905,6 +905,14 @@ class SourceBlock(Block):
         return rows
 
 
+def contents_of(rows: Rows) -> bytes:
+    """What is in each of some rows, however rows are cut into blocks."""
+    columns = [row_keys(rows.design), rows.target.astype("<f8").view("<u8")]
+    if rows.weights is not None:
+        columns.append(rows.weights.astype("<f8").view("<u8"))
+    return np.column_stack(columns).astype("<u8").tobytes()
+
+
 def digest_of(rows: Rows) -> str:
     """A digest of rows as they are encoded."""
     value = 0

@@ -35,6 +35,7 @@ from separatrix.scale.encoding import (
     Stage,
     Stretch,
     chosen_rows,
+    contents_of,
     digest_of,
     escaped,
     stretches,
@@ -51,7 +52,7 @@ from separatrix.tables.table import joined, missing_mask, no_such_column, quote
 __all__ = ["Asked", "scan_files"]
 
 # Of caches: what is written in another way is written anew.
-_FORMAT = 1
+_FORMAT = 2
 # What the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # Of what is left of the memory, what DuckDB may take, at the least and at the most, and a stretch
@@ -82,6 +83,8 @@ class Asked:
     missing: tuple[str, ...]
     sql: str | None
     reference: bool
+    text: Mapping[str, Any]
+    min_frequency: int | None
     encoder: Encoder | None
     quantity: bool | None
     single: bool
@@ -112,6 +115,7 @@ class Asked:
                 *("sql", "reference", "quantity", "single", "block_rows"),
             )
         }
+        told["coding"] = sorted(self.text.items(), key=str), self.min_frequency
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
         text = repr((_FORMAT, told, sorted(self.kinds.items()), reading))
         digest = hashlib.sha256(text.encode())
@@ -175,7 +179,8 @@ def _by_encoder(asked: Asked) -> dict[str, Any]:
 
 def _root(asked: Asked) -> Path:
     if asked.cache is not None:
-        root = Path(asked.cache)
+        # A cluster's workers work in other folders.
+        root = Path(asked.cache).absolute()
     else:
         try:
             user = getpass.getuser()
@@ -482,7 +487,12 @@ class _Scan:
                     f"needs; it has {joined(names)}"
                 )
             names = [name for name in names if name in needed]
-        encoder = Encoder(standardise=asked.standardise, reference=asked.reference)
+        encoder = Encoder(
+            text=asked.text or None,
+            min_frequency=asked.min_frequency,
+            standardise=asked.standardise,
+            reference=asked.reference,
+        )
         encoder = encoder if asked.encoder is None else asked.encoder
         text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
         recipe = Recipe(
@@ -710,7 +720,7 @@ class _Scan:
         sample: list[Rows] = []
         counts = np.zeros(0 if labels is None else len(labels), dtype=np.int64)
         totals = np.zeros(1 if labels is None else len(labels))
-        marks: list[str] = []
+        contents, aside = hashlib.sha256(), hashlib.sha256()
         rows = 0
         found = _in_order(work.made, spans, pool.n_threads())
         with _reading(recipe, found):
@@ -718,7 +728,8 @@ class _Scan:
                 fit += done.fit
                 held += done.held
                 sample += done.sample
-                marks += done.marks
+                contents.update(done.contents)
+                aside.update(done.aside)
                 counts += done.counts
                 totals += done.totals
                 rows += span.n_rows
@@ -727,7 +738,8 @@ class _Scan:
         if labels is None:
             totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
-        digest = hashlib.sha256("\n".join(marks).encode())
+        # Of the rows, and not of how they are cut: with other memory the data are the same.
+        digest = hashlib.sha256(contents.digest() + aside.digest())
         digest.update(repr((None if labels is None else labels.tolist(), names)).encode())
         notes = [*self.notes]
         kept: Rows | None = None
@@ -860,7 +872,8 @@ class _Done:
     fit: list[Block]
     held: list[Block]
     sample: list[Rows]
-    marks: list[str]
+    contents: bytes
+    aside: bytes
     counts: np.ndarray
     totals: np.ndarray
 
@@ -887,13 +900,14 @@ class _Encoding:
                 text = json.dumps({"mark": self.mark, "blocks": told, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
         n = self.recipe.n_classes
-        done = _Done([], [], [], [], np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
+        done = _Done([], [], [], b"", b"", np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
         for i, (block, rows, held) in enumerate(blocks):
             if held:
                 done.held.append(block)
+                done.aside += contents_of(rows)
                 continue
             done.fit.append(block)
-            done.marks.append(f"{block.checksum}")  # type: ignore[attr-defined]
+            done.contents += contents_of(rows)
             index = drawn(len(rows), self.share, self.asked.seed, 1000 * k + i)
             if len(index):
                 done.sample.append(taken(rows, index))

@@ -47,6 +47,8 @@ def scan(
     ignore: Sequence[str] = (),
     sql: str | None = None,
     reference: bool = False,
+    text: Mapping[str, Any] | None = None,
+    min_frequency: int | None = None,
     encoder: Encoder | None = None,
     quantity: bool | None = None,
     single: bool = True,
@@ -85,7 +87,7 @@ def scan(
         rows are on one side.
     seed : int
         Another one holds out other rows.
-    standardise, reference
+    standardise, reference, text, min_frequency
         As in :class:`~separatrix.tables.Encoder`.
     kinds, missing, sql
         As in :func:`~separatrix.tables.read_table`.
@@ -139,10 +141,14 @@ def scan(
     ...     data.shape, list(data.feature_names)
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
+    coding = {"text": text, "min_frequency": min_frequency}
+    coded = next((name for name, value in coding.items() if value is not None), None)
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
     first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
     if hasattr(first, "__dask_graph__"):
+        if coded is not None:
+            raise TypeError(f"scan() of Dask collections takes no {coded!r}")
         from separatrix.scale.collections import of_collections
 
         options = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
@@ -154,8 +160,8 @@ def scan(
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
             raise DataError("scan(X, y) of arrays needs the labels as well")
-        if reading:
-            raise TypeError(f"scan(X, y) of arrays takes no {next(iter(reading))!r}")
+        if reading or coded is not None:
+            raise TypeError(f"scan(X, y) of arrays takes no {next(iter(reading), coded)!r}")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     if not (weight is None or isinstance(weight, str)):
         raise DataError("of files the weights are a column, which is named: weight='column'")
@@ -172,6 +178,8 @@ def scan(
         missing=tuple(missing),
         sql=sql,
         reference=reference,
+        text=dict(text or {}),
+        min_frequency=min_frequency,
         encoder=encoder,
         quantity=quantity,
         single=single,

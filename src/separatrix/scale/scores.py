@@ -97,6 +97,8 @@ class ClassScores:
         How much weight of each class was said to be of each.
     log_loss, brier : float or None
         Means over the rows; of two classes the Brier score is that of one of them.
+    log_loss_squares : float or None
+        The mean of the squared losses.
     ranked : tuple of Ranked
         Of two classes for the second, of more for each; empty without scores.
 
@@ -121,6 +123,7 @@ class ClassScores:
     log_loss: float | None
     brier: float | None
     ranked: tuple[Ranked, ...]
+    log_loss_squares: float | None = None
 
     @property
     def accuracy(self) -> float:
@@ -165,7 +168,8 @@ def _judged(rows: Rows, judge: _Judge, own: Any) -> dict[str, Any]:
         chosen = np.where(known, proba[np.arange(len(rows)), np.maximum(true, 0)], 0.0)
         chosen = np.clip(chosen, least, 1.0 - least)
         errors = np.square(proba - (true[:, None] == np.arange(k))).sum(axis=1)
-        out["log_loss"] = weights @ -np.log(chosen)
+        losses = -np.log(chosen)
+        out["log_loss"], out["log_loss_squares"] = weights @ losses, weights @ losses**2
         out["brier"] = weights @ errors
     if judge.scores is not None:
         scores = _columns(np.asarray(judge.scores(rows.matrix), dtype=np.float64))
@@ -254,6 +258,7 @@ def scores_over(
         mean.get("log_loss"),
         mean.get("brier"),
         tuple(ranked),
+        float(found["log_loss_squares"]) / weight if "log_loss_squares" in found else None,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from contourpy import contour_generator
 
 from separatrix.studio.fitting import Fitted
+from separatrix.studio.multipliers import multipliers_of
 
 __all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of"]
 
@@ -65,6 +66,9 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
     levels = [-1, 0, 1] if fit.state.model in ("linear_svm", "kernel_svm", "sgd") else [0]
     # A plane is what it is at four corners.
     size = 2 if fit.plane is not None else _FINE
+    if fit.state.model == "least_squares":
+        # Its targets.
+        levels = [-1, 0, 1]
     x, y, grid = _grid(fit, size)
     values = fit.scores(grid).reshape(size, size)
     return _level_sets(x, y, values, levels)
@@ -143,6 +147,7 @@ def points_of(fit: Fitted) -> dict[str, Any]:
     made = {
         **empty,
         "margin": _spread(fit, margin),
+        **{name: _spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
         # A point on the plane is said to be of the second class.
         "mistake": _spread(fit, np.where(fit.y > 0, scores < 0.0, scores >= 0.0)),
     }

@@ -177,10 +177,14 @@ def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
         model.coef_, model.intercept_ = np.array([weights]), np.array([intercept])
     then = replace(fit, model=model)
     plane = then.plane
+    points = points_of(then)
+    if fit.state.model == "linear_svm":
+        # Multipliers follow from a plane that is optimal.
+        points |= {"alpha": None, "kind": None}
     return {
         "lines": lines_of(then),
         "field": field_of(then),
         "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
         "ellipses": [],
-        "points": points_of(then),
+        "points": points,
     }

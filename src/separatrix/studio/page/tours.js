@@ -44,14 +44,24 @@ export class Tours {
     );
     fill(
       this.node,
-      element("div", { class: "card-head" }, element("h2", {}, tour.title), button("End the tour", { picture: "close", onclick: () => this.end() })),
+      element(
+        "div",
+        { class: "card-head" },
+        element("h2", {}, tour.title),
+        element(
+          "div",
+          { class: "group" },
+          button("Begin the tour again", { picture: "first", onclick: () => this.start(name) }),
+          button("Other tours", { picture: "tour", onclick: () => this.open() }),
+          button("End the tour", { picture: "close", onclick: () => this.end() }),
+        ),
+      ),
       tour.claim ? element("p", { class: "claim" }, tour.claim) : null,
       part("Do:", tour.drag),
       part("Watch:", tour.watch),
       tour.question ? element("p", { class: "question" }, tour.question) : null,
-      answers.length ? element("div", { class: "buttons stacked" }, answers) : null,
+      answers.length ? element("div", { class: "buttons" }, answers) : null,
       verdict,
-      element("div", { class: "buttons" }, button("Begin again", { onclick: () => this.start(name) }), button("Other tours", { onclick: () => this.open() })),
     );
     this.node.hidden = false;
     this.node.focus({ preventScroll: true });

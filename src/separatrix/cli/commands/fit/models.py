@@ -172,6 +172,8 @@ class ModelOptions(TableOptions):
     time: str | None = None
     weight: str | None = None
     test: str | None = None
+    memory: str | None = None
+    cache: str | None = None
     min_count: int | None = option(
         "Levels of a category in fewer rows than this share one feature. [default: none do]",
         options.COUNT,

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
 import click
 import numpy as np
 
+import separatrix
 from separatrix.assessment import records
+from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.in_passes import labels_over, predicted_over
-from separatrix.assessment.scoring import Predictions, score_predictions
+from separatrix.assessment.scoring import Predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit import FitOptions, training
-from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.models import ModelOptions, build_model, suit_table
 from separatrix.cli.commands.fit.reporting import (
     decide,
     named_class,
@@ -26,51 +29,62 @@ from separatrix.cli.commands.fit.reporting import (
 )
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
-from separatrix.cli.reading import memory_of
+from separatrix.cli.reading import PASSED_ON, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
-from separatrix.persistence.model_file import save_model
+from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel, save_model
 from separatrix.scale import BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
 
-# Options that say how single cells are read or rows are chosen, for which a table in memory is
-# needed.
-_IN_MEMORY = (
-    "test", "group", "time", "ordered", "decimal", "date_format", "delimiter", "encoding",
-    "min_count", "min_df", "word_pairs", "drop_missing_target", "ignore_unusable", "report",
-)  # fmt: skip
+# Options for which a table in memory is needed.
+_IN_MEMORY = ("group", "time", "drop_missing_target")
+
+# What takes a few passes that build on each other, and leaves nothing to go on from.
+_CLOSED = ("lda", "qda", "lstsq", "poly")
 
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Row blocks in the place of encoded matrices."""
+    """Row blocks in the place of encoded matrices: those of the fit, and those to measure on."""
 
     data: BlockedData
-    held_y: np.ndarray
-    held_weights: np.ndarray | None
+    measured: BlockedData
 
     @property
     def has_held(self) -> bool:
-        return bool(self.data.held)
+        return bool(self.measured.blocks)
+
+    @cached_property
+    def held_y(self) -> np.ndarray:
+        """Labels of all rows to measure on, by which a threshold is chosen."""
+        return labels_over(self.measured, self.measured.blocks)[0]
 
     def predict_held(self, model: Any, decision: Decision | None = None) -> Predictions:
-        return predicted_over(model, self.data.held, decision)
+        """All that is said of them: a few numbers a row, by which a threshold is chosen."""
+        return predicted_over(model, self.measured.blocks, decision)
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
-        if not has_weights(model) or self.data.sample is None:
-            return None
-        encoder = self.data.encoder
-        spread = column_spread(self.data.sample.matrix)
-        return largest_weights(model, encoder.feature_names_, spread, scales=encoder.scales_)
+        return weights_over(self.data, model)
+
+
+def weights_over(data: BlockedData, model: Any) -> list[dict[str, Any]] | None:
+    """The largest weights, by the spread of columns in the sample; None where there are none."""
+    if not has_weights(model) or data.sample is None:
+        return None
+    encoder = data.encoder
+    spread = column_spread(data.sample.matrix)
+    return largest_weights(model, encoder.feature_names_, spread, scales=encoder.scales_)
 
 
 def run(out: Output, options: FitOptions) -> Exit:
     """Look through the table, fit in passes, measure, save; return the exit code."""
-    _check(options)
+    require_no_whole_table(options)
     with reading_bar(shown=not out.quiet) as heard:
-        data = _scanned(options, heard)
+        data = scanned(options, heard, test_size=options.test_size, cache_limit=options.cache_limit)
     quantity = data.classes is None
-    options = replace(options, target=options.target or "target", model=_model(options, quantity))
+    options = replace(
+        options, target=options.target or "target", model=model_over(options, quantity)
+    )
     options.check_model()
     model = suit_table(
         build_model(options),
@@ -79,13 +93,15 @@ def run(out: Output, options: FitOptions) -> Exit:
         n_rows=data.n_rows,
     )
     positive = _positive(options, data)
-    _report_data(out, options, data, positive)
+    test = None if options.test is None else _test(options, data)
+    _report_data(out, options, data, positive, test)
     checkpoint = f"{options.output}.checkpoint"
     if not options.resume:
         _forget(checkpoint)
     elif not os.path.exists(checkpoint):
         out.note(f"there is no {checkpoint} to go on from, so the fit begins anew")
-    blocks = _Blocks(data, *labels_over(data, data.held))
+    held = replace(data, blocks=data.held, held=())
+    blocks = _Blocks(data, held if test is None else test)
     with keeping(model) as interrupted:
         with fitting(model, interrupted), passes_bar(shown=not out.quiet):
             _fit(out, options, model, data, checkpoint)
@@ -95,26 +111,23 @@ def run(out: Output, options: FitOptions) -> Exit:
         decision = decide(out, options, model, positive, blocks)
         held_out = None
         if blocks.has_held:
-            held_out = score_predictions(
-                model,
-                blocks.predict_held(model, decision),
-                blocks.held_y,
-                positive,
-                blocks.held_weights,
-            )
+            held_out = score_blocks(model, blocks.measured, positive=positive, decision=decision)
+            if not held_out.get("roc_auc_error"):
+                # The area is that of all scores in order.
+                held_out.pop("roc_auc_error", None)
         weights = blocks.largest_weights(model)
         report_measures(out, held_out, weights)
         provenance = training.origin_record(
             options,
             training.command_line(options.record(), "fit"),
             model,
-            data=_data_record(data),
-            split=_split_record(options, data),
+            data=data_record(data),
+            split=split_record(options, data, options.test_size),
             quantity=quantity,
             trained=None,
             held_out=held_out,
             weights=weights,
-            test=None,
+            test=None if test is None else _test_record(test),
             positive=positive,
             decision=None if decision is None else decision.record(),
         )
@@ -129,6 +142,16 @@ def run(out: Output, options: FitOptions) -> Exit:
             **provenance,
             "output": options.output,
         }
+    if options.report is not None:
+        from separatrix.cli.commands.report.run import report_fit_in_passes
+
+        stored = StoredModel(
+            model, data.encoder, provenance, FORMAT_VERSION, separatrix.__version__
+        )
+        if report_fit_in_passes(out, stored, data, test, options.report, memory=options.memory):
+            document["report"] = options.report
+        else:
+            code = Exit.INTERRUPTED
     if interrupted:
         code = Exit.INTERRUPTED
         out.note(f"--resume goes on from {checkpoint}")
@@ -140,7 +163,7 @@ def run(out: Output, options: FitOptions) -> Exit:
 # -------------------------------------------------------------------------------- before the fit
 
 
-def _check(options: FitOptions) -> None:
+def require_no_whole_table(options: ModelOptions) -> None:
     """Refuse what needs the whole table."""
     for name in _IN_MEMORY:
         if getattr(options, name):
@@ -149,30 +172,76 @@ def _check(options: FitOptions) -> None:
                 f"{flag} needs the whole table in memory, and this one is read in passes: leave "
                 f"{flag} out, or give a larger --memory"
             )
+    if getattr(options, "report", None) and options.sql:
+        raise click.UsageError(
+            "--report draws a sample of the table itself, and --sql makes rows of it that are not "
+            "in memory: leave out one of them, or give a larger --memory"
+        )
 
 
-def _scanned(options: FitOptions, heard: Any) -> BlockedData:
+def scanned(
+    options: ModelOptions, heard: Any, *, test_size: float = 0.0, cache_limit: str | None = None
+) -> BlockedData:
+    """The row blocks of the table to learn from."""
     return scan(
         options.data,
         options.target or "target",
         weight=options.weight,
         memory=memory_of(options.memory),
         cache=options.cache,
-        cache_limit=options.cache_limit,
-        test_size=options.test_size,
+        cache_limit=cache_limit,
+        test_size=test_size,
         seed=options.seed,
         standardise=not options.in_units,
         reference=options.in_units,
+        **options.of_encoder(),
         kinds=dict(options.kinds),
         missing=options.missing or DEFAULT_MISSING,
         ignore=tuple(options.ignore),
         sql=options.sql,
         quantity=True if options.model in ("poly", "huber") else None,
         heard=heard,
+        **{name: value for name in PASSED_ON if (value := getattr(options, name))},
     )
 
 
-def _model(options: FitOptions, quantity: bool) -> str:
+def _test(options: FitOptions, data: BlockedData) -> BlockedData:
+    """The rows of another table, to measure on, encoded as those of the fit are."""
+    own = (options.target, options.weight)
+    test = scan(
+        options.test,
+        options.target,
+        weight=options.weight,
+        memory=memory_of(options.memory),
+        # They are gone through a few times, and no fit is.
+        cache_limit=0,
+        kinds={name: kind for name, kind in options.kinds.items() if name in own},
+        missing=options.missing or DEFAULT_MISSING,
+        ignore=tuple(name for name in options.ignore if name not in data.encoder.kinds_),
+        encoder=data.encoder,
+        quantity=data.classes is None,
+        **{
+            **{name: value for name in PASSED_ON if (value := getattr(options, name))},
+            "ignore_unusable": True,
+        },
+    )
+    if data.classes is not None:
+        assert test.classes is not None
+        new = ~np.isin(test.classes, data.classes)
+        if new.any():
+            raise DataError(
+                f"{test.source} has rows of class {quoted(test.classes[new][0].item())}, which "
+                f"{data.source} has not"
+            )
+    return test
+
+
+def _test_record(test: BlockedData) -> dict[str, Any]:
+    return {"source": test.source, "rows": test.n_rows, "fingerprint": test.fingerprint}
+
+
+def model_over(options: ModelOptions, quantity: bool) -> str:
+    """The model that is fitted to classes or to a quantity, where none was named."""
     if options.model is not None:
         return options.model
     return "lstsq" if quantity else "logistic"
@@ -187,9 +256,32 @@ def _positive(options: FitOptions, data: BlockedData) -> Any:
     return named_class(options.positive, data.classes)
 
 
-def _report_data(out: Output, options: FitOptions, data: BlockedData, positive: Any) -> None:
+def _report_data(
+    out: Output,
+    options: FitOptions,
+    data: BlockedData,
+    positive: Any,
+    test: BlockedData | None,
+) -> None:
     held = sum(block.n_rows for block in data.held)
+    report_blocks(out, data)
+    split = f"{data.n_rows:,} to fit, "
+    split += f"{held:,} held out (by a hash of the row, seed {options.seed})" if held else "none"
+    if test is not None:
+        split = f"{data.n_rows:,} to fit, {counted(test.n_rows, 'row')} of {options.test} to "
+        split += "measure on"
+    out.report("split", split + ("" if held or test is not None else " held out"))
+    if positive is not None:
+        assert data.classes is not None
+        share = data.class_rows[list(data.classes).index(positive)] / max(data.n_rows, 1)
+        why = "" if options.positive is not None else "the rarer, "
+        out.report("positive", f"{quoted(positive)} ({why}{percent(float(share))})")
+
+
+def report_blocks(out: Output, data: BlockedData) -> None:
+    """Print what was read, and in which blocks."""
     encoder = data.encoder
+    held = sum(block.n_rows for block in data.held)
     out.report(
         "read",
         f"{counted(data.n_rows + held, 'row')}, {encoder.summary_} -> "
@@ -197,14 +289,6 @@ def _report_data(out: Output, options: FitOptions, data: BlockedData, positive: 
     )
     for note in data.notes:
         out.report("blocks", note)
-    split = f"{data.n_rows:,} to fit, "
-    split += f"{held:,} held out (by a hash of the row, seed {options.seed})" if held else "none"
-    out.report("split", split + ("" if held else " held out"))
-    if positive is not None:
-        assert data.classes is not None
-        share = data.class_rows[list(data.classes).index(positive)] / max(data.n_rows, 1)
-        why = "" if options.positive is not None else "the rarer, "
-        out.report("positive", f"{quoted(positive)} ({why}{percent(float(share))})")
     for alert in encoder.alerts_:
         out.warn(alert)
 
@@ -233,7 +317,9 @@ def _engine(options: FitOptions) -> Engine | None:
 def _fit(out: Output, options: FitOptions, model: Any, data: BlockedData, checkpoint: str) -> None:
     try:
         with training.catching_warnings(data.encoder) as caught:
-            given = {"engine": _engine(options), "checkpoint": checkpoint}
+            given: dict[str, Any] = {"engine": _engine(options)}
+            if options.model not in _CLOSED:
+                given["checkpoint"] = checkpoint
             # Who takes no row blocks at all says so itself.
             taken = signature(model.fit).parameters
             model.fit(data, **{name: value for name, value in given.items() if name in taken})
@@ -261,7 +347,8 @@ def _passes(model: Any, data: BlockedData) -> str:
     return f"{count} over {size} in {counted(len(data.blocks), 'block')}"
 
 
-def _data_record(data: BlockedData) -> dict[str, Any]:
+def data_record(data: BlockedData) -> dict[str, Any]:
+    """What a model file says of its data."""
     return {
         "source": data.source,
         "rows": data.n_rows + sum(block.n_rows for block in data.held),
@@ -269,16 +356,17 @@ def _data_record(data: BlockedData) -> dict[str, Any]:
         "missing": None,
         "fingerprint": data.fingerprint,
         "summary": data.encoder.summary_,
-        # By which the rows are cut into blocks, in whose order sums are taken.
+        # By which the rows were cut into blocks, in whose order sums were taken.
         "in_passes": {"memory": data.memory},
     }
 
 
-def _split_record(options: FitOptions, data: BlockedData) -> dict[str, Any]:
+def split_record(options: ModelOptions, data: BlockedData, test_size: float) -> dict[str, Any]:
+    """What a model file says of which rows were fitted."""
     return {
         "fit_rows": data.n_rows,
         "held_out_rows": sum(block.n_rows for block in data.held),
-        "test_size": options.test_size,
+        "test_size": test_size,
         "seed": options.seed,
         "stratified": False,
         "together": True,

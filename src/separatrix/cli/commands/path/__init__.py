@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
+from typing import Any
 
 import click
 
@@ -29,6 +30,7 @@ _PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 _BASIC = "What to predict, and how"
 _MODEL = "The model"
 _STOP = "When to stop"
+_LARGE = "Larger than memory"
 _basic = partial(options.option, group=_BASIC)
 _of_model = partial(options.option, group=_MODEL)
 
@@ -96,6 +98,12 @@ class PathOptions(ModelOptions):
     time_limit: float | None = options.option(
         "Stop after this many seconds; what was reached is told.", options.POSITIVE, group=_STOP
     )
+    memory: str | None = options.memory_limit(group=_LARGE)
+    cache: str | None = options.option(
+        "Keep the encoded rows in this folder. [default: one of the system's for temporary files]",
+        group=_LARGE,
+        metavar="DIR",
+    )
     group: str | None = models.group(group=ModelOptions.last_group)
     weight: str | None = models.weight(group=ModelOptions.last_group)
     seed: int = options.option(
@@ -105,6 +113,10 @@ class PathOptions(ModelOptions):
         default=0,
         show_default=True,
     )
+
+    def record(self) -> dict[str, Any]:
+        """The options by name, for the model file, without what is no part of what is fitted."""
+        return {name: value for name, value in super().record().items() if name != "cache"}
 
 
 @options.command(
@@ -126,6 +138,9 @@ def path(given: PathOptions) -> PathOptions:
     What columns are and how they are encoded (means and spreads of numbers, levels, words of text)
     is found once, on all rows and without the labels: the scores know that much of the rows that
     they are taken on, as they would of any that came with the table.
+
+    A table that would take more than --memory is read in passes, by logistic and svm; all values
+    and folds share them, and the folds are those of a hash of the rows.
 
     The exit code is 4 when a fit stopped above --tol, or time was up before the last value.
     """

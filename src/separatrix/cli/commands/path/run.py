@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+import click
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -18,9 +21,10 @@ from separatrix.cli.commands.fit.models import OFFERS, build_model, suit_table
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
-from separatrix.cli.output import Exit, Output, progress_bar, say
+from separatrix.cli.output import Exit, Output, progress_bar, reading_bar, say
+from separatrix.cli.reading import exceeds_memory
 from separatrix.exceptions import DataError
-from separatrix.messages import counted, said_by
+from separatrix.messages import counted, quoted, said_by
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.persistence.model_file import check_writable, save_model
 from separatrix.tables import Encoder
@@ -33,20 +37,10 @@ def run(out: Output, options: PathOptions) -> Exit:
     for file in filter(None, (options.output, options.plot)):
         check_writable(file)
     options.check_model()
-    options, target = training.read_target(options)
-    closed = options.model in ("lstsq", "poly")
-    if options.tol is None and "tol" in OFFERS[str(options.model)].takes:
-        options = replace(options, tol=_TOL)
-    # A path of least squares is one of penalties.
-    in_units = replace(options, lam=1.0 if closed else None).in_units
-    encoder = target.fit_encoder(target.features, in_units=in_units, encoding=options.of_encoder())
-    X = encoder.transform(target.features)
-    data = Encoded(encoder, np.arange(len(target.y)), X, target.y, weights=target.roles.weights)
-    target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
-    model = suit_table(
-        build_model(options), options, n_classes=target.n_classes, n_rows=len(target.y)
-    )
-    path, interrupted, caught = _fit_path(out, options, model, target, data)
+    in_passes = exceeds_memory(options.data, options.memory, options.sql)
+    rows = _over_blocks(out, options) if in_passes else _in_memory(out, options)
+    options, model, encoder = rows.options, rows.model, rows.encoder
+    path, interrupted, caught = _fit_path(out, options, model, rows)
     edge = None if path.scores is None or np.isnan(path.mean_scores).all() else path.edge
     with undisturbed() as late:
         for message in caught:
@@ -65,7 +59,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             "best": None,
             "one_standard_error": None,
             "config": options.record(),
-            "data": training.data_record(target, encoder),
+            "data": rows.record,
             "output": options.output,
             "plot": options.plot,
         }
@@ -73,7 +67,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             document["best"] = path.best
             document["one_standard_error"] = float(path.values[path.one_standard_error_index])
             if options.output is not None:
-                _save(out, options, path, target, data)
+                _save(out, options, path, rows)
         if options.plot is not None:
             _draw(path, encoder, options.plot)
             out.report("drawn", options.plot)
@@ -88,25 +82,133 @@ def run(out: Output, options: PathOptions) -> Exit:
     return code
 
 
-def _fit_path(
-    out: Output, options: PathOptions, model: Any, target: Target, data: Encoded
-) -> tuple[Path, bool, list[str]]:
-    """The path, whether it was interrupted, and what it warned of."""
-    shared: dict[str, Any] = {"scoring": options.scoring}
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What a path is fitted to, and what is known of it.
+
+    Attributes
+    ----------
+    options : PathOptions
+        Settled.
+    model : estimator
+    encoder : Encoder
+    given : tuple
+        The rows as ``path`` takes them: a matrix and labels, or row blocks and None.
+    shared : dict
+        What else it takes of them.
+    record, split : dict
+        What a model file says of the rows.
+    quantity : bool
+    weights, trained : callable
+        Of a model the largest weights, and how well it predicts the rows of a quantity, or None.
+    """
+
+    options: PathOptions
+    model: Any
+    encoder: Encoder
+    given: tuple[Any, Any]
+    shared: dict[str, Any]
+    record: dict[str, Any]
+    split: dict[str, Any]
+    quantity: bool
+    weights: Callable[[Any], Any]
+    trained: Callable[[Any], Any]
+
+
+def _settled(options: PathOptions) -> tuple[PathOptions, bool]:
+    """The tolerance of every fit, and whether columns are taken in their units."""
+    if options.tol is None and "tol" in OFFERS[str(options.model)].takes:
+        options = replace(options, tol=_TOL)
+    # A path of least squares is one of penalties.
+    closed = options.model in ("lstsq", "poly")
+    return options, replace(options, lam=1.0 if closed else None).in_units
+
+
+def _in_memory(out: Output, options: PathOptions) -> _Rows:
+    options, target = training.read_target(options)
+    options, in_units = _settled(options)
+    encoder = target.fit_encoder(target.features, in_units=in_units, encoding=options.of_encoder())
+    X = encoder.transform(target.features)
+    data = Encoded(encoder, np.arange(len(target.y)), X, target.y, weights=target.roles.weights)
+    target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
+    model = suit_table(
+        build_model(options), options, n_classes=target.n_classes, n_rows=len(target.y)
+    )
+    shared: dict[str, Any] = {}
     if options.cv is not None:
         shared["cv"] = _folds(options, target, data)
     if data.weights is not None:
         shared["sample_weight"] = data.weights
+    return _Rows(
+        options,
+        model,
+        encoder,
+        (X, target.y),
+        shared,
+        training.data_record(target, encoder),
+        training.split_record(options, target, data, 0.0),
+        target.quantity,
+        data.largest_weights,
+        lambda model: score_rows(model, X, target.y) if target.quantity else None,
+    )
+
+
+def _over_blocks(out: Output, options: PathOptions) -> _Rows:
+    """Row blocks of a table that does not fit the memory; all values and folds share the passes."""
+    from separatrix.cli.commands.fit import passes
+
+    passes.require_no_whole_table(options)
+    if options.model not in (None, "logistic", "svm"):
+        raise click.UsageError(
+            f"--model {options.model} has no path in passes, and this table is read in passes: "
+            "give --model logistic or svm, or a larger --memory"
+        )
+    with reading_bar(shown=not out.quiet) as heard:
+        data = passes.scanned(options, heard)
+    if data.classes is None:
+        raise click.UsageError(
+            f"column {quoted(options.target or 'target')} is a quantity, and least squares has no "
+            "path in passes, as which this table is read: give a larger --memory"
+        )
+    model_name = passes.model_over(options, False)
+    options = replace(options, target=options.target or "target", model=model_name)
+    options, _ = _settled(options)
+    passes.report_blocks(out, data)
+    model = suit_table(
+        build_model(options), options, n_classes=len(data.classes), n_rows=data.n_rows
+    )
+    return _Rows(
+        options,
+        model,
+        data.encoder,
+        (data, None),
+        {} if options.cv is None else {"cv": int(options.cv)},
+        passes.data_record(data),
+        passes.split_record(options, data, 0.0),
+        False,
+        partial(passes.weights_over, data),
+        lambda model: None,
+    )
+
+
+def _fit_path(
+    out: Output, options: PathOptions, model: Any, rows: _Rows
+) -> tuple[Path, bool, list[str]]:
+    """The path, whether it was interrupted, and what it warned of."""
+    shared: dict[str, Any] = {"scoring": options.scoring, **rows.shared}
     interrupted = False
     start = time.perf_counter()
-    with training.catching_warnings(data.encoder) as caught:
+    with training.catching_warnings(rows.encoder) as caught:
         try:
             with fitting(model), progress_bar(shown=not out.quiet):
-                path = model.path(data.X, data.y, options.values, **shared)
+                path = model.path(*rows.given, options.values, **shared)
                 if _is_to_be_widened(options, path):
-                    path = _widened(model, options, path, start, data, shared)
+                    path = _widened(model, options, path, start, rows, shared)
         except PathInterrupt as stop:
             path, interrupted = stop.path, True
+        except TypeError as error:
+            # What has no way in passes.
+            raise click.UsageError(training.in_words(error, rows.encoder)) from error
     # That a fit is above its tolerance comes last.
     caught.sort(key=lambda warning: warning.category is ConvergenceWarning)
     return path, interrupted, list(dict.fromkeys(said_by(w.message) for w in caught))
@@ -135,14 +237,14 @@ def _is_to_be_widened(options: PathOptions, path: Path) -> bool:
 
 
 def _widened(
-    model: Any, options: PathOptions, path: Path, start: float, data: Encoded, shared: Any
+    model: Any, options: PathOptions, path: Path, start: float, rows: _Rows, shared: Any
 ) -> Path:
     """The path and what lies beyond its edge, once; in the time that is left."""
     if options.time_limit is not None:
         model = clone(model)
         model.time_limit = max(options.time_limit - (time.perf_counter() - start), 1e-9)
     try:
-        return path.joined(model.path(data.X, data.y, path.beyond(), **shared))
+        return path.joined(model.path(*rows.given, path.beyond(), **shared))
     except PathInterrupt as stop:
         beyond = stop.path
         raise PathInterrupt(path.joined(beyond) if len(beyond) else path) from None
@@ -169,7 +271,7 @@ def _report(out: Output, path: Path, options: PathOptions) -> None:
         out.text(text)
 
 
-def _save(out: Output, options: PathOptions, path: Path, target: Target, data: Encoded) -> None:
+def _save(out: Output, options: PathOptions, path: Path, rows: _Rows) -> None:
     model, output = path.best_model, str(options.output)
     config = options.record()
     values = config.pop("values")
@@ -179,14 +281,14 @@ def _save(out: Output, options: PathOptions, path: Path, target: Target, data: E
         options,
         training.command_line(config, "path"),
         model,
-        data=training.data_record(target, data.encoder),
-        split=training.split_record(options, target, data, 0.0),
-        quantity=target.quantity,
-        trained=score_rows(model, data.X, data.y) if target.quantity else None,
+        data=rows.record,
+        split=rows.split,
+        quantity=rows.quantity,
+        trained=rows.trained(model),
         held_out=None,
-        weights=data.largest_weights(model),
+        weights=rows.weights(model),
     )
-    save_model(output, model, encoder=data.encoder, provenance=provenance)
+    save_model(output, model, encoder=rows.encoder, provenance=provenance)
     out.report("saved", f"{output}, {path.parameter} = {path.best:.6g}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -56,15 +56,15 @@ def run(out: Output, options: ReportOptions) -> Exit:
 
 def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Report:
     """The report on a table that does not fit the memory."""
-    from separatrix.assessment.measuring import measure_blocks
-
     target = options.target or stored.provenance.get("target")
     if target is None:
         raise DataError("the model file does not say what its target was: name it with --target")
     recorded = stored.provenance.get("data") or {}
     known = "in_passes" in recorded and not options.missing
     with reading_bar(shown=not out.quiet) as heard:
-        data = blocks_of_fit(stored, options.data, heard=heard) if known else None
+        data = None
+        if known:
+            data = blocks_of_fit(stored, options.data, memory=options.memory, heard=heard)
         if data is None or data.fingerprint != recorded["fingerprint"]:
             known = False
             data = blocks_like_training(
@@ -80,28 +80,65 @@ def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Repo
         parts = [("fit", "rows of the fit", data)]
         if data.held:
             parts.insert(0, ("held_out", "held-out rows", replace(data, blocks=data.held, held=())))
+    return _of_blocks(
+        stored,
+        parts,
+        sample_of(stored, options.data, options.missing, memory=options.memory),
+        target=options.target,
+        fingerprint=data.fingerprint,
+        time_limit=options.time_limit,
+    )
+
+
+def _of_blocks(
+    stored: StoredModel, parts: Iterable[tuple[str, str, Any]], sample: Table, **options: Any
+) -> Report:
+    """The report whose figures are of all rows of some parts, and its pictures of a sample."""
+    from separatrix.assessment.measuring import measure_blocks
+
     asked: dict[str, Any] = {
         "positive": positive_of(stored.provenance, stored.model),
         "decision": decision_of(stored, None),
     }
     figures = [measure_blocks(stored.model, some, key, name, **asked) for key, name, some in parts]
-    return Report.from_sample(
-        stored,
-        sample_of(stored, options.data, options.missing, memory=options.memory),
-        target=options.target,
-        figures=figures,
-        fingerprint=data.fingerprint,
-        time_limit=options.time_limit,
-        wording=Terminal(stored.encoder.feature_names_),
-    )
+    wording = Terminal(stored.encoder.feature_names_)
+    return Report.from_sample(stored, sample, figures=figures, wording=wording, **options)
 
 
 def report_fit(
     out: Output, stored: StoredModel, table: Table, encoded: Mapping[str, Any], output: str
 ) -> bool:
     """Write the report of a model that was just fitted and saved; False when interrupted."""
+    return _saved_unless_interrupted(out, lambda: _make(stored, table, encoded=encoded), output)
+
+
+def report_fit_in_passes(
+    out: Output,
+    stored: StoredModel,
+    data: Any,
+    test: Any,
+    output: str,
+    *,
+    memory: str | None,
+) -> bool:
+    """:func:`report_fit` of row blocks, and those of another table to measure on, or None."""
+    parts = [("fit", "rows of the fit", data)]
+    if test is not None:
+        parts.insert(0, ("held_out", "test rows", test))
+    elif data.held:
+        parts.insert(0, ("held_out", "held-out rows", replace(data, blocks=data.held, held=())))
+    config = stored.provenance["config"]
+
+    def make() -> Report:
+        sample = sample_of(stored, config["data"], config.get("missing"), memory=memory)
+        return _of_blocks(stored, parts, sample, fingerprint=data.fingerprint)
+
+    return _saved_unless_interrupted(out, make, output)
+
+
+def _saved_unless_interrupted(out: Output, make: Callable[[], Report], output: str) -> bool:
     try:
-        report = _make(stored, table, encoded=encoded)
+        report = make()
     except KeyboardInterrupt:
         say("error", "interrupted before the report was made; the model is saved")
         return False

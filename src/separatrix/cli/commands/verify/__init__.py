@@ -30,6 +30,7 @@ class VerifyOptions(options.Options):
     rigorous: bool = options.option(
         "Prove it without rounding, in integers and balls; needs separatrix[exact].", bool
     )
+    memory: str | None = options.memory_limit()
 
 
 @options.command(
@@ -49,6 +50,8 @@ def verify(given: VerifyOptions) -> VerifyOptions:
 
     With --rigorous nothing is rounded on the way to the proof, and the interval is told in which
     the exact optimum lies. It takes seconds to minutes.
+
+    A model that was fitted in passes is verified in passes, within --memory.
 
     A file of which any weight was changed after it was saved is refused, with exit code 3, by the
     digest that stands beside its certificate. Whoever changes weights can renew the digest, too;

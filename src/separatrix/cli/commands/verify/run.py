@@ -88,7 +88,7 @@ def _read_in_passes(
     """The row blocks of a fit in passes, and whether they are those of the fit."""
     recorded = stored.provenance["data"]
     with reading_bar(shown=not out.quiet) as heard:
-        data = blocks_of_fit(stored, options.data, heard=heard)
+        data = blocks_of_fit(stored, options.data, memory=options.memory, heard=heard)
     same = data.fingerprint == recorded["fingerprint"]
     what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
     count = data.n_rows + sum(block.n_rows for block in data.held)
