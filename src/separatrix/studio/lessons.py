@@ -236,7 +236,7 @@ _LESSONS = {
         "Generalisation: what training errors do not tell",
         _sixty,
         "kernel_svm",
-        "loss",
+        "none",
         {"gamma": 100.0},
         "With gamma = 100 there is 1 mistake on these 60 flowers, and there are 14 on the other 90 "
         "of the table. With gamma = 0.5 it is 2 here, and 4 there.",
