@@ -114,6 +114,7 @@ class StudioModel:
 
         if lesson is not None:
             self.traits["state"] = lesson_of(lesson, self.traits["state"])["state"]
+            self.traits["seed_tables"]["lesson"] = lesson
 
     def reply(self, message: Any) -> dict[str, Any]:
         """The answer to a message; one of type ``error``, with a sentence, where there is none.
