@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.studio.fitting import Fitted
+from separatrix.studio.fitting import KERNEL_TOL, MOST_ITERATIONS, MOST_PASSES, Fitted
 from separatrix.studio.state import State
 from separatrix.tables.table import DEFAULT_MISSING
 
@@ -15,6 +15,15 @@ __all__ = ["command_of", "python_of"]
 
 # What the page calls the file of the points, and the column of their classes in it.
 _FILE, _TARGET = "points.csv", "class"
+# Where the command line has another word for a model.
+_MODELS = {
+    "linear_svm": "svm",
+    "kernel_svm": "kernel-svm",
+    "least_squares": "lstsq",
+    "regression": "poly",
+}
+# What the command line's perceptron always is.
+_PLAIN = {"order": "cyclic", "learning_rate": 1.0, "margin": 0.0, "start": [0.0, 0.0, 0.0]}
 
 
 def python_of(fit: Fitted) -> str:
@@ -68,26 +77,55 @@ def command_of(fit: Fitted) -> str:
 
 
 def _options(state: State) -> list[str]:
-    if state.model == "regression":
-        return ["--model", "poly", "--degree", str(state.parameters["degree"])]
-    if state.model == "least_squares":
-        return ["--model", "lstsq"]
-    shrinkage = state.parameters.get("shrinkage", 0.0)
-    return ["--model", state.model, "--shrinkage", repr(shrinkage) if shrinkage else "none"]
+    """The model, in the words of the command line."""
+    given, model = state.parameters, state.model
+    words = ["--model", _MODELS.get(model, model)]
+    if model in ("lda", "qda"):
+        shrinkage = given.get("shrinkage", 0.0)
+        return [*words, "--shrinkage", repr(shrinkage) if shrinkage else "none"]
+    if model == "kernel_svm":
+        words += ["--kernel", given["kernel"], *_of_kernel(given)]
+        words += ["--tol", repr(KERNEL_TOL), "--max-iter", str(MOST_ITERATIONS)]
+    if model == "perceptron":
+        words += ["--max-iter", str(MOST_PASSES)]
+        words += [] if given["fit_intercept"] else ["--no-intercept"]
+    if model == "linear_svm":
+        hard = given["loss"] == "hard margin"
+        words += ["--loss", "hinge" if hard else given["loss"]]
+        words += ["-C", "inf" if hard else repr(given["C"])]
+    elif "C" in given:
+        words += ["-C", repr(given["C"])]
+    if given.get("penalty") == "l1":
+        words += ["--penalty", "l1"]
+    if model == "regression":
+        words += ["--degree", str(given["degree"])]
+    if given.get("lam"):
+        words += ["--lam", repr(given["lam"])]
+    closed = model in ("regression", "least_squares")
+    # Without a penalty these see the units of the table in any case.
+    return words if closed and not given["lam"] else [*words, "--no-standardise"]
+
+
+def _of_kernel(given: dict[str, Any]) -> list[str]:
+    words = [] if given["kernel"] == "linear" else ["--gamma", repr(given["gamma"])]
+    if given["kernel"] == "poly":
+        words += ["--degree", str(given["degree"]), "--coef0", repr(given["coef0"])]
+    return words
 
 
 def _unsaid(fit: Fitted) -> str | None:
     """What the command line does otherwise than this fit."""
     model, given = fit.state.model, fit.state.parameters
-    if model == "perceptron":
-        return "the command line standardises columns, and has no start, order, rate or margin"
     if model == "sgd":
-        return "the command line standardises columns, and takes the rows in another order"
-    if model == "qda" and given["reg_param"] > 0.0:
+        return "the command line goes on with another method where these passes end"
+    if model == "perceptron" and any(given[name] != one for name, one in _PLAIN.items()):
+        return "the command line has no start, order, rate or margin of a perceptron"
+    if given.get("steepness", 1.0) != 1.0:
+        return "the command line has no steepness"
+    if given.get("reg_param"):
         return "the command line has no regularisation of this kind; set it to 0"
-    penalised = model in ("logistic", "linear_svm", "kernel_svm") or given.get("lam", 0.0) > 0.0
-    if penalised:
-        return "the command line standardises columns before it penalises weights"
+    if len(np.unique(fit.state.codes)) > len(fit.classes) and not fit.regression:
+        return "the file has points of other classes, which the command line would tell apart too"
     if (fit.X.min(axis=0) == fit.X.max(axis=0)).any():
         return "the command line leaves out columns with one value only"
     if fit.regression and fit.y.min() == fit.y.max():

@@ -12,15 +12,15 @@ import separatrix
 from separatrix.exceptions import NotSeparableError
 from separatrix.studio.state import State, StateError
 
-__all__ = ["Fitted", "fitted"]
+__all__ = ["KERNEL_TOL", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "fitted"]
 
 # The models that tell all classes apart at once; the others take the first two.
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
 # Of a perceptron on points that cannot be told apart.
-_MOST_PASSES = 30
+MOST_PASSES = 30
 # Of a kernel machine: nobody sees more while dragging. The last digit of what is certified
 # otherwise takes most of the time, and steep kernels would take seconds.
-_KERNEL_TOL, _MOST_ITERATIONS = 1e-5, 100
+KERNEL_TOL, MOST_ITERATIONS = 1e-5, 100
 # Seconds for a fit: of thousands of points with such kernels it could be minutes.
 _PATIENCE = 5.0
 
@@ -104,7 +104,7 @@ def _options(state: State) -> dict[str, Any]:
     given = dict(state.parameters)
     if state.model == "perceptron":
         given.pop("start")
-        given |= {"max_iter": _MOST_PASSES, "record": True, "random_state": 0}
+        given |= {"max_iter": MOST_PASSES, "record": True, "random_state": 0}
         if given["order"] != "cyclic":
             given["random_state"] = 0
     elif state.model == "linear_svm":
@@ -118,7 +118,7 @@ def _options(state: State) -> dict[str, Any]:
     if state.model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
         given["time_limit"] = _PATIENCE
     if state.model == "kernel_svm":
-        given |= {"tol": _KERNEL_TOL, "max_iter": _MOST_ITERATIONS}
+        given |= {"tol": KERNEL_TOL, "max_iter": MOST_ITERATIONS}
     if state.model == "lda":
         given["shrinkage"] = given["shrinkage"] or None
     return given
