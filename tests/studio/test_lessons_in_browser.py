@@ -28,7 +28,7 @@ def test_a_lesson_is_opened_and_another_is_chosen(address, new_page):
     claim = card.get_by_text("leaves a street of 0.18 cm")
     claim.wait_for()
     assert page.locator(".layer.points .point").count() == 100
-    page.get_by_text("# No command makes this fit").wait_for()
+    page.get_by_text("--model svm --loss hinge -C inf --no-standardise").wait_for()
     # What was opened is what a page begins with: there is nothing to undo.
     assert page.get_by_role("button", name="Undo").is_disabled()
     page.get_by_role("button", name="Tours", exact=True).click()
