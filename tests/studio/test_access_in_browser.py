@@ -13,17 +13,22 @@ from separatrix.studio.share import to_fragment
 
 @pytest.fixture
 def opened(server, port, new_page):
-    """Open the page with a state, or with a link of any letters."""
+    """Open the page with a state, and hold it to its own address."""
+    asked = []
 
     def open_page(given=None, **options):
         page = new_page(**options)
+        page.on("request", lambda request: asked.append(request.url))
         begun = StudioModel().traits["state"]
-        fragment = given if isinstance(given, str) else to_fragment({**begun, **(given or {})})
-        page.goto(f"http://127.0.0.1:{port}/token/{fragment}")
+        page.goto(f"http://127.0.0.1:{port}/token/{to_fragment({**begun, **(given or {})})}")
         page.locator(".separatrix-studio[aria-busy=false]").wait_for()
         return page
 
-    return open_page
+    yield open_page
+    assert asked != []
+    assert all(
+        url.startswith((f"http://127.0.0.1:{port}/token/", "data:", "blob:")) for url in asked
+    )
 
 
 def _wrong(page):
