@@ -66,8 +66,6 @@ def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
         {"points": [], "model": "logistic"},
         viewport=screen, color_scheme="dark", reduced_motion="reduce",
     )  # fmt: skip
-    # Nothing is left of a fit of other points.
-    assert page.locator(".certificate:empty").count() == 1
     assert page.get_by_role("alert").filter(has_text="Draw points of two classes").is_visible()
 
     def focused():
@@ -196,6 +194,10 @@ def test_hostile_links_open_a_page_that_says_so(opened):
     page.evaluate("link => { location.hash = link; }", _link(good))
     page.locator(".layer.points .point").nth(1).wait_for(state="detached")
     assert page.locator(".model-chooser").input_value() == "lda"
+    # One point is no fit, and what was drawn and said of others has gone.
+    page.get_by_role("alert").filter(has_text="Draw points of two classes").wait_for()
+    assert page.locator(".certificate:empty").count() == 1
+    page.wait_for_function("() => !document.querySelector('.layer.lines').childElementCount")
 
 
 def test_numbers_far_and_near_are_said_in_few_letters(opened):
