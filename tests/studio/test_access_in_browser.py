@@ -13,17 +13,27 @@ from separatrix.studio.share import to_fragment
 
 @pytest.fixture
 def opened(server, port, new_page):
-    """Open the page with a state, or with a link of any letters."""
+    """Open the page with a state, and hold it to its own address."""
+    asked = []
 
     def open_page(given=None, **options):
         page = new_page(**options)
+        page.on("request", lambda request: asked.append(request.url))
         begun = StudioModel().traits["state"]
-        fragment = given if isinstance(given, str) else to_fragment({**begun, **(given or {})})
-        page.goto(f"http://127.0.0.1:{port}/token/{fragment}")
+        page.goto(f"http://127.0.0.1:{port}/token/{to_fragment({**begun, **(given or {})})}")
         page.locator(".separatrix-studio[aria-busy=false]").wait_for()
         return page
 
-    return open_page
+    yield open_page
+    assert asked != []
+    assert all(
+        url.startswith((f"http://127.0.0.1:{port}/token/", "data:", "blob:")) for url in asked
+    )
+
+
+def _drawn(page):
+    """Wait for the next frame, in which what was changed is drawn."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
 
 
 def _wrong(page):
@@ -61,8 +71,6 @@ def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
         {"points": [], "model": "logistic"},
         viewport=screen, color_scheme="dark", reduced_motion="reduce",
     )  # fmt: skip
-    # Nothing is left of a fit of other points.
-    assert page.locator(".certificate:empty").count() == 1
     assert page.get_by_role("alert").filter(has_text="Draw points of two classes").is_visible()
 
     def focused():
@@ -115,6 +123,7 @@ def test_names_and_classes_are_changed_and_brought_back(opened):
     page.get_by_label("Name of class 2").fill("small")
     page.keyboard.press("Tab")
     page.get_by_text("There is a class small already; two need two names.").wait_for()
+    _drawn(page)
     assert page.locator(".axis-name").first.text_content() == "length / mm"
     for _ in range(2):
         page.get_by_role("button", name="One more class").first.click()
@@ -123,12 +132,15 @@ def test_names_and_classes_are_changed_and_brought_back(opened):
     assert key.all_inner_texts() == ["small", "+1", "third", "fourth"]
     page.get_by_role("button", name="Remove class +1 and its points").click()
     assert key.all_inner_texts()[:3] == ["small", "third", "fourth"]
+    _drawn(page)
     assert page.locator(".layer.points .point").count() == 1
     page.keyboard.press("Control+z")
     assert key.all_inner_texts() == ["small", "+1", "third", "fourth"]
+    _drawn(page)
     assert page.locator(".layer.points .point.class-1").count() == 2
     for _ in range(4):
         page.keyboard.press("Control+z")
+    _drawn(page)
     assert page.locator(".axis-name").first.text_content() == "x1"
     assert key.all_inner_texts() == ["-1", "+1", ""]
 
@@ -154,6 +166,7 @@ def test_tables_that_are_none_get_a_sentence_and_one_comes_back_as_it_was(opened
         page.locator("textarea").evaluate("(node, text) => { node.value = text; }", text)
         use.click()
         page.get_by_text(sentence).wait_for()
+        _drawn(page)
         assert page.locator(".layer.points .point").count() == 2, text[:40]
     text = 'x,"a, b",class\n1,2,"one, two"\n-3.5,1e-3,"say ""no"""\n'
     page.locator("textarea").fill(text)
@@ -184,6 +197,7 @@ def test_hostile_links_open_a_page_that_says_so(opened):
         page.evaluate("() => { document.querySelector('.alert').hidden = true; }")
         page.evaluate("link => { location.hash = link; }", _link({**good, **change}))
         alert.wait_for()
+        _drawn(page)
         assert page.locator(".layer.points .point").count() == 60
     # As an address that one comes by, too; and a good one is followed.
     page.reload()
@@ -191,6 +205,10 @@ def test_hostile_links_open_a_page_that_says_so(opened):
     page.evaluate("link => { location.hash = link; }", _link(good))
     page.locator(".layer.points .point").nth(1).wait_for(state="detached")
     assert page.locator(".model-chooser").input_value() == "lda"
+    # One point is no fit, and what was drawn and said of others has gone.
+    page.get_by_role("alert").filter(has_text="Draw points of two classes").wait_for()
+    assert page.locator(".certificate:empty").count() == 1
+    page.wait_for_function("() => !document.querySelector('.layer.lines').childElementCount")
 
 
 def test_numbers_far_and_near_are_said_in_few_letters(opened):

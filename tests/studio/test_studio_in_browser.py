@@ -112,6 +112,9 @@ def test_every_picture_is_where_the_estimator_says(server, port, opened, state):
             supported.first.focus()
             assert "α = " in page.locator(".status").inner_text()
     assert most > 0
+    corner = page.locator(".layer.axes .frame").bounding_box()
+    page.mouse.move(corner["x"] + 5, corner["y"] + 5)
+    page.locator(".status").filter(has_text="score").wait_for()
     _choose(page, "regression")
     curve = to_data(_pixels(page, ".level.curve"))
     own = separatrix.PolynomialRegression(degree=1).fit(X[:, :1], X[:, 1])
