@@ -12,8 +12,10 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2
 from separatrix.scale import Local, scan
 from separatrix.scale.objectives import BlockedMargin
-from separatrix.solvers import Newton, TwoLevels, select_solver, two_levels
+from separatrix.solvers import Newton, Relay, TwoLevels, select_solver
+from separatrix.solvers import levels as levels_file
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.levels import Levels
 
 LEVELS = (5, 60, 900, 3000)
 NUMBERS = 2
@@ -59,25 +61,25 @@ def small(fit_intercept: bool) -> tuple[MarginObjective, np.ndarray, np.ndarray]
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_where_all_columns_are_frequent_it_is_the_hessian(fit_intercept, monkeypatch):
-    monkeypatch.setattr(two_levels, "_ROWS", 1000)
+    monkeypatch.setattr(levels_file, "_ROWS", 1000)
     part, theta, hessian = small(fit_intercept)
     rng = np.random.default_rng(0)
-    levels = two_levels.Levels.of(part, theta, np.diagonal(hessian).copy(), rng)
+    stand_in = Levels.of(part, theta, np.diagonal(hessian).copy(), rng)
     rhs = rng.normal(size=part.shape)
-    np.testing.assert_allclose(levels.solve(rhs), np.linalg.solve(hessian, rhs), rtol=1e-8)
+    np.testing.assert_allclose(stand_in.solve(rhs), np.linalg.solve(hessian, rhs), rtol=1e-8)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("runs", [500, 2])
 def test_it_is_the_formula_and_positive_definite(fit_intercept, runs, monkeypatch):
-    monkeypatch.setattr(two_levels, "_FREQUENT", 6)
-    monkeypatch.setattr(two_levels, "_RUNS", runs)
-    monkeypatch.setattr(two_levels, "_ROWS", 1000)
+    monkeypatch.setattr(levels_file, "_FREQUENT", 6)
+    monkeypatch.setattr(levels_file, "_RUNS", runs)
+    monkeypatch.setattr(levels_file, "_ROWS", 1000)
     part, theta, hessian = small(fit_intercept)
     diagonal = np.diagonal(hessian).copy()
-    levels = two_levels.Levels.of(part, theta, diagonal, np.random.default_rng(0))
+    stand_in = Levels.of(part, theta, diagonal, np.random.default_rng(0))
     size, d = len(hessian), part.design.n_features
-    found = np.array([levels.solve(unit) for unit in np.eye(size)]).T
+    found = np.array([stand_in.solve(unit) for unit in np.eye(size)]).T
     # The coarse columns, written down: the frequent ones, the sums of the others, the intercept.
     frequent = np.argsort(-diagonal[:d], kind="stable")[:6]
     rest = np.setdiff1d(np.arange(d), frequent)
@@ -104,7 +106,7 @@ def test_it_is_the_formula_and_positive_definite(fit_intercept, runs, monkeypatc
 
 
 def test_runs_are_of_columns_that_exclude_each_other():
-    starts = two_levels._runs(X.indices, X.indptr, X.shape[1])
+    starts = levels_file._runs(X.indices, X.indptr, X.shape[1])
     assert starts[0] and np.count_nonzero(starts) == NUMBERS + len(LEVELS)
     runs = np.cumsum(starts) - 1
     for k in range(len(X.indptr) - 1):
@@ -131,7 +133,7 @@ def test_it_finds_what_newton_finds(loss, fit_intercept):
 # The last is nearly separable, and takes the quasi-Newton method a thousand.
 @pytest.mark.parametrize("C, passes", [(1e-4, 4), (1.0, 16), (100.0, 100)])
 def test_passes_are_few(C, passes, monkeypatch):
-    monkeypatch.setattr(two_levels, "_FREQUENT", 50)
+    monkeypatch.setattr(levels_file, "_FREQUENT", 50)
     problem = blocked(C=C)
     assert minimise(problem, TwoLevels(), tol=1e-6, seed=0).certificate.ok
     assert problem.n_passes <= passes
@@ -167,6 +169,46 @@ def test_one_pass_finds_the_diagonal_as_well():
     np.testing.assert_array_equal(
         problem.account(theta)["gradient"], other.account(theta)["gradient"]
     )
+
+
+# --- in memory ------------------------------------------------------------------------------------
+
+
+def counted(C: float, levels: bool) -> tuple[float, int]:
+    """The objective that Newton's method reaches, and how many products it takes."""
+
+    class Counted(MarginObjective):
+        products = 0
+
+        def hessian_product(self, curvature, x):
+            self.products += 1
+            return super().hessian_product(curvature, x)
+
+    problem = Counted(as_design(X), Y, LogLoss(), C=C)
+    solution = minimise(problem, Newton(dense=False, levels=levels), tol=1e-8, max_iter=100)
+    assert solution.certificate.ok, str(solution.certificate)
+    return solution.certificate.primal, problem.products
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_products_are_fewer_with_two_levels(C):
+    (primal, products), (other, many) = counted(C, levels=True), counted(C, levels=False)
+    assert primal == pytest.approx(other, rel=2e-8)
+    assert products < many / 2
+
+
+def test_rows_that_never_settle_are_handed_over():
+    hard = MarginObjective(as_design(X), Y, LogLoss(), C=1e4)
+    chosen = select_solver(hard)
+    assert isinstance(chosen, Relay)
+    solution = minimise(hard, chosen, tol=1e-6, max_iter=300, seed=0)
+    assert solution.certificate.ok and solution.state.handed_over
+    # It goes on from where dual descent ended, and no worse.
+    left = hard.value(solution.state.left.theta)
+    assert solution.certificate.primal <= left
+    dense = MarginObjective(as_design(X[:, :9].toarray()), Y, LogLoss())
+    with pytest.raises(TypeError, match="sparse rows"):
+        Newton(levels=True).requires(dense)
 
 
 def test_what_it_is_not_for():

@@ -12,6 +12,7 @@ from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
+from separatrix.solvers.levels import Levels
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.proximal_newton import ProximalNewton
 from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
@@ -59,7 +60,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     with a kink       cheap               :class:`AugmentedLagrangian`
     of a margin       cheap, but some     :class:`Relay`: :class:`DualDescent`, and where that is
                       dozens of passes    slow one of the two above
-    of a margin       dear                :class:`DualDescent`
+    of a margin       dear                :class:`DualDescent`; of sparse rows that never settle
+                                          :class:`Relay`, from it to :class:`Newton`
     any other         dear                :class:`Newton` by conjugate gradients
     none, but         cheap or dear       :class:`HardMargin`
     constraints
@@ -138,7 +140,12 @@ def select_solver(problem: LinearProblem) -> Solver:
             return Relay(factorising, Relay.cost_of(problem))
         return factorising
     if ridge and of_margin:
-        return DualDescent()
+        # Of a loss that is nowhere at its least no row ever settles: passes may be thousands.
+        settles = not problem.loss.unattained  # type: ignore[attr-defined]
+        if settles or not Levels.suit(problem):
+            return DualDescent()
+        products = Newton(dense=False, levels=True)
+        return Relay(products, Relay.cost_of_products(problem), warm=True)
     if problem.smooth:
         return Newton(dense=False)
     raise TypeError(

@@ -3,7 +3,8 @@
 Where the parameters are few, the Hessian is formed and factorised; otherwise the Newton system is
 solved inexactly by conjugate gradients, preconditioned with the Hessian's diagonal (Lin, Weng and
 Keerthi, 2008; Galli and Lin, 2022) or, for several outputs, with its blocks of one output each,
-from a sample of the rows and kept over some steps.  The step length comes from a search along the
+from a sample of the rows and kept over some steps, or, where that is asked for, with two levels of
+columns (:mod:`~separatrix.solvers.levels`).  The step length comes from a search along the
 scores, which costs no product with the data; the objective never rises, so the method cannot
 diverge.
 """
@@ -30,6 +31,7 @@ from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import compact
 from separatrix.solvers.driver import Candidate
+from separatrix.solvers.levels import Levels
 
 __all__ = ["Newton", "NewtonState"]
 
@@ -43,6 +45,8 @@ _BLOCK = 1500
 _ROWS = 2
 # after products of so many times the operations: about as long as that takes.
 _PATIENCE = 1.3
+# Two levels of columns serve for so many products, which takes about as long as they do.
+_WORN = 30
 # Squared lengths of columns that blocks bear, relative to the penalty.
 _LONGEST = 1e10
 
@@ -77,8 +81,8 @@ class Blocks:
 class NewtonState:
     """Where the method stands.
 
-    ``decrement`` is the last expected decrease, ``diagonal`` or ``blocks`` the preconditioner in
-    use and ``products`` how many were taken with it.
+    ``decrement`` is the last expected decrease, ``diagonal``, ``blocks`` or ``levels`` the
+    preconditioner in use and ``products`` how many were taken with it.
     """
 
     theta: np.ndarray
@@ -89,6 +93,7 @@ class NewtonState:
     status: str | None = None
     diagonal: np.ndarray | None = None
     blocks: Blocks | None = None
+    levels: Levels | None = None
     products: int = 0
 
     @property
@@ -105,17 +110,25 @@ class Newton:
         Form and factorise the Hessian; default: when it is small enough to pay off.
     max_inner : int
         Limit on conjugate-gradient products in one step.
+    levels : bool
+        Precondition them with two levels of columns, which needs sparse rows, one output and a
+        curved penalty.
     """
 
-    def __init__(self, dense: bool | None = None, max_inner: int = 200) -> None:
+    def __init__(
+        self, dense: bool | None = None, max_inner: int = 200, levels: bool = False
+    ) -> None:
         self.dense = dense
         self.max_inner = max_inner
+        self.levels = levels
 
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
         if not problem.penalty.smooth:
             raise TypeError("Newton's method needs a penalty without a kink; L1 has one at zero.")
+        if self.levels and (problem.output_shape or not Levels.suit(problem)):
+            raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 
     def init(
         self,
@@ -191,15 +204,7 @@ class Newton:
             products += 1
             return problem.hessian_product(curvature, p)
 
-        if state.products > self._patience(problem):
-            state = replace(
-                state, blocks=self._blocks(problem, curvature, check_interrupt), products=0
-            )
-        diagonal = state.diagonal
-        if state.blocks is None and (diagonal is None or not problem.penalty.coercive):
-            diagonal = self._diagonal(problem, curvature)
-        preconditioner = diagonal if state.blocks is None else state.blocks.solve
-        assert preconditioner is not None
+        preconditioner, state = self._preconditioner(problem, state, curvature, check_interrupt)
         relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
         step = conjugate_gradients(
             product,
@@ -210,8 +215,33 @@ class Newton:
         )
         # Kept for as long as the systems are solved with it: the curvature may leave some columns
         # sooner than others, where margins grow.
-        diagonal = None if products >= self.max_inner else diagonal
+        diagonal = None if products >= self.max_inner else state.diagonal
         return step, replace(state, diagonal=diagonal, products=state.products + products)
+
+    def _preconditioner(
+        self,
+        problem: Objective,
+        state: NewtonState,
+        curvature: np.ndarray,
+        check_interrupt: Callable[[], None],
+    ) -> tuple[np.ndarray | Callable[[np.ndarray], np.ndarray], NewtonState]:
+        """What stands in for the Hessian, and the state that keeps it."""
+        if self.levels and (state.levels is None or state.products > _WORN):
+            check_interrupt()
+            levels = self._levels(problem, state.theta, curvature)
+            state = replace(state, levels=levels, products=0)
+        if state.levels is not None:
+            return state.levels.solve, state
+        if state.products > self._patience(problem):
+            state = replace(
+                state, blocks=self._blocks(problem, curvature, check_interrupt), products=0
+            )
+        if state.blocks is not None:
+            return state.blocks.solve, state
+        diagonal = state.diagonal
+        if diagonal is None or not problem.penalty.coercive:
+            diagonal = self._diagonal(problem, curvature)
+        return diagonal, replace(state, diagonal=diagonal)
 
     @staticmethod
     def _patience(problem: Objective) -> float:
@@ -251,6 +281,18 @@ class Newton:
             pool.run([partial(fill, *part) for part in parts])
         found = tuple(factor for factor in factors if factor is not None)
         return Blocks(found, problem.penalty.curvature) if len(found) == outputs else None
+
+    @staticmethod
+    def _levels(problem: Objective, theta: np.ndarray, curvature: np.ndarray) -> Levels | None:
+        diagonal = problem.hessian_diagonal(curvature)
+        # Columns so long that rounding leaves nothing of the penalty would mislead.
+        if not np.all(diagonal <= _LONGEST * problem.penalty.curvature):
+            return None
+        with pool.one_blas_thread():
+            try:
+                return Levels.of(problem, theta, diagonal, np.random.default_rng(0))
+            except np.linalg.LinAlgError:
+                return None
 
     @staticmethod
     def _diagonal(problem: Objective, curvature: np.ndarray) -> np.ndarray:
@@ -298,6 +340,7 @@ class Newton:
             status=status,
             diagonal=state.diagonal,
             blocks=state.blocks,
+            levels=state.levels,
             products=state.products,
         )
 

@@ -30,8 +30,12 @@ _STEPS, _PASSES = 12.0, 1.0
 _DENSE, _SPARSE = 40.0, 20.0
 # What the other method has to cost, in passes, for a try to be worth it; and how long that is.
 _WORTH, _TRY = 40.0, 5.0
-# How many times as long the way may look: passes become faster as rows settle.
-_DOUBT = 3.0
+# How many times as long the way may look: passes become faster as rows settle, and where the loss
+# is nowhere at its least none does.
+_DOUBT, _UNSETTLED = 3.0, 1.5
+# What products take that are preconditioned with two levels of columns, in passes, beside two
+# factors of so many columns.
+_PRODUCTS, _COLUMNS = 50.0, 1000
 # The gap that counts as the end of the way: nothing here knows what was asked for.
 _END = 1e-6
 
@@ -60,13 +64,15 @@ class Relay:
     Parameters
     ----------
     second : Solver
-        The method that factorises.
+        The method that works with Hessians.
     cost : float
         What it is thought to take, in passes over the data; see :meth:`cost_of`.
+    warm : bool
+        Begin it where the first one ended, if that is better than the start.
     """
 
-    def __init__(self, second: Solver, cost: float) -> None:
-        self.second, self.cost = second, cost
+    def __init__(self, second: Solver, cost: float, *, warm: bool = False) -> None:
+        self.second, self.cost, self.warm = second, cost, warm
         self._first = DualDescent()
 
     @staticmethod
@@ -77,6 +83,11 @@ class Relay:
         dense = stored >= design.n_samples * design.n_features
         gram = design.gram_cost / (_DENSE if dense else _SPARSE) + size**3 / (6.0 * _DENSE)
         return _STEPS * (gram / stored + _PASSES)
+
+    @staticmethod
+    def cost_of_products(problem: LinearProblem) -> float:
+        """What a method that multiplies with Hessians takes, in passes of dual descent."""
+        return _PRODUCTS + 2.0 * _COLUMNS**3 / (6.0 * _DENSE) / max(problem.design.n_stored, 1)
 
     @classmethod
     def pays(cls, problem: LinearProblem) -> bool:
@@ -115,7 +126,10 @@ class Relay:
         if not stuck:
             return state
         left = self._first.candidate(problem, passed)
-        return RelayState(self.second.init(problem, *state.start), handed_over=True, left=left)
+        theta, *rest = state.start
+        if self.warm and problem.value(left.theta) < problem.value(theta):
+            theta = left.theta
+        return RelayState(self.second.init(problem, theta, *rest), handed_over=True, left=left)
 
     def _is_slow(self, problem: MarginObjective, state: RelayState) -> bool:
         """Whether the way that is left is longer than the other one."""
@@ -129,7 +143,8 @@ class Relay:
         dual -= 0.5 * inner(inner_state.w, inner_state.w)
         left = gap - math.log(_END * max(abs(dual), 1e-300))
         rate = (wider - gap) / (work - before)
-        return left > 0.0 and (left > _DOUBT * self.cost * rate or work > self.cost)
+        doubt = _UNSETTLED if problem.loss.unattained else _DOUBT
+        return left > 0.0 and (left > doubt * self.cost * rate or work > self.cost)
 
     def _current(self, state: RelayState) -> Any:
         return self.second if state.handed_over else self._first

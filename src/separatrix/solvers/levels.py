@@ -1,0 +1,172 @@
+r"""Two levels of columns: a stand-in for a Hessian of wide, sparse data.
+
+One-hot columns are a few that most rows have and hundreds of thousands that few have.  Of the
+frequent ones the Hessian is formed, from the rows of a sample, and factorised; for a rare one its
+diagonal does, which is that of all rows.  What such a diagonal misses is what rare columns do
+together: the levels of one category add up to the intercept but for the frequent ones.  So the
+factorised matrix has a column for each run of columns of which a row has one at most, which is the
+sum of the rare ones in it, weighted as the optimum would move them: the coarse level (Nicolaides,
+1987).  With :math:`P` of these coarse columns, :math:`D` the diagonal of the rare ones and
+:math:`\Pi` the :math:`D`-orthogonal projection onto the sums,
+
+.. math:: M^{-1} = P (P' H P)^{-1} P' + (I - \Pi) D^{-1} (I - \Pi)' ,
+
+which is positive definite whatever the sample is.  What remains are the products of rare columns
+with one another, and these are about as small as the square root of effective parameters over rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.compilation import FASTMATH, njit
+from separatrix._compiled.linear_algebra import Factor, factorise
+from separatrix.data.design import CSRDesign
+from separatrix.objectives.base import Objective
+
+__all__ = ["Levels"]
+
+# Columns that count as frequent, and rows of the sample for each column of the coarse level.
+_FREQUENT, _ROWS = 1000, 64
+# Runs of columns; where there are more, the data have no such structure.
+_RUNS = 500
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A positive definite stand-in for a Hessian; :meth:`solve` applies its inverse.
+
+    Attributes
+    ----------
+    place : ndarray of int32, shape (n_features,)
+        The coarse column that each column is in.
+    weight : ndarray of shape (n_features,)
+        With what weight; 1 for the frequent ones, which have a coarse column each.
+    rare : ndarray of bool, shape (n_features,)
+    diagonal : ndarray of shape (n_features,)
+        That of the Hessian.
+    share : ndarray of shape (n_coarse,)
+        Squares of the weights of rare columns times their diagonal, added up.
+    factor : Factor
+        Of the coarse Hessian.
+    """
+
+    place: np.ndarray
+    weight: np.ndarray
+    rare: np.ndarray
+    diagonal: np.ndarray
+    share: np.ndarray
+    factor: Factor
+    intercept: bool
+
+    @staticmethod
+    def suit(part: Any) -> bool:
+        """Whether the rows of an objective lie in memory, and are sparse."""
+        return isinstance(part, Objective) and isinstance(part.design, CSRDesign)
+
+    @classmethod
+    def of(
+        cls, part: Any, theta: np.ndarray, diagonal: np.ndarray, rng: np.random.Generator
+    ) -> Levels:
+        """From rows in memory, at a point, with the diagonal of the Hessian of all rows."""
+        d, bent = part.design.n_features, part.penalty.curvature
+        matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
+        loss = np.maximum(diagonal[:d] - bent, 0.0)
+        starts = _runs(matrix.indices, matrix.indptr, d)
+        told = np.count_nonzero(starts) <= _RUNS
+        runs = np.cumsum(starts) - 1 if told else np.zeros(d, dtype=np.int64)
+        n_runs = int(runs[-1]) + 1
+        frequent = np.argsort(-loss, kind="stable")[: min(_FREQUENT, d)]
+        rare = np.ones(d, dtype=bool)
+        rare[frequent] = False
+        place = (len(frequent) + runs).astype(np.int32)
+        place[frequent] = np.arange(len(frequent), dtype=np.int32)
+        weight = np.where(rare, loss / own, 1.0)
+        size = len(frequent) + n_runs + 1
+        few = part.some(min(_ROWS * size, part.design.n_samples), rng)
+        matrix = few.design.matrix
+        curvature = few.curvature(few.linear(theta))
+        coarse = np.zeros((size, size))
+        _coarse(matrix.data, matrix.indices, matrix.indptr, curvature, place, weight, coarse)
+        # Of columns that the sample lacks there is the diagonal.  The others are not scaled to it:
+        # those of a run would no longer add up to the intercept.
+        wanted = np.bincount(place, weights=np.square(weight) * loss, minlength=size)
+        found = np.diagonal(coarse).copy()
+        bends = bent * np.bincount(place, weights=np.square(weight), minlength=size)
+        missed = np.where(found > 0.0, 0.0, wanted)
+        # A coarse column that nothing is in moves nothing.
+        empty = np.where(found + bends + missed > 0.0, 0.0, 1.0)
+        coarse[np.diag_indices(size)] += bends + missed + empty
+        if not part.fit_intercept:
+            coarse[-1], coarse[:, -1], coarse[-1, -1] = 0.0, 0.0, 1.0
+        square = np.where(rare, np.square(weight) * own, 0.0)
+        share = np.bincount(place, weights=square, minlength=size)
+        return cls(place, weight, rare, own, share, factorise(coarse), bool(part.fit_intercept))
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """The inverse of the stand-in, times a vector of the shape of a point."""
+        return self.coarse(rhs) + self.fine(rhs)
+
+    def coarse(self, rhs: np.ndarray) -> np.ndarray:
+        """What of it the coarse columns do."""
+        d, size = len(self.place), len(self.share)
+        sums = np.bincount(self.place, weights=self.weight * rhs[:d], minlength=size)
+        if self.intercept:
+            sums[-1] = rhs[d]
+        found = self.factor.solve(sums)
+        out = np.empty_like(rhs)
+        out[:d] = self.weight * found[self.place]
+        if self.intercept:
+            out[d] = found[-1]
+        return out
+
+    def fine(self, rhs: np.ndarray) -> np.ndarray:
+        """What of it the rare columns do beside that."""
+        d, size = len(self.place), len(self.share)
+        own = np.where(self.rare, rhs[:d], 0.0)
+        sums = np.bincount(self.place, weights=self.weight * own, minlength=size)
+        sums = np.divide(sums, self.share, out=np.zeros(size), where=self.share > 0.0)
+        out = np.zeros_like(rhs)
+        out[:d] = own / self.diagonal - np.where(self.rare, self.weight * sums[self.place], 0.0)
+        return out
+
+
+@njit(nogil=True, cache=True)
+def _runs(indices, indptr, d):
+    """Where runs of columns begin of which no row has more than one; rows are in order."""
+    left = np.full(d, -1, dtype=np.int64)
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i] + 1, indptr[i + 1]):
+            if left[indices[p]] < indices[p - 1]:
+                left[indices[p]] = indices[p - 1]
+    # The least number of cuts, each as far to the right as it may be.
+    starts = np.zeros(d, dtype=np.bool_)
+    starts[0] = True
+    last = 0
+    for j in range(d):
+        if left[j] >= last:
+            starts[j], last = True, j
+    return starts
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def _coarse(data, indices, indptr, curvature, place, weight, out):
+    """Add up the Hessian of the coarse columns; the last of them is that of ones."""
+    size = out.shape[0]
+    longest = 0
+    for i in range(len(indptr) - 1):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    columns, values = np.empty(longest + 1, dtype=np.int64), np.empty(longest + 1)
+    for i in range(len(indptr) - 1):
+        n = indptr[i + 1] - indptr[i]
+        for k in range(n):
+            j = indices[indptr[i] + k]
+            columns[k], values[k] = place[j], data[indptr[i] + k] * weight[j]
+        columns[n], values[n] = size - 1, 1.0
+        for a in range(n + 1):
+            scaled = curvature[i] * values[a]
+            for b in range(n + 1):
+                out[columns[a], columns[b]] += scaled * values[b]
