@@ -16,6 +16,8 @@ The vector :math:`w` stands at right angles to the surface and points to the pos
 number :math:`b`, the *offset* or *intercept*, moves the surface along :math:`w`.  That is the
 whole model.  The perceptron, logistic regression, support vector machines, discriminant analysis
 and least squares differ only in how they choose :math:`w` and :math:`b`.
+
+Open in the studio: ``separatrix studio --lesson hyperplanes``
 """
 
 # %%

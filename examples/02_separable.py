@@ -12,6 +12,8 @@ Before asking for the best hyperplane, ask whether there is one at all.  Points 
 A search that finds a hyperplane has answered the question: anybody can check it, point by point.
 But what if a search finds none?  Perhaps it did not look long enough.  For a *no* there must be a
 proof as well, and there is one.
+
+Open in the studio: ``separatrix studio --lesson separable``
 """
 
 # %%

@@ -16,6 +16,8 @@ Why does that help?  After the update the score of that point, counted in the di
 label, is larger than before by :math:`\|x_i\|^2 + 1`.  Perhaps not enough to be right at once, and
 perhaps at the expense of other points.  That it ends nevertheless is a theorem, and
 :ref:`the next page <sphx_glr_auto_examples_04_convergence.py>` is about it.
+
+Open in the studio: ``separatrix studio --lesson perceptron``
 """
 
 # %%

@@ -15,6 +15,8 @@ own side.
 
 That holds in any number of dimensions, for any number of points, and in any order of visits
 (Block, 1962; Novikoff, 1962).  With an offset, the points are the lifted ones, :math:`(x, 1)`.
+
+Open in the studio: ``separatrix studio --lesson convergence``
 """
 
 # %%

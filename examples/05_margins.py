@@ -15,6 +15,8 @@ This is the *hinge loss*.  A mistake costs 1 or more; a point on the right side 
 only if it is on the right side *clearly*, with a score of 1 or more.  The points with a score of
 exactly :math:`\pm 1` are two lines beside the boundary, each at the distance :math:`1/\|w\|` from
 it.  The band between them is the *margin*.
+
+Open in the studio: ``separatrix studio --lesson margins``
 """
 
 # %%

@@ -15,6 +15,8 @@ and if new points come to lie near the old ones, it is the last to be crossed.
 The two sides say the same.  Scale :math:`w` and :math:`b` so that the nearest points have a score
 of 1 in the direction of their label; then the band is :math:`2/\|w\|` wide, and wide means
 :math:`\|w\|` short.  Nothing may be inside the band, which is why it is called the *hard* margin.
+
+Open in the studio: ``separatrix studio --lesson maximum_margin``
 """
 
 # %%

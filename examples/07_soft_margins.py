@@ -14,6 +14,8 @@ is one, a single odd point can dictate it.  The soft margin lets each point fall
 At the optimum :math:`\xi_i = \max(0,\, 1 - y_i\,(w \cdot x_i + b))`: it is the hinge loss of
 :ref:`an earlier page <sphx_glr_auto_examples_05_margins.py>`, with :math:`C = 1/(\lambda n)`.  A
 large :math:`C` makes slack expensive, and the margin harder.
+
+Open in the studio: ``separatrix studio --lesson soft_margins``
 """
 
 # %%

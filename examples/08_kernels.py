@@ -18,6 +18,8 @@ may have thousands of coordinates, or infinitely many; the sum is as short as be
 
 This page lifts an ellipse and the corners of a square, and then goes too far on purpose: with a
 lift that is rich enough, *any* labels can be separated, and that is worth nothing.
+
+Open in the studio: ``separatrix studio --lesson kernels``
 """
 
 import itertools

@@ -14,6 +14,8 @@ is; the logistic function turns it into a number between 0 and 1,
 On the line the probability is one half. How fast it rises on the way across is decided by the
 length of :math:`w`, the *steepness*. The direction of :math:`w` says where the line is; its length
 says how sure to be.
+
+Open in the studio: ``separatrix studio --lesson logistic``
 """
 
 import warnings

@@ -20,6 +20,8 @@ who tried it on two species of iris).
 
 Seven overlapping classes, made from known Gaussians, show what the difference costs and what it
 buys. And because the Gaussians are known, so is the best that anybody could do.
+
+Open in the studio: ``separatrix studio --lesson discriminants``
 """
 
 import matplotlib.pyplot as plt

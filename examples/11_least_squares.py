@@ -19,6 +19,8 @@ been explained.
 
 From there it is a short way to a fit with no residuals at all, and to the most important picture of
 the field: the training error falls and falls, and the error on new data turns round and rises.
+
+Open in the studio: ``separatrix studio --lesson least_squares``
 """
 
 import matplotlib.pyplot as plt

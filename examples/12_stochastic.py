@@ -19,6 +19,8 @@ what is needed:
 .. math:: \sum_k \eta_k = \infty \qquad\text{and}\qquad \sum_k \eta_k^2 < \infty .
 
 The first says that any distance can be covered, the second that the noise dies out.
+
+Open in the studio: ``separatrix studio --lesson stochastic``
 """
 
 import warnings

@@ -15,6 +15,8 @@ there, then (Hoeffding, 1963)
 
 Nothing about Gaussians or lines is assumed; only that the rows of the reserve are drawn like those
 to come, and that nobody has looked.
+
+Open in the studio: ``separatrix studio --lesson generalisation``
 """
 
 import matplotlib.pyplot as plt

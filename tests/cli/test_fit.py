@@ -56,6 +56,25 @@ def test_the_model_is_the_one_that_python_fits(run, people):
     assert stored.encoder.feature_names_ == encoder.feature_names_
 
 
+@pytest.mark.parametrize("memory", [[], ["--memory", "0.001MB"]])
+def test_numbers_stay_in_the_units_of_the_table(run, people, memory):
+    from separatrix import LogisticRegression
+    from separatrix.tables import Encoder, read_table, take_target
+
+    words = ("fit", people, "--target", "income", "--no-standardise", "--test-size", "0", *memory)
+    ran = run(*words, "-o", "m.separatrix")
+    assert ran.code == 0 and ("passes" in ran.out + ran.err) == bool(memory)
+    features, y = take_target(read_table(people), "income")
+    encoder = Encoder(standardise=False).fit(features, y)
+    direct = LogisticRegression(random_state=0).fit(encoder.transform(features), y)
+    stored = load_model("m.separatrix")
+    assert not stored.encoder.standardise
+    # A penalised category keeps all of its levels.
+    assert stored.encoder.feature_names_ == encoder.feature_names_
+    np.testing.assert_allclose(stored.model.coef_, direct.coef_, rtol=1e-3, atol=1e-6)
+    assert "--no-standardise" in stored.provenance["command"]
+
+
 def test_one_json_document_and_nothing_else(run, people):
     ran = run("fit", people, "--target", "income", "--json")
     document = ran.document

@@ -140,7 +140,8 @@ def test_a_step_of_a_kernel_machine_is_its_expansion(studio, kernel):
     }[kernel]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = SVC(kernel=kernel, gamma=0.5, coef0=1.0, record=True, random_state=0).fit(X, y)
+        model = SVC(kernel=kernel, gamma=0.5, coef0=1.0, tol=1e-5, record=True, random_state=0)
+        model.fit(X, y)
     for step in range(answer["steps"]["count"]):
         frame = studio.reply({"type": "frame", "seq": 1, "step": step})
         coef, intercept = model.trace_.coef[step], model.trace_.intercept[step]

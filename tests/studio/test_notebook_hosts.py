@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -14,10 +13,6 @@ import urllib.request
 from importlib.util import find_spec
 
 import pytest
-
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
 # Where a host keeps what it remembers.
 _HOMES = (
@@ -51,19 +46,14 @@ def _(mo, studio, view):
 
 
 @pytest.fixture
-def page():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": 1300, "height": 1000})
-        wrong = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        yield page
-        browser.close()
-        assert wrong == []
+def page(browser):
+    # These hosts say much on the console.
+    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
+    page.close()
+    assert wrong == []
 
 
 @pytest.fixture

@@ -5,14 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
 from urllib.parse import urlsplit
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 
@@ -88,36 +87,71 @@ def test_a_conversation(address):
         assert (answer["type"], answer["seq"]) == ("answer", 5)
 
 
-def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("there is no Chromium on this machine")
+_HOSTILE = [
+    "", "null", "3", '"text"', "[]", "{}", "[" * 100_000, '{"type": NaN}', "\x00",
+    *(
+        json.dumps({"type": "custom", "content": content})
+        for content in (
+            None, [], {}, {"type": None}, {"type": "ask"}, {"type": ["ask"], "seq": 1},
+            {"type": "ask", "seq": 1, "state": []}, {"type": "ask", "seq": "x", "state": {}},
+            {"type": "frame", "seq": -1, "of": 10**30, "step": 1e300},
+            {"type": "score", "seq": True, "at": ["a", None]}, {"type": "save", "what": {}},
+            {"type": "shape", "name": "blobs", "n": 1e12, "noise": -1, "seed": "x"},
+            {"type": "tour", "name": {"a": 1}}, {"type": "prove", "what": [], "state": 1},
+        )
+    ),
+    json.dumps({"type": "traits", "values": [1, 2]}), json.dumps({"type": "traits"}),
+    json.dumps({"type": "traits", "values": {"state": {"points": "x"}, "models": None}}),
+]  # fmt: skip
+
+
+def test_hostile_messages_get_a_sentence_and_the_conversation_goes_on(address):
+    url, origin = f"ws://{address.netloc}{address.path}ws", _own(address)
+    with connect(url, origin=origin) as socket:
+        state = json.loads(socket.recv(timeout=20))["values"]["state"]
+        for text in _HOSTILE:
+            socket.send(text)
+        # An older question than one that was answered is as good as another; each has its number.
+        for seq in (2**53, 7):
+            content = {"type": "ask", "seq": seq, "state": state}
+            socket.send(json.dumps({"type": "custom", "content": content}))
+            answer = {"type": None}
+            while answer["type"] != "answer":
+                answer = json.loads(socket.recv(timeout=60))["content"]
+                assert answer["type"] in ("answer", "error", "thinking")
+                assert answer["type"] == "answer" or 3 < len(answer["text"]) < 400
+            assert answer["seq"] == seq
+    # What is far too long, or no text, may end a conversation; others go on.
+    for text in ("[" * (1 << 21), b"\x00\xff"):
+        with connect(url, origin=origin) as socket:
+            socket.recv(timeout=20)
+            socket.send(text)
+            try:
+                said = socket.recv(timeout=20)
+            except ConnectionClosed:
+                continue
+            assert json.loads(said)["content"]["type"] == "error"
+    with connect(url, origin=origin) as socket:
+        assert json.loads(socket.recv(timeout=20))["type"] == "traits"
+
+
+def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_page):
     process, address = _started("iris", "--target", "target")
-    said = []
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": 1200, "height": 800})
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto(address)
-        certificate = page.locator(".certificate:not(:empty)")
-        certificate.wait_for(state="attached")
-        before = certificate.inner_text()
-        assert "optimal" in before
-        point = page.locator("svg [role=img][tabindex], svg [data-index], svg .point").first
-        box = point.bounding_box()
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.mouse.move(x + 60, y + 40, steps=4)
-        page.mouse.up()
-        page.wait_for_function(
-            "text => document.querySelector('.certificate').innerText !== text", arg=before
-        )
-        browser.close()
-    assert said == []
+    page = new_page(viewport={"width": 1200, "height": 800})
+    page.goto(address)
+    certificate = page.locator(".certificate:not(:empty)")
+    certificate.wait_for(state="attached")
+    before = certificate.inner_text()
+    assert "optimal" in before
+    box = page.locator(".layer.points .point").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_function(
+        "text => document.querySelector('.certificate').innerText !== text", arg=before
+    )
+    page.close()
     assert process.wait(timeout=30) == 0
     process.communicate()

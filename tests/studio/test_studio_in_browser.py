@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -19,87 +14,21 @@ from separatrix.studio.export import write_page
 from separatrix.studio.shapes import shape
 from separatrix.studio.share import from_fragment, to_fragment
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
-
-# Serves at an address that is known, so that it can be ended and begun again.
-_SERVER = """
-import sys, uvicorn
-from separatrix.studio import StudioModel
-from separatrix.studio.serving import application
-host = f"127.0.0.1:{sys.argv[1]}"
-app = application(StudioModel, "token", lambda: frozenset({host}))
-uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", lifespan="off")
-"""
-
-
-def _server(port):
-    process = subprocess.Popen([sys.executable, "-c", _SERVER, str(port)])
-    for _ in range(600):
-        with socket.socket() as attempt:
-            attempt.settimeout(0.1)
-            if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                return process
-        try:
-            process.wait(0.05)
-        except subprocess.TimeoutExpired:
-            continue
-        break
-    pytest.fail("the server does not listen")
-
-
-@pytest.fixture(scope="module")
-def port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def server(port):
-    processes = [_server(port)]
-    yield processes
-    for process in processes:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
-
 
 @pytest.fixture
-def opened(browser):
-    """Open a page, and hold it to silence and to what it was opened from."""
-    contexts, said, asked, homes = [], [], [], []
+def opened(new_page):
+    """Open a page, and hold it to what it was opened from."""
+    asked, homes = [], []
 
-    def open_page(address, offline=False, **options):
-        context = browser.new_context(offline=offline, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+    def open_page(address, **options):
+        page = new_page(**options)
         page.on("request", lambda request: asked.append(request.url))
         homes.append(address.split("#")[0])
         page.goto(address)
         page.locator(".certificate:not(:empty)").wait_for(state="attached")
         return page
 
-    open_page.said = said
     yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
     assert all(url.startswith((*homes, "data:", "blob:")) for url in asked), asked
 
 
@@ -176,56 +105,74 @@ def test_every_picture_is_where_the_estimator_says(server, port, opened, state):
         mistakes = int(np.sum(model.predict(X) != y))
         assert page.locator(".point.mistaken").count() == mistakes, name
         most = max(most, mistakes)
+        supported = page.locator(".point.support-free, .point.support-bound")
+        if name == "kernel_svm":
+            assert supported.count() == len(model.support_)
+        if name in ("linear_svm", "kernel_svm"):
+            supported.first.focus()
+            assert "α = " in page.locator(".status").inner_text()
     assert most > 0
+    corner = page.locator(".layer.axes .frame").bounding_box()
+    page.mouse.move(corner["x"] + 5, corner["y"] + 5)
+    page.locator(".status").filter(has_text="score").wait_for()
     _choose(page, "regression")
     curve = to_data(_pixels(page, ".level.curve"))
     own = separatrix.PolynomialRegression(degree=1).fit(X[:, :1], X[:, 1])
     np.testing.assert_allclose(curve[:, 1], own.predict(curve[:, :1]), atol=0.02)
+    squares = _pixels(page, ".residual .square").reshape(-1, 4, 2)
+    sides = np.ptp(to_data(squares.reshape(-1, 2)).reshape(-1, 4, 2), axis=1)
+    residual = np.abs(X[:, 1] - own.predict(X[:, :1]))
+    np.testing.assert_allclose(sides, np.stack([residual, residual], axis=1), atol=0.02)
+    page.locator(".layer.points .point").first.focus()
+    assert "residual" in page.locator(".status").inner_text()
     # The page's own link is read in Python.
     page.get_by_role("button", name="Link").click()
     linked = from_fragment(page.evaluate("location.hash"))
     assert (linked["points"], linked["model"]) == (state["points"], "regression")
 
 
-@pytest.mark.parametrize("model", ["perceptron", "linear_svm", "kernel_svm", "sgd"])
-def test_steps_go_back_and_forth_to_equal_pictures(server, port, opened, state, model):
-    page = opened(f"http://127.0.0.1:{port}/token/{to_fragment({**state, 'model': model})}")
+def test_steps_go_back_and_forth_to_equal_pictures(server, port, opened, state):
+    page = opened(f"http://127.0.0.1:{port}/token/{to_fragment(state)}")
 
-    def drawn():
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(150)
+    def drawn(step):
+        page.locator(f".separatrix-studio[data-shown='{step}']").wait_for()
+        _settled(page)
         picture = [page.locator(f".layer.{name}").inner_html() for name in ("lines", "points")]
         return page.locator(".where").inner_text(), page.locator(".formula").inner_text(), *picture
 
-    seen = [drawn()]
-    for key in (",", ",", ".", "."):
-        page.keyboard.press(key)
-        seen.append(drawn())
-    assert seen[4] == seen[0] and seen[3] == seen[1]
-    assert len({one[0] for one in seen}) == 3
-    assert seen[2] != seen[0]
+    for model in ("perceptron", "linear_svm", "kernel_svm", "sgd"):
+        _choose(page, model)
+        last = int(page.locator(".where").inner_text().rpartition(" ")[2])
+        seen = [drawn(last)]
+        for key, step in ((",", last - 1), (",", last - 2), (".", last - 1), (".", last)):
+            page.keyboard.press(key)
+            seen.append(drawn(step))
+        assert seen[4] == seen[0] and seen[3] == seen[1], model
+        assert len({one[0] for one in seen}) == 3
+        assert seen[2] != seen[0], model
 
 
-def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, state):
+def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, said, state):
     address = f"http://127.0.0.1:{port}/token/"
     one, two = opened(address + to_fragment(state)), opened(address)
     before = two.locator(".certificate").inner_text()
     _choose(one, "linear_svm")
     assert two.locator(".certificate").inner_text() == before
     assert one.locator(".certificate").inner_text() != before
-    server[-1].kill()
-    server[-1].wait()
+    processes, begin_again = server
+    processes[-1].kill()
+    processes[-1].wait()
     one.get_by_role("alert").filter(has_text="does not answer").wait_for()
     # What is done meanwhile is asked as soon as there is a kernel again.
     one.locator("select.model-chooser").select_option("lda")
-    server.append(_server(port))
+    begin_again()
     one.get_by_role("alert").wait_for(state="hidden", timeout=30000)
     one.wait_for_function(
         "() => document.querySelector('.certificate').innerText.includes('Sigma')"
     )
     assert one.locator(".layer.points .point").count() == len(state["points"])
     # The browser itself tells of the connection that was lost.
-    opened.said[:] = [text for text in opened.said if "WebSocket connection" not in text]
+    said[:] = [text for text in said if "WebSocket connection" not in text]
 
 
 def test_a_page_from_disk_needs_no_network(tmp_path, opened, state):

@@ -1,22 +1,52 @@
-"""The program that makes what is on the page."""
+"""The program, and the command, that make what is on the page."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
-from separatrix.studio.fitting import Fitted
+import numpy as np
 
-__all__ = ["python_of"]
+from separatrix.studio.fitting import KERNEL_TOL, MOST_ITERATIONS, MOST_PASSES, Fitted
+from separatrix.studio.state import State
+from separatrix.tables.table import DEFAULT_MISSING
+
+__all__ = ["command_of", "python_of"]
+
+# What the page calls the file of the points, and the column of their classes in it.
+_FILE, _TARGET = "points.csv", "class"
+# Where the command line has another word for a model.
+_MODELS = {
+    "linear_svm": "svm",
+    "kernel_svm": "kernel-svm",
+    "least_squares": "lstsq",
+    "regression": "poly",
+}
+# What the command line's perceptron always is.
+_PLAIN = {"order": "cyclic", "learning_rate": 1.0, "margin": 0.0, "start": [0.0, 0.0, 0.0]}
 
 
 def python_of(fit: Fitted) -> str:
     """Python that fits the same model to the same points."""
     name = type(fit.model).__name__
-    plain = {key: value for key, value in fit.options.items() if key != "record"}
+    plain = dict(fit.options)
+    if fit.state.model != "kernel_svm":
+        # What is recorded changes no digit, but of kernel machines, which stop to be looked at.
+        plain.pop("record", None)
+    certificate = getattr(fit.model, "certificate_", None)
+    if getattr(certificate, "status", None) != "time_limit":
+        plain.pop("time_limit", None)
     options = ", ".join(f"{key}={_literal(value)}" for key, value in plain.items())
     points = fit.X.tolist() if not fit.regression else fit.X[:, 0].tolist()
     lines = ["import numpy as np", f"from separatrix import {name}", ""]
     lines += [f"X = np.array({points})" + (".reshape(-1, 1)" if fit.regression else "")]
+    if not fit.regression:
+        said = fit.classes if fit.several else (-1, 1)
+        names = [
+            f"{code} is {fit.state.classes[one]!r}"
+            for code, one in zip(said, fit.classes, strict=True)
+        ]
+        lines += [f"# {', '.join(names)}"]
     lines += [f"y = np.array({fit.y.tolist()})", ""]
     extra = ""
     if fit.state.model == "perceptron":
@@ -30,3 +60,99 @@ def python_of(fit: Fitted) -> str:
 
 def _literal(value: Any) -> str:
     return 'float("inf")' if value == float("inf") else repr(value)
+
+
+def command_of(fit: Fitted) -> str:
+    """The command that fits the same model to the points that the page saves as CSV.
+
+    Where no command does, a comment that says why.
+    """
+    state = fit.state
+    why = _unsaid(fit) or _unwritten(state)
+    if why is not None:
+        return f"# No command makes this fit: {why}."
+    target = state.names[1] if fit.regression else _TARGET
+    words = ["separatrix", "fit", _FILE, "--target", target, *_options(state)]
+    return shlex.join([*words, "--test-size", "0", "-o", "model.separatrix"])
+
+
+def _options(state: State) -> list[str]:
+    """The model, in the words of the command line."""
+    given, model = state.parameters, state.model
+    words = ["--model", _MODELS.get(model, model)]
+    if model in ("lda", "qda"):
+        shrinkage = given.get("shrinkage", 0.0)
+        return [*words, "--shrinkage", repr(shrinkage) if shrinkage else "none"]
+    if model == "kernel_svm":
+        words += ["--kernel", given["kernel"], *_of_kernel(given)]
+        words += ["--tol", repr(KERNEL_TOL), "--max-iter", str(MOST_ITERATIONS)]
+    if model == "perceptron":
+        words += ["--max-iter", str(MOST_PASSES)]
+        words += [] if given["fit_intercept"] else ["--no-intercept"]
+    if model == "linear_svm":
+        hard = given["loss"] == "hard margin"
+        words += ["--loss", "hinge" if hard else given["loss"]]
+        words += ["-C", "inf" if hard else repr(given["C"])]
+    elif "C" in given:
+        words += ["-C", repr(given["C"])]
+    if given.get("penalty") == "l1":
+        words += ["--penalty", "l1"]
+    if model == "regression":
+        words += ["--degree", str(given["degree"])]
+    if given.get("lam"):
+        words += ["--lam", repr(given["lam"])]
+    closed = model in ("regression", "least_squares")
+    # Without a penalty these see the units of the table in any case.
+    return words if closed and not given["lam"] else [*words, "--no-standardise"]
+
+
+def _of_kernel(given: dict[str, Any]) -> list[str]:
+    words = [] if given["kernel"] == "linear" else ["--gamma", repr(given["gamma"])]
+    if given["kernel"] == "poly":
+        words += ["--degree", str(given["degree"]), "--coef0", repr(given["coef0"])]
+    return words
+
+
+def _unsaid(fit: Fitted) -> str | None:
+    """What the command line does otherwise than this fit."""
+    model, given = fit.state.model, fit.state.parameters
+    if model == "sgd":
+        return "the command line goes on with another method where these passes end"
+    if model == "perceptron" and any(given[name] != one for name, one in _PLAIN.items()):
+        return "the command line has no start, order, rate or margin of a perceptron"
+    if given.get("steepness", 1.0) != 1.0:
+        return "the command line has no steepness"
+    if given.get("reg_param"):
+        return "the command line has no regularisation of this kind; set it to 0"
+    if len(np.unique(fit.state.codes)) > len(fit.classes) and not fit.regression:
+        return "the file has points of other classes, which the command line would tell apart too"
+    if (fit.X.min(axis=0) == fit.X.max(axis=0)).any():
+        return "the command line leaves out columns with one value only"
+    if fit.regression and fit.y.min() == fit.y.max():
+        return "where all values are the same the command line has nothing to predict"
+    return None
+
+
+def _unwritten(state: State) -> str | None:
+    """What a file of these points cannot say."""
+    flat = state.model == "regression"
+    columns = [*state.names] if flat else [*state.names, _TARGET]
+    if len({name.strip() for name in columns}) < len(columns) or not all(map(str.strip, columns)):
+        return f"the columns of {_FILE} would not have names of their own"
+    if flat:
+        return None
+    names = [state.classes[code].strip() for code in np.unique(state.codes).tolist()]
+    for name in names:
+        if name in DEFAULT_MISSING:
+            return f"in {_FILE} the class {name!r} would be a missing value"
+    if len({_value(name) for name in names}) < len(names):
+        return f"in {_FILE} two classes would be one"
+    return None
+
+
+def _value(name: str) -> str | float:
+    """A name as a table has it: numbers are equal however they are written."""
+    try:
+        return float(name)
+    except ValueError:
+        return name

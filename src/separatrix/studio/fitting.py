@@ -9,12 +9,20 @@ from typing import Any
 import numpy as np
 
 import separatrix
+from separatrix.exceptions import NotSeparableError
 from separatrix.studio.state import State, StateError
 
-__all__ = ["Fitted", "fitted"]
+__all__ = ["KERNEL_TOL", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "fitted"]
 
+# The models that tell all classes apart at once; the others take the first two.
+_OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
 # Of a perceptron on points that cannot be told apart.
-_MOST_PASSES = 30
+MOST_PASSES = 30
+# Of a kernel machine: nobody sees more while dragging. The last digit of what is certified
+# otherwise takes most of the time, and steep kernels would take seconds.
+KERNEL_TOL, MOST_ITERATIONS = 1e-5, 100
+# Seconds for a fit: of thousands of points with such kernels it could be minutes.
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +37,9 @@ class Fitted:
         The points that were fitted, among those of the state.
     X : ndarray of shape (m, 2), or (m, 1) for a regression
     y : ndarray of shape (m,)
-        -1 and +1, or numbers.
-    pair : tuple of int
-        The two classes that were told apart, the negative one first.
+        -1 and +1; of more than two classes their codes; or numbers.
+    classes : tuple of int
+        The classes that were told apart, in their order; of two the negative one is first.
     options : dict
         What the estimator was made with.
     """
@@ -41,7 +49,7 @@ class Fitted:
     rows: np.ndarray
     X: np.ndarray
     y: np.ndarray
-    pair: tuple[int, int]
+    classes: tuple[int, ...]
     options: dict[str, Any]
 
     @property
@@ -49,17 +57,34 @@ class Fitted:
         return self.state.model == "regression"
 
     @property
+    def several(self) -> bool:
+        """Whether more than two classes were told apart."""
+        return len(self.classes) > 2
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The first two classes."""
+        return self.classes[0], self.classes[1]
+
+    @property
     def plane(self) -> tuple[np.ndarray, float] | None:
         """Weights and intercept, where the boundary is a line."""
         coef = getattr(self.model, "coef_", None)
-        if self.regression or coef is None or self.state.model in ("qda", "kernel_svm"):
+        if self.regression or coef is None or self.several:
+            return None
+        if self.state.model in ("qda", "kernel_svm"):
             return None
         return np.ravel(coef).astype(float), float(np.ravel(self.model.intercept_)[0])
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Positive where the second class of the pair is said."""
+        """Positive where the second class is said; of several, a column for each."""
         found = np.asarray(self.model.decision_function(X), dtype=float)
-        return found.ravel()
+        return found if self.several else found.ravel()
+
+    def said(self, X: np.ndarray) -> np.ndarray:
+        """The codes of the classes that the estimator gives."""
+        found = np.asarray(self.model.predict(X))
+        return found if self.several else np.where(found > 0, self.classes[1], self.classes[0])
 
 
 _CLASSES = {
@@ -79,7 +104,7 @@ def _options(state: State) -> dict[str, Any]:
     given = dict(state.parameters)
     if state.model == "perceptron":
         given.pop("start")
-        given |= {"max_iter": _MOST_PASSES, "record": True, "random_state": 0}
+        given |= {"max_iter": MOST_PASSES, "record": True, "random_state": 0}
         if given["order"] != "cyclic":
             given["random_state"] = 0
     elif state.model == "linear_svm":
@@ -90,6 +115,10 @@ def _options(state: State) -> dict[str, Any]:
         given |= {"record": True, "random_state": 0}
     if state.model == "sgd":
         given |= {"record": True, "finish": None, "average": False}
+    if state.model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
+        given["time_limit"] = _PATIENCE
+    if state.model == "kernel_svm":
+        given |= {"tol": KERNEL_TOL, "max_iter": MOST_ITERATIONS}
     if state.model == "lda":
         given["shrinkage"] = given["shrinkage"] or None
     return given
@@ -108,15 +137,18 @@ def fitted(state: State) -> Fitted:
     if state.model == "regression":
         if len(state.points) < 2:
             raise StateError("Draw two points or more, and a curve goes through them.")
-        rows, pair = np.arange(len(state.points)), (0, 1)
+        rows, classes = np.arange(len(state.points)), [0, 1]
         X, y = state.points[:, :1], state.points[:, 1]
     else:
-        there = np.unique(state.codes).tolist()
-        if len(there) < 2:
+        classes = np.unique(state.codes).tolist()
+        if len(classes) < 2:
             raise StateError("Draw points of two classes, and they are told apart.")
-        pair = (there[0], there[1])
-        rows = np.flatnonzero(np.isin(state.codes, pair))
-        X, y = state.points[rows], np.where(state.codes[rows] == pair[1], 1, -1)
+        if state.model not in _OF_SEVERAL:
+            classes = classes[:2]
+        rows = np.flatnonzero(np.isin(state.codes, classes))
+        X, y = state.points[rows], state.codes[rows]
+        if len(classes) == 2:
+            y = np.where(y == classes[1], 1, -1)
     extra: dict[str, Any] = {}
     if state.model == "perceptron":
         *coef, intercept = state.parameters["start"]
@@ -128,6 +160,11 @@ def fitted(state: State) -> Fitted:
             # How far a fit got stands in its certificate.
             warnings.simplefilter("ignore")
             model.fit(X, y, **extra)
+    except NotSeparableError as error:
+        raise StateError(
+            f"No line separates {state.classes[classes[0]]} from {state.classes[classes[1]]}, so "
+            "there is no hard margin: take the loss hinge, which allows for overlap."
+        ) from error
     except (TypeError, ValueError) as error:
         raise StateError(" ".join(str(error).split())[:400]) from error
-    return Fitted(state, model, rows, X, y, pair, options)
+    return Fitted(state, model, rows, X, y, tuple(classes), options)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import copy
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from separatrix.studio.code import python_of
+from separatrix.studio.code import command_of, python_of
 from separatrix.studio.fitting import Fitted, fitted
+from separatrix.studio.lessons import LESSONS, lesson_of
 from separatrix.studio.panels import panel_of
 from separatrix.studio.pictures import ellipses_of, field_of, lines_of, numbers, points_of
 from separatrix.studio.proof import proof_of
@@ -48,6 +50,13 @@ class StudioModel:
         What the classes are called.
     axes : two of the names, optional
         The columns to begin with: by default the first two.
+    lesson : str, optional
+        One of the course's, to begin with.
+
+    Raises
+    ------
+    StateError
+        For a lesson or a column that there is not.
 
     Examples
     --------
@@ -65,12 +74,14 @@ class StudioModel:
         labels: Any = None,
         target: str | None = None,
         axes: tuple[str, str] | None = None,
+        lesson: str | None = None,
     ) -> None:
         self._table = {} if table is None else {k: np.asarray(v, float) for k, v in table.items()}
         self._labels = None if labels is None else np.asarray(labels).astype(str)
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._last: Fitted | None = None
+        self._asked: Any = None
         names = list(self._table)
         if axes is None and len(names) > 1:
             axes = (names[0], names[1])
@@ -86,7 +97,7 @@ class StudioModel:
                 "columns": names,
                 "target": target,
                 "tours": TOURS,
-                "lessons": [],
+                "lessons": LESSONS,
                 "limits": LIMITS,
             },
             "state": {
@@ -100,6 +111,10 @@ class StudioModel:
                 ),
             },
         }
+
+        if lesson is not None:
+            self.traits["state"] = lesson_of(lesson, self.traits["state"])["state"]
+            self.traits["seed_tables"]["lesson"] = lesson
 
     def reply(self, message: Any) -> dict[str, Any]:
         """The answer to a message; one of type ``error``, with a sentence, where there is none.
@@ -132,8 +147,9 @@ class StudioModel:
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
-        fit = self._last = fitted(parse(message.get("state")))
-        steps, points = steps_of(fit), points_of(fit)
+        fit = fitted(parse(message.get("state")))
+        self._last, self._asked = fit, copy.deepcopy(message["state"])
+        steps, points, lines = steps_of(fit), points_of(fit), lines_of(fit)
         seq = message.get("seq")
         if isinstance(seq, int):
             self._fits.pop(seq, None)
@@ -143,18 +159,18 @@ class StudioModel:
         return {
             "type": "answer",
             "pair": list(fit.pair),
-            "lines": lines_of(fit),
+            "lines": lines,
             "field": field_of(fit),
             "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
             "points": points,
             "ellipses": ellipses_of(fit),
             "certificate": _certificate(certificate),
-            "summary": _summary(fit),
-            "mistakes": int(sum(map(bool, points["mistake"]))),
+            "summary": _summary(fit, lines),
+            "mistakes": sum(map(bool, points["mistake"])),
             "width": _width(fit),
             "steps": steps,
             "panel": panel_of(fit, steps, points),
-            "code": {"python": python_of(fit), "command": None},
+            "code": {"python": python_of(fit), "command": command_of(fit)},
             "milliseconds": 1e3 * (time.perf_counter() - start),
         }
 
@@ -217,20 +233,25 @@ class StudioModel:
             raise StateError("A score is asked for at [x, y].")
         if not all(isinstance(v, (int, float)) and abs(v) < 1e12 for v in at):
             raise StateError("A score is asked for at two numbers.")
-        fit = fitted(parse(message["state"])) if "state" in message else self._last
+        fit = self._last
+        if "state" in message and message["state"] != self._asked:
+            fit = fitted(parse(message["state"]))
         if fit is None:
             raise StateError("Nothing has been fitted yet.")
         if fit.regression:
             value = float(fit.model.predict(np.array([[at[0]]]))[0])
             return {"type": "score", "score": value, "sentence": f"the curve is at {value:.4g}"}
         X = np.array([at], dtype=float)
-        score = float(fit.scores(X)[0])
-        code = fit.pair[int(score >= 0.0)]
-        probability = None
+        scores = np.atleast_1d(fit.scores(X)[0])
+        code = int(fit.said(X)[0])
+        # Of two classes the second one has both; of several, the one that is said.
+        of = fit.classes.index(code) if fit.several else 0
+        score, probability = float(scores[of]), None
         sentence = f"score {score:.3g}: {fit.state.classes[code]}"
         if fit.state.model in ("logistic", "lda", "qda"):
-            probability = float(fit.model.predict_proba(X)[0, 1])
-            sentence += f", probability {probability:.3g} of {fit.state.classes[fit.pair[1]]}"
+            of = of if fit.several else 1
+            probability = float(fit.model.predict_proba(X)[0, of])
+            sentence += f", probability {probability:.3g} of {fit.state.classes[fit.classes[of]]}"
         return {
             "type": "score",
             "score": score,
@@ -240,7 +261,9 @@ class StudioModel:
         }
 
     def _tour(self, message: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "tour", **tour(message.get("name", ""), dict(self.traits["state"]))}
+        name, state = message.get("name", ""), dict(self.traits["state"])
+        of_course = isinstance(name, str) and name in [one["name"] for one in LESSONS]
+        return {"type": "tour", **(lesson_of if of_course else tour)(name, state)}
 
     def _save(self, message: dict[str, Any]) -> dict[str, Any]:
         if message.get("what") != "model" or self._last is None:
@@ -282,12 +305,24 @@ def _certificate(certificate: Any) -> dict[str, Any]:
     return {**made, "status": str(status), "sentence": sentence}
 
 
-def _summary(fit: Fitted) -> list[str]:
+def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
     said = []
-    others = len(np.unique(fit.state.codes)) - 2
-    if others > 0 and not fit.regression:
+    present = np.unique(fit.state.codes).tolist()
+    if len(present) > len(fit.classes) and not fit.regression:
         one, other = (fit.state.classes[code] for code in fit.pair)
-        said.append(f"Of more than two classes {one} and {other} are told apart.")
+        left = " and ".join(fit.state.classes[code] for code in present[2:])
+        said.append(
+            f"This model tells two classes apart: {one} and {other}; {left} had no say in it."
+        )
+    if not fit.regression and not any(one["parts"] for one in lines if one["level"] == 0):
+        low, high, bottom, top = fit.state.view
+        middle = fit.said(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
+        there = fit.state.classes[int(middle[0])]
+        said.append(f"No boundary is seen in this view; its middle is said to be {there}.")
+    status = getattr(getattr(fit.model, "certificate_", None), "status", "")
+    # Passes of a perceptron, and of stochastic gradients, are as many as they are.
+    if status == "time_limit" or (status == "max_iter" and fit.state.model == "kernel_svm"):
+        said.append("The fit was stopped before its end; the certificate says how far it got.")
     return said
 
 

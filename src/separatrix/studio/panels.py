@@ -16,6 +16,7 @@ from separatrix.geometry import perceptron_bound
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
+from separatrix.studio.state import PANELS
 
 __all__ = ["panel_of"]
 
@@ -26,6 +27,12 @@ _LOSSES: dict[str, Any] = {
     "log_loss": LogLoss,
 }
 _MOST_DEGREE = 10
+_EMPTY: dict[str, Any] = {
+    "title": "Nothing to draw",
+    "x": {"label": ""},
+    "y": {"label": ""},
+    "series": [],
+}
 # Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
 _GRID, _LEVELS = 25, 9
 
@@ -42,7 +49,19 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
         "degree": _degree,
     }
     maker = makers.get(fit.state.panel)
-    return None if maker is None else maker(fit, steps, points)
+    if maker is None or fit.state.panel not in [one["kind"] for one in PANELS[fit.state.model]]:
+        return None
+    if fit.several and (fit.state.panel != "objective" or steps is None):
+        pairs = fit.state.model == "kernel_svm"
+        note = (
+            "Of more than two classes each pair has a machine of its own: "
+            "leave two, and this is drawn of theirs."
+            if pairs
+            else "Of more than two classes each has weights of its own: "
+            "leave two, and this is drawn of theirs."
+        )
+        return {**_EMPTY, "kind": fit.state.panel, "note": note}
+    return maker(fit, steps, points)
 
 
 def _panel(kind: str, title: str, x: str, y: str, series: list[Any], **more: Any) -> dict[str, Any]:

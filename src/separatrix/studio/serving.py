@@ -136,10 +136,11 @@ class _Conversation:
 
     async def _listen(self) -> None:
         while True:
-            text = await self.socket.receive_text()
             try:
+                text = await self.socket.receive_text()
                 message = json.loads(text) if len(text) <= _LONGEST else None
-            except ValueError:
+            except (KeyError, RecursionError, ValueError):
+                # Bytes, brackets in brackets in brackets, or no JSON.
                 message = None
             if not isinstance(message, dict):
                 await self._say({"type": "error", "seq": 0, "text": "That is no message."})

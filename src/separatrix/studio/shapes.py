@@ -17,6 +17,8 @@ SHAPES = [
     {"name": "xor", "label": "XOR"},
     {"name": "strip", "label": "a strip"},
     {"name": "iris", "label": "iris: two species"},
+    {"name": "species", "label": "iris: three species"},
+    {"name": "sepals", "label": "iris: sepals of three species"},
     {"name": "four", "label": "four points"},
 ]
 
@@ -41,8 +43,8 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
     rng = np.random.default_rng(abs(int(seed)))
     codes = np.arange(n) % 2
     names = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
-    if name == "iris":
-        points, codes, names = _iris()
+    if name in _IRIS:
+        points, codes, names = iris(**_IRIS[name])
     elif name == "four":
         points = np.array([[-1.0, -1.0], [-2.0, 1.0], [1.0, 2.0], [2.0, -0.5]])
         codes = np.array([0, 0, 1, 1])
@@ -56,19 +58,30 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
         "view": {
             "x": [float(low[0] - room[0]), float(high[0] + room[0])],
             "y": [float(low[1] - room[1]), float(high[1] + room[1])],
-            "lock": name not in ("iris",),
+            "lock": name not in _IRIS,
         },
     }
 
 
-def _iris() -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+_IRIS: dict[str, dict[str, Any]] = {
+    "iris": {"species": (1, 2)},
+    "species": {},
+    "sepals": {"columns": (0, 1)},
+}
+
+
+def iris(
+    columns: tuple[int, int] = (2, 3), species: tuple[int, ...] = (0, 1, 2)
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Points, codes and names of two of the four columns of iris, and of some species."""
     from sklearn.datasets import load_iris
 
     data = load_iris()
-    chosen = data.target > 0
-    names = {"x": "petal length (cm)", "y": "petal width (cm)"}
-    classes = [str(name) for name in data.target_names[1:]]
-    return data.data[chosen][:, 2:], data.target[chosen] - 1, {**names, "classes": classes}
+    chosen = np.isin(data.target, species)
+    x, y = (str(data.feature_names[column]) for column in columns)
+    codes = np.searchsorted(species, data.target[chosen])
+    classes = [str(data.target_names[one]) for one in species]
+    return data.data[chosen][:, list(columns)], codes, {"x": x, "y": y, "classes": classes}
 
 
 def _blobs(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:

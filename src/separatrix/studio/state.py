@@ -27,9 +27,9 @@ def _parameter(model: str, name: str, label: str, kind: str, default: Any, **mor
             "help": "", **more}  # fmt: skip
 
 
-def _strength(model: str, default: float = 1.0) -> Any:
+def _strength(model: str, **more: Any) -> Any:
     text = "The weight of the losses against that of the penalty: a small C widens the street."
-    return _parameter(model, "C", "C", "log", default, low=1e-4, high=1e4, help=text)
+    return _parameter(model, "C", "C", "log", 1.0, low=1e-4, high=1e4, help=text, **more)
 
 
 MODELS = [
@@ -43,6 +43,9 @@ MODELS = [
     {"name": "regression", "label": "Regression to y", "help": "A polynomial of x."},
     {"name": "sgd", "label": "Stochastic gradient", "help": "A step for each point."},
 ]
+
+# Parameters that mean something only beside certain values of others.
+_POLY = {"kernel": ["poly"]}
 
 PARAMETERS = [
     _parameter(
@@ -63,13 +66,22 @@ PARAMETERS = [
         "hinge",
         choices=["hinge", "squared_hinge", "hard margin"],
     ),
-    _strength("linear_svm"),
+    _strength("linear_svm", when={"loss": ["hinge", "squared_hinge"]}),
     _parameter(
         "kernel_svm", "kernel", "kernel", "choice", "rbf", choices=["rbf", "poly", "linear"]
     ),
-    _parameter("kernel_svm", "gamma", "gamma", "log", 0.5, low=1e-3, high=1e2),
-    _parameter("kernel_svm", "degree", "degree", "int", 3, low=1, high=8),
-    _parameter("kernel_svm", "coef0", "coef0", "linear", 1.0, low=0.0, high=10.0),
+    _parameter(
+        "kernel_svm",
+        "gamma",
+        "gamma",
+        "log",
+        0.5,
+        low=1e-3,
+        high=1e2,
+        when={"kernel": ["rbf", "poly"]},
+    ),
+    _parameter("kernel_svm", "degree", "degree", "int", 3, low=1, high=8, when=_POLY),
+    _parameter("kernel_svm", "coef0", "coef0", "linear", 1.0, low=0.0, high=10.0, when=_POLY),
     _strength("kernel_svm"),
     _parameter("lda", "shrinkage", "shrinkage", "linear", 0.0, low=0.0, high=1.0),
     _parameter("qda", "reg_param", "regularisation", "linear", 0.0, low=0.0, high=1.0),
@@ -88,7 +100,16 @@ PARAMETERS = [
         "optimal",
         choices=["optimal", "invscaling", "constant"],
     ),
-    _parameter("sgd", "eta0", "first rate", "log", 0.1, low=1e-4, high=10.0),
+    _parameter(
+        "sgd",
+        "eta0",
+        "first rate",
+        "log",
+        0.1,
+        low=1e-4,
+        high=10.0,
+        when={"learning_rate": ["invscaling", "constant"]},
+    ),
     _parameter("sgd", "batch_size", "batch", "int", 1, low=1, high=64),
     _parameter("sgd", "max_iter", "passes", "int", 20, low=1, high=200),
     _parameter("sgd", "random_state", "seed", "int", 0, low=0, high=999),
@@ -120,9 +141,9 @@ SHOWN = {
     "kernel_svm": ["field", "margin", "slack", "support"],
     "lda": ["field", "ellipses", "theta"],
     "qda": ["field", "ellipses"],
-    "least_squares": ["field", "theta"],
+    "least_squares": ["field", "margin", "residuals", "theta"],
     "regression": ["residuals"],
-    "sgd": ["field", "theta"],
+    "sgd": ["field", "margin", "slack", "theta"],
 }
 
 

@@ -20,7 +20,8 @@ _MOST = 1000
 def steps_of(fit: Fitted) -> dict[str, Any] | None:
     """Frames from the start to the answer itself; None of a fit without iterates."""
     trace = getattr(fit.model, "trace_", None)
-    if trace is None:
+    # Of several classes in pairs each pair has its own.
+    if trace is None or isinstance(trace, tuple):
         return None
     return _updates(fit, trace) if fit.state.model == "perceptron" else _iterates(fit, trace)
 
@@ -129,6 +130,8 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
     for step, (primal, dual) in enumerate(zip(trace.primal[:count], trace.dual, strict=False)):
         if theta is not None:
             where = f"\u03b8 = {_vector(theta[step])}"
+        elif fit.several:
+            where = f"iterate {step}"
         else:
             where = f"{trace.n_support[step]} support vectors, {trace.n_bounded[step]} at C"
         formula.append(f"{where}: {primal:.6g} \u2212 {dual:.6g} = {primal - dual:.2g} to go")
@@ -156,7 +159,10 @@ def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
         From 0 to ``count - 1``.
     """
     model = copy.copy(fit.model)
-    if steps["theta"] is None:
+    if fit.several:
+        trace = fit.model.trace_
+        model.coef_, model.intercept_ = trace.coef[step], trace.intercept[step]
+    elif steps["theta"] is None:
         coef = fit.model.trace_.coef[step]
         rows = np.flatnonzero(coef)
         model.support_, model.support_vectors_ = rows, fit.X[rows]
@@ -171,10 +177,14 @@ def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
         model.coef_, model.intercept_ = np.array([weights]), np.array([intercept])
     then = replace(fit, model=model)
     plane = then.plane
+    points = points_of(then)
+    if fit.state.model == "linear_svm":
+        # Multipliers follow from a plane that is optimal.
+        points |= {"alpha": None, "kind": None}
     return {
         "lines": lines_of(then),
         "field": field_of(then),
         "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
         "ellipses": [],
-        "points": points_of(then),
+        "points": points,
     }

@@ -8,9 +8,20 @@ from importlib.resources import files
 __all__ = ["ORDER", "joined", "style"]
 
 ORDER = (
-    *("dom", "numbers", "store", "share", "host", "kernel", "view", "field", "marks", "points"),
-    *("pointer", "lines", "picture", "toolbar", "chart", "panels", "time", "controls", "data"),
-    *("proof", "out", "tours", "keys", "bar", "studio"),
+    *("dom", "numbers", "store", "share", "host", "kernel", "voice", "view", "field", "marks"),
+    *(
+        "points",
+        "score",
+        "pointer",
+        "lines",
+        "picture",
+        "names",
+        "toolbar",
+        "chart",
+        "panels",
+        "time",
+    ),
+    *("controls", "data", "proof", "out", "tours", "keys", "bar", "studio"),
 )
 """The scripts, each after those that it imports."""
 

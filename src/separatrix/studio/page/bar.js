@@ -18,8 +18,8 @@ function brandMark() {
 export class Bar {
   constructor(app) {
     this.app = app;
-    this.undo = button("Undo", { picture: "undo", hint: "Undo (Ctrl Z)", onclick: () => app.undo() });
-    this.redo = button("Redo", { picture: "redo", hint: "Redo (Ctrl Y)", onclick: () => app.redo() });
+    this.undo = button("Undo", { picture: "undo", hint: "Undo (Ctrl Z)", onclick: () => app.store.undo() });
+    this.redo = button("Redo", { picture: "redo", hint: "Redo (Ctrl Y)", onclick: () => app.store.redo() });
     this.themeButton = button("Theme", { picture: "sun", onclick: () => this.nextTheme() });
     this.node = element(
       app.isWidget ? "div" : "header",
@@ -30,7 +30,7 @@ export class Bar {
       element("span", { class: "spacer" }),
       app.tours.hasAny && !app.isReplay ? button("Tours", { picture: "tour", text: true, onclick: () => app.tours.open() }) : null,
       this.themeButton,
-      button("Keys", { picture: "help", hint: "Keys (?)", onclick: () => app.help.showModal() }),
+      button("Help", { picture: "help", hint: "Help (?)", onclick: () => app.help.showModal() }),
     );
   }
 

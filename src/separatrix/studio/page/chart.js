@@ -1,9 +1,9 @@
 // A chart from data: axes, areas, contours, bars, lines, points, and the marker of a step.
 import { fill, shape } from "./dom.js";
-import { powerTicks, roundTicks, written } from "./numbers.js";
+import { powerTicks, roundTicks, tickTexts, written } from "./numbers.js";
 import { markPath } from "./marks.js";
 
-const SIZE = { width: 420, height: 290, left: 54, right: 408, top: 12, bottom: 246 };
+const SIZE = { width: 420, height: 290, left: 54, right: 408, top: 26, bottom: 246 };
 
 function extent(values, { log, range }) {
   if (range) return range;
@@ -13,18 +13,22 @@ function extent(values, { log, range }) {
   let high = -Infinity;
   for (const v of usable) [low, high] = [Math.min(low, v), Math.max(high, v)];
   if (log) return low === high ? [low / 2, high * 2] : [low / (high / low) ** 0.04, high * (high / low) ** 0.04];
-  const room = (high - low || Math.max(1, Math.abs(low))) * 0.05;
+  const largest = Math.max(Math.abs(low), Math.abs(high));
+  // Differences that are only rounding are none.
+  const room = (high - low > 1e-9 * largest ? high - low : Math.max(1, largest)) * 0.05;
   return [low - room, high + room];
 }
 
-function axis({ log }, [low, high], from, to) {
+function axis({ log, label = "" }, [low, high], from, to, whole = false) {
   const measure = log ? Math.log : (v) => v;
   const [a, b] = [measure(low), measure(high)];
   const place = (value) => {
     if (log && !(value > 0)) return from;
     return from + ((measure(value) - a) / (b - a)) * (to - from);
   };
-  place.ticks = log ? powerTicks(low, high) : roundTicks(low, high, 5);
+  const even = (ticks) => (whole ? ticks.filter(Number.isInteger) : ticks);
+  place.ticks = log ? powerTicks(low, high) : even(roundTicks(low, high, 5));
+  place.texts = log ? { texts: place.ticks.map((tick) => written(tick)), of: label } : tickTexts(place.ticks, label);
   return place;
 }
 
@@ -101,17 +105,17 @@ export function drawChart(svg, panel, onpoint) {
     const about = ([a, b], pixels) => [(a + b - scale * pixels) / 2, (a + b + scale * pixels) / 2];
     [rangeX, rangeY] = [about(rangeX, right - left), about(rangeY, bottom - top)];
   }
-  const placeX = axis(panel.x, rangeX, left, right);
+  const placeX = axis(panel.x, rangeX, left, right, xs.every(Number.isInteger));
   const placeY = axis(panel.y, rangeY, bottom, top);
   const parts = [];
-  for (const x of placeX.ticks) {
+  placeX.ticks.forEach((x, k) => {
     parts.push(shape("line", { class: x === 0 ? "grid zero" : "grid", x1: placeX(x), x2: placeX(x), y1: top, y2: bottom }));
-    parts.push(shape("text", { class: "tick", x: placeX(x), y: bottom + 15, "text-anchor": "middle" }, written(x)));
-  }
-  for (const y of placeY.ticks) {
+    parts.push(shape("text", { class: "tick", x: placeX(x), y: bottom + 15, "text-anchor": "middle" }, placeX.texts.texts[k]));
+  });
+  placeY.ticks.forEach((y, k) => {
     parts.push(shape("line", { class: y === 0 ? "grid zero" : "grid", x1: left, x2: right, y1: placeY(y), y2: placeY(y) }));
-    parts.push(shape("text", { class: "tick", x: left - 6, y: placeY(y) + 4, "text-anchor": "end" }, written(y)));
-  }
+    parts.push(shape("text", { class: "tick", x: left - 6, y: placeY(y) + 4, "text-anchor": "end" }, placeY.texts.texts[k]));
+  });
   const inside = shape("svg", { x: left, y: top, width: right - left, height: bottom - top, viewBox: `${left} ${top} ${right - left} ${bottom - top}` });
   (panel.contours ?? []).forEach(({ parts: lines }) => {
     for (const line of lines) inside.append(shape("path", { class: "contour", d: track(line.map((p) => p[0]), line.map((p) => p[1]), placeX, placeY) }));
@@ -126,8 +130,8 @@ export function drawChart(svg, panel, onpoint) {
   inside.append(rule, marker);
   parts.push(inside);
   parts.push(shape("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }));
-  parts.push(shape("text", { class: "axis-name", x: right, y: height - 10, "text-anchor": "end" }, panel.x.label ?? ""));
-  parts.push(shape("text", { class: "axis-name", x: left + 6, y: top + 15 }, panel.y.label ?? ""));
+  parts.push(shape("text", { class: "axis-name", x: right, y: height - 10, "text-anchor": "end" }, placeX.texts.of));
+  parts.push(shape("text", { class: "axis-name", x: left, y: top - 9 }, placeY.texts.of));
   fill(svg, parts);
   return {
     step(k) {

@@ -67,7 +67,7 @@ function control(spec, value, change) {
       values[k] = v;
       choose([...values]);
     };
-    body = element("span", { class: "vector", role: "group", "aria-label": spec.label }, values.map((v, k) => numberField(spec, v, set(k), { id: k ? null : id, "aria-label": `${spec.label}, ${parts[k] ?? k + 1}` })));
+    body = element("span", { class: "vector", role: "group", "aria-label": spec.label }, values.map((v, k) => element("label", {}, parts[k] ?? k + 1, numberField(spec, v, set(k), { id: k ? null : id, "aria-label": `${spec.label}, ${parts[k] ?? k + 1}` }))));
   } else if (Number.isFinite(spec.low) && Number.isFinite(spec.high) && (spec.kind !== "int" || spec.high - spec.low <= 2000)) {
     body = slider(spec, value, change);
     body.firstElementChild.id = id;
@@ -131,7 +131,19 @@ export class Controls {
       fill(this.parameters, specs.map((spec) => control(spec, state.parameters[spec.name] ?? spec.default, (value, done) => this.set(spec.name, value, done))));
       if (focused >= 0) this.parameters.querySelectorAll("input, select")[focused]?.focus();
     }
+    this.hideIdle();
     this.drawShown();
+  }
+
+  // Of parameters, those stay that mean something beside the others.
+  hideIdle() {
+    const specs = this.specs();
+    const { parameters } = this.app.store.state;
+    const value = (name) => parameters[name] ?? specs.find((spec) => spec.name === name)?.default;
+    specs.forEach((spec, k) => {
+      const means = Object.entries(spec.when ?? {}).every(([name, values]) => values.includes(value(name)));
+      this.parameters.children[k].hidden = !means;
+    });
   }
 
   drawShown() {

@@ -1,5 +1,6 @@
 // Where points come from and go to: built-in shapes, a table's columns, pasted text.
 import { button, element, fill, identifier } from "./dom.js";
+import { Names } from "./names.js";
 
 export function toCsv({ points, names, model }) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -9,8 +10,34 @@ export function toCsv({ points, names, model }) {
   return [head, ...rows].map((row) => row.map((v) => quoted(String(v))).join(",")).join("\n").concat("\n");
 }
 
-function isNumber(cell) {
+// As far as numbers go that the kernel takes.
+const FARTHEST_PLACE = 1e9;
+const LONGEST_CLASS = 200;
+
+function isNumeric(cell) {
   return cell !== "" && Number.isFinite(Number(cell));
+}
+
+// The cells of a line; in quotes, what cuts cells is a letter like others.
+function cells(line, cut) {
+  if (!line.includes('"')) return line.split(cut).map((cell) => cell.trim());
+  const found = line.matchAll(new RegExp(`(?:^|${cut.source})\\s*(?:"((?:[^"]|"")*)"\\s*|(.*?))(?=${cut.source}|$)`, "g"));
+  return [...found].map(([, quoted, plain]) => (quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"')));
+}
+
+function shortText(text) {
+  return text.length > 30 ? `${text.slice(0, 30)}…` : text;
+}
+
+function readRow(row, at, width) {
+  if (row.length !== width) throw new Error(`Line ${at} has ${row.length} columns, and the first has ${width}.`);
+  for (const cell of row.slice(0, 2)) {
+    if (!isNumeric(cell)) throw new Error(`Line ${at} has ${cell ? `"${shortText(cell)}"` : "nothing"} where a number should be.`);
+    if (Math.abs(Number(cell)) > FARTHEST_PLACE) throw new Error(`Line ${at} has ${shortText(cell)}, which is beyond a billion.`);
+  }
+  const name = row[2] ?? "";
+  if (name.length > LONGEST_CLASS) throw new Error(`Line ${at} names a class with more than ${LONGEST_CLASS} letters.`);
+  return [Number(row[0]), Number(row[1]), name];
 }
 
 // Two columns of numbers, and a third that names the class. Throws a sentence where it cannot be.
@@ -18,24 +45,20 @@ export function fromCsv(text, limit) {
   const lines = text.split(/\r?\n/).map((line, i) => [line.trim(), i + 1]).filter(([line]) => line);
   if (!lines.length) throw new Error("There is nothing to read: paste lines of two numbers and a class.");
   const cut = /\t/.test(lines[0][0]) ? /\t/ : /;/.test(lines[0][0]) ? /;/ : /,/.test(lines[0][0]) ? /,/ : /\s+/;
-  const rows = lines.map(([line, at]) => [line.split(cut).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")), at]);
-  const named = !rows[0][0].slice(0, 2).every(isNumber);
-  const head = named ? rows.shift()[0] : [];
+  const rows = lines.map(([line, at]) => [cells(line, cut), at]);
+  const width = rows[0][0].length;
+  if (width < 2 || width > 3) throw new Error(`The first line has ${width} columns; there should be two of numbers, and perhaps a third with the class.`);
+  const head = rows[0][0].slice(0, 2).some(isNumeric) ? [] : rows.shift()[0];
   if (!rows.length) throw new Error("There is one line of names and none of numbers below it.");
   if (rows.length > limit) throw new Error(`There are ${rows.length} rows; the studio takes ${limit}.`);
-  const classes = [];
-  const points = rows.map(([cells, at]) => {
-    if (cells.length < 2 || !cells.slice(0, 2).every(isNumber)) throw new Error(`Line ${at} does not begin with two numbers.`);
-    const name = cells[2] ?? "";
-    if (!classes.includes(name)) classes.push(name);
-    return [Number(cells[0]), Number(cells[1]), name];
-  });
+  const points = rows.map(([row, at]) => readRow(row, at, width));
+  const classes = [...new Set(points.map(([, , name]) => name))];
   if (classes.length > 4) throw new Error(`There are ${classes.length} classes in the third column; the studio takes 4.`);
-  const sorted = classes.toSorted((a, b) => (isNumber(a) && isNumber(b) ? Number(a) - Number(b) : a < b ? -1 : 1));
+  const sorted = classes.toSorted((a, b) => (isNumeric(a) && isNumeric(b) ? Number(a) - Number(b) : a < b ? -1 : 1));
   const names = sorted.length > 1 ? sorted : sorted[0] ? [sorted[0], sorted[0] === "+1" ? "-1" : "+1"] : ["-1", "+1"];
   return {
     points: points.map(([x, y, name]) => [x, y, Math.max(0, names.indexOf(name))]),
-    names: { x: head[0] || "x1", y: head[1] || "x2", classes: names },
+    names: { x: head[0]?.slice(0, LONGEST_CLASS) || "x1", y: head[1]?.slice(0, LONGEST_CLASS) || "x2", classes: names },
   };
 }
 
@@ -51,6 +74,7 @@ export class Data {
     this.columns = element("div", { class: "from-table" });
     this.text = element("textarea", { id: `${id}-text`, rows: 5, spellcheck: "false", placeholder: "x1,x2,class\n0.5,1.2,-1\n2.0,0.3,+1" });
     this.problem = element("p", { class: "problem", role: "alert" });
+    this.names = new Names(app);
     this.node = element(
       "section",
       { class: "card", "aria-labelledby": `${id}-title` },
@@ -60,6 +84,7 @@ export class Data {
       element("div", { class: "row" }, element("label", { for: `${id}-noise` }, "Noise"), this.noise),
       element("div", { class: "buttons" }, button("Make points", { onclick: () => this.make(), kind: "primary" }), button("Others like them", { onclick: () => this.make(true), hint: "The same shape from the next seed" })),
       this.columns,
+      this.names.node,
       element(
         "details",
         {},
@@ -67,7 +92,7 @@ export class Data {
         element("label", { for: `${id}-text` }, "Two columns of numbers, a third with the class"),
         this.text,
         this.problem,
-        element("div", { class: "buttons" }, button("Use these", { onclick: () => this.paste() }), button("Copy points", { onclick: () => app.copy(toCsv(app.store.state), "The points") })),
+        element("div", { class: "buttons" }, button("Use these", { onclick: () => this.paste() }), button("Copy points", { onclick: () => app.voice.copy(toCsv(app.store.state), "The points") })),
       ),
     );
     this.drawColumns(tables);
@@ -99,7 +124,7 @@ export class Data {
     const next = { points, names: { ...store.state.names, ...names } };
     next.view = view ? { lock: store.state.view.lock, ...view } : at.fitted(points);
     store.change(next);
-    this.app.announce(`${points.length} points.`);
+    this.app.voice.announce(`${points.length} points.`);
   }
 
   async make(next = false) {

@@ -2,7 +2,7 @@
 import { isSame } from "./numbers.js";
 
 const FIRST_RETRY = 400;
-const LONGEST_RETRY = 8000;
+const LONGEST_RETRY = 4000;
 
 class Host {
   constructor(values) {
@@ -56,7 +56,7 @@ export class SocketHost extends Host {
       if (this.isClosed) return;
       this.emit("host:lost");
       setTimeout(() => this.connect(), this.retry);
-      this.retry = Math.min(2 * this.retry, LONGEST_RETRY);
+      this.retry = Math.min(1.5 * this.retry, LONGEST_RETRY);
     });
   }
 

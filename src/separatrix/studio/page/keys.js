@@ -3,12 +3,12 @@ import { button, element, identifier } from "./dom.js";
 
 export function shortcuts(app) {
   const tool = (name) => () => app.takeTool(name);
-  return [
-    { keys: ["v"], says: "point: add, drag", run: tool("point") },
-    { keys: ["b"], says: "brush: many points", run: tool("brush") },
-    { keys: ["e"], says: "erase", run: tool("erase") },
-    { keys: ["h"], says: "move the picture", run: tool("pan") },
-    { keys: ["1", "2", "3", "4"], says: "class of new points, or of the focused point", run: (key) => app.takeClass(Number(key) - 1) },
+  const all = [
+    { keys: ["v"], says: "point: add, drag", run: tool("point"), draws: true },
+    { keys: ["b"], says: "brush: many points", run: tool("brush"), draws: true },
+    { keys: ["e"], says: "erase", run: tool("erase"), draws: true },
+    { keys: ["h"], says: "move the picture", run: tool("pan"), draws: true },
+    { keys: ["1", "2", "3", "4"], says: "class of new points, or of the focused point", run: (key) => app.takeClass(Number(key) - 1), draws: true },
     { keys: ["+", "="], shown: "+", says: "closer", run: () => app.zoom(0.8) },
     { keys: ["-"], says: "farther", run: () => app.zoom(1.25) },
     { keys: ["0"], says: "all points in the picture", run: () => app.fit() },
@@ -17,28 +17,57 @@ export function shortcuts(app) {
     { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
     { keys: ["["], says: "first step", run: () => app.time.show(0) },
     { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
+    { keys: ["Escape"], says: "back to the canvas", run: () => app.surface.focus() },
+    { keys: ["m"], says: "to the model, past the points", run: () => app.controls.chooser.focus() },
     { keys: ["?"], says: "this list", run: () => app.help.showModal() },
   ];
+  // An exported page shows, and changes nothing.
+  return app.isReplay ? all.filter(({ draws }) => !draws) : all;
 }
 
-const ELSEWHERE = [
-  ["Tab", "to the canvas, then from point to point"],
+const ELSEWHERE = [["Tab", "to the canvas, then from point to point"]];
+
+const DRAWS = [
   ["arrows", "move the focused point, or the crosshair of the canvas; with Shift farther"],
   ["Enter", "a point at the crosshair"],
   ["Delete", "erase the focused point"],
-  ["Escape", "from a point back to the canvas"],
   ["Ctrl Z", "undo"],
   ["Ctrl Y", "redo"],
 ];
 
+const HANDS = [
+  ["click", "a point of the class that is chosen"],
+  ["drag", "move a point; with the tools: brush, erase, or move the picture"],
+  ["rest on a point", "its margin, and its slack, residual or multiplier α where the model has them"],
+  ["rest beside", "the score there"],
+  ["Ctrl wheel", "closer and farther; two fingers on a touch screen"],
+];
+
+const DRAWN = [
+  ["line", "the boundary; dashed: the margin lines, or the targets of least squares"],
+  ["shading", "the side of each class, stronger where the model is surer"],
+  ["arrow θ", "the weights, across the boundary"],
+  ["×", "a mistake: a point on the wrong side"],
+  ["ring", "a support vector; dashed: its α is at its limit C"],
+  ["red ring", "the point that this step looks at"],
+  ["dotted line", "slack: what a point lacks to its margin line"],
+  ["squares", "squared residuals"],
+  ["ellipses", "half, and nine tenths, of each Gaussian"],
+];
+
 export function helpDialog(app) {
   const id = identifier("keys");
-  const rows = [...shortcuts(app).map(({ keys, shown, says }) => [shown ?? keys.join(" "), says]), ...ELSEWHERE];
+  const list = (entries, mark = "span") => element("dl", { class: "keys" }, entries.flatMap(([name, says]) => [element("dt", {}, mark === "kbd" ? name.split(" ").map((key) => element("kbd", {}, key)) : name), element("dd", {}, says)]));
+  const rows = [...shortcuts(app).map(({ keys, shown, says }) => [shown ?? keys.join(" "), says]), ...ELSEWHERE, ...(app.isReplay ? [] : DRAWS)];
   const dialog = element(
     "dialog",
     { class: "dialog", "aria-labelledby": id },
-    element("div", { class: "card-head" }, element("h2", { id }, "Keys"), button("Close", { picture: "close", onclick: () => dialog.close() })),
-    element("dl", { class: "keys" }, rows.flatMap(([keys, says]) => [element("dt", {}, keys.split(" ").map((key) => element("kbd", {}, key))), element("dd", {}, says)])),
+    element("div", { class: "card-head" }, element("h2", { id }, "Help"), button("Close", { picture: "close", onclick: () => dialog.close() })),
+    app.isReplay ? null : [element("h3", {}, "By mouse or finger"), list(HANDS)],
+    element("h3", {}, "Keys"),
+    list(rows, "kbd"),
+    element("h3", {}, "What is drawn"),
+    list(DRAWN),
   );
   return dialog;
 }
@@ -48,11 +77,11 @@ export function listenToKeys(app, target) {
   const listen = (event) => {
     if (app.root.querySelector("dialog[open]")) return;
     const writes = event.target.matches?.("input:not([type=range], [type=checkbox], [type=radio]), textarea, select");
-    if (writes) return;
+    if (writes && event.key !== "Escape") return;
     const key = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) {
-      if (key === "z" && !event.shiftKey) app.undo();
-      else if (key === "y" || (key === "z" && event.shiftKey)) app.redo();
+      if (key === "z" && !event.shiftKey) app.store.undo();
+      else if (key === "y" || (key === "z" && event.shiftKey)) app.store.redo();
       else return;
     } else if (event.altKey) return;
     else if (table.has(event.key)) table.get(event.key)(event.key);

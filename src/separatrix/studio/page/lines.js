@@ -2,6 +2,9 @@
 // residuals, the vector theta, and the witnesses of a proof.
 import { fill, shape } from "./dom.js";
 
+// Of more squares than these each is fainter.
+const MANY_SQUARES = 30;
+
 function pathOf(view, part) {
   return part.map((point, i) => `${i ? "L" : "M"}${view.toPixels(point).map((v) => v.toFixed(1)).join(" ")}`).join("");
 }
@@ -28,19 +31,85 @@ function levelLines(view, lines, show) {
     });
 }
 
-// From a point to the line f = ±1 of its own class, as long as its slack says.
+function sideOf(state, answer, c) {
+  const [, positive] = answer.pair ?? [0, Math.max(...state.points.map((point) => point[2]))];
+  return c === positive ? 1 : -1;
+}
+
+// From a point of class c to the line f = ±1 of its own class, in pixels.
+function toOwnLine(view, theta, [x, y], by) {
+  const length = theta.w[0] ** 2 + theta.w[1] ** 2;
+  return view.toPixels([x + (by * theta.w[0]) / length, y + (by * theta.w[1]) / length]);
+}
+
+// The nearest place to a pixel on lines through pixels.
+function nearestOn(parts, [px, py]) {
+  let best = null;
+  let least = Infinity;
+  for (const part of parts) {
+    for (let k = 1; k < part.length; k += 1) {
+      const [[ax, ay], [bx, by]] = [part[k - 1], part[k]];
+      const [dx, dy] = [bx - ax, by - ay];
+      const along = Math.min(1, Math.max(0, ((px - ax) * dx + (py - ay) * dy) / (dx * dx + dy * dy || 1)));
+      const [x, y] = [ax + along * dx, ay + along * dy];
+      const far = Math.hypot(x - px, y - py);
+      if (far < least) [best, least] = [[x, y], far];
+    }
+  }
+  return best;
+}
+
+// A point short of the margin line of its class is joined to it: as far as its slack says where
+// the line is straight, to the nearest place of a curve.
 function slackLines(view, state, answer, theta) {
   const { slack } = answer.points;
-  const length = theta ? theta.w[0] ** 2 + theta.w[1] ** 2 : 0;
-  if (!slack || !(length > 0)) return [];
-  const largest = Math.max(...state.points.map(([, , c]) => c));
+  if (!slack) return [];
+  const isStraight = theta && Math.hypot(...theta.w) > 0;
+  const curve = (side) => (answer.lines ?? []).filter(({ level }) => level === side).flatMap(({ parts }) => parts.map((part) => part.map((p) => view.toPixels(p))));
+  const curves = isStraight ? null : { "-1": curve(-1), 1: curve(1) };
   return state.points.map(([x, y, c], i) => {
-    if (!(slack[i] > 0)) return null;
-    const side = answer.pair ? (c === answer.pair[1] ? 1 : -1) : c === largest ? 1 : -1;
-    const short = side * slack[i];
+    if (!(slack[i] > 1e-6)) return null;
+    const side = sideOf(state, answer, c);
     const [x1, y1] = view.toPixels([x, y]);
-    const [x2, y2] = view.toPixels([x + (short * theta.w[0]) / length, y + (short * theta.w[1]) / length]);
-    return shape("line", { class: `slack class-${c}`, x1, y1, x2, y2 });
+    const end = isStraight ? toOwnLine(view, theta, [x, y], side * slack[i]) : nearestOn(curves[side], [x1, y1]);
+    return end && shape("line", { class: `slack class-${c}`, x1, y1, x2: end[0], y2: end[1] });
+  });
+}
+
+// All one way round: where two overlap that are not, a path has a hole.
+function oneWayRound(corners) {
+  const [[ax, ay], [bx, by], [cx, cy]] = corners;
+  return (bx - ax) * (cy - by) - (by - ay) * (cx - bx) < 0 ? corners.toReversed() : corners;
+}
+
+// Squares on the ways from points to where the model has them: [class, corners], the way first.
+// Few are drawn one by one, so that those that overlap are seen; of many each class is one path.
+function drawSquares(squares) {
+  const corner = ([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+  const group = (c, outlines, ways, more = "") =>
+    shape(
+      "g",
+      { class: `residual class-${c}${more}` },
+      shape("path", { class: "square", d: outlines.map((corners) => `M${oneWayRound(corners).map(corner).join("L")}Z`).join("") }),
+      shape("path", { class: "way", d: ways.map(([from, to]) => `M${corner(from)}L${corner(to)}`).join("") }),
+    );
+  if (squares.length <= MANY_SQUARES) return squares.map(([c, corners]) => group(c, [corners], [corners]));
+  return [...new Set(squares.map(([c]) => c))].map((c) => {
+    const own = squares.filter(([d]) => d === c).map(([, corners]) => corners);
+    return group(c, own, own, " many");
+  });
+}
+
+// Least squares takes f = ±1 for targets: a square on the way from each point to its own.
+function targetSquares(view, state, answer, theta) {
+  const { margin } = answer.points;
+  if (state.model !== "least_squares" || !margin || !theta || !(Math.hypot(...theta.w) > 0)) return [];
+  return state.points.flatMap(([x, y, c], i) => {
+    if (!Number.isFinite(margin[i])) return [];
+    const [px, py] = view.toPixels([x, y]);
+    const [qx, qy] = toOwnLine(view, theta, [x, y], sideOf(state, answer, c) * (1 - margin[i]));
+    const [dx, dy] = [qx - px, qy - py];
+    return [[c, [[px, py], [qx, qy], [qx - dy, qy + dx], [px - dy, py + dx]]]];
   });
 }
 
@@ -50,28 +119,22 @@ function residualSquares(view, state, answer) {
   return state.points.map(([x, y], i) => {
     const [px, py] = view.toPixels([x, y]);
     const [, qy] = view.toPixels([x, y - residual[i]]);
-    const side = Math.abs(qy - py);
-    const toLeft = px + side > view.right;
-    return shape(
-      "g",
-      { class: "residual" },
-      shape("rect", { x: toLeft ? px - side : px, y: Math.min(py, qy), width: side, height: side }),
-      shape("line", { x1: px, y1: py, x2: px, y2: qy }),
-    );
+    const side = Math.abs(qy - py) * (px + Math.abs(qy - py) > view.right ? -1 : 1);
+    // Of no class: the colour is that of the second, which is not the points'.
+    return [1, [[px, py], [px, qy], [px + side, qy], [px + side, py]]];
   });
 }
 
 function ellipseShapes(view, ellipses) {
-  return ellipses.flatMap(({ class: c, center, axes, angle }) => {
+  return ellipses.map(({ class: c, center, axes, angle }, i) => {
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-    return [1, 2].map((times) => {
-      const around = Array.from({ length: 73 }, (_, k) => {
-        const t = (k * Math.PI) / 36;
-        const [u, v] = [times * axes[0] * Math.cos(t), times * axes[1] * Math.sin(t)];
-        return [center[0] + u * cos - v * sin, center[1] + u * sin + v * cos];
-      });
-      return shape("path", { class: `ellipse times-${times} class-${c}`, d: `${pathOf(view, around)}Z` });
+    const around = Array.from({ length: 73 }, (_, k) => {
+      const t = (k * Math.PI) / 36;
+      const [u, v] = [axes[0] * Math.cos(t), axes[1] * Math.sin(t)];
+      return [center[0] + u * cos - v * sin, center[1] + u * sin + v * cos];
     });
+    const outer = ellipses.slice(0, i).some((one) => one.class === c);
+    return shape("path", { class: `ellipse class-${c}${outer ? " outer" : ""}`, d: `${pathOf(view, around)}Z` });
   });
 }
 
@@ -104,7 +167,7 @@ export function drawLines(parent, view, state, shown) {
   const { show } = state;
   const parts = [];
   if (show.ellipses && answer.ellipses) parts.push(...ellipseShapes(view, answer.ellipses));
-  if (show.residuals) parts.push(...residualSquares(view, state, answer));
+  if (show.residuals) parts.push(...drawSquares([...residualSquares(view, state, answer), ...targetSquares(view, state, answer, theta)]));
   if (show.slack) parts.push(...slackLines(view, state, answer, theta));
   if (isLast || !stepped) parts.push(...levelLines(view, answer.lines ?? [], show));
   else {

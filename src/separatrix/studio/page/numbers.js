@@ -3,6 +3,10 @@ export function clamp(value, low, high) {
   return Math.min(Math.max(value, low), high);
 }
 
+function raised(power) {
+  return [...String(Number(power))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("");
+}
+
 export function written(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -10,8 +14,7 @@ export function written(value, digits = 3) {
   const size = Math.abs(value);
   if (size >= 1e6 || size < 1e-4) {
     const [mantissa, power] = value.toExponential(digits - 1).split("e");
-    const raised = [...String(Number(power))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
-    return `${String(Number(mantissa)).replace("-", "−")} · 10${raised.join("")}`;
+    return `${String(Number(mantissa)).replace("-", "−")} · 10${raised(power)}`;
   }
   const text = String(Number(value.toPrecision(digits)));
   return text.replace("-", "−");
@@ -25,9 +28,31 @@ export function roundTicks(low, high, count = 6) {
   const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
   const ticks = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * span; k += 1) {
-    ticks.push(Number((k * step).toPrecision(12)));
+    ticks.push(Number((k * step).toPrecision(15)));
   }
   return ticks;
+}
+
+// Of numbers, the one with the fewest digits that are not noughts at the end.
+function roundest(values) {
+  const digits = (value) => Number(value.toPrecision(15)).toExponential().split("e")[0].length;
+  return values.reduce((best, value) => (digits(value) < digits(best) ? value : best));
+}
+
+// Short texts of ticks, and `of`: what an axis is that bears them, where that is not its own name.
+export function tickTexts(ticks, name = "") {
+  if (!ticks.length) return { texts: [], of: name };
+  const step = ticks.length > 1 ? ticks[1] - ticks[0] : Math.abs(ticks[0]) || 1;
+  const farthest = Math.max(...ticks.map(Math.abs));
+  // Digits that all of them share are said once.
+  const base = farthest > 2e4 * step && ticks.length > 1 ? roundest(ticks) : 0;
+  const rest = ticks.map((t) => Math.round((t - base) / (step / 4)) * (step / 4));
+  const largest = Math.max(...rest.map(Math.abs));
+  const power = largest > 0 && (largest >= 1e5 || largest < 1e-3) ? Math.floor(Math.log10(largest) + 1e-9) : 0;
+  const texts = rest.map((t) => String(Number((t / 10 ** power).toPrecision(6))).replace("-", "−"));
+  const moved = base ? `${name} ${base < 0 ? "+" : "−"} ${written(Math.abs(base), 15)}` : name;
+  if (!power) return { texts, of: moved };
+  return { texts, of: `${base ? `(${moved})` : moved} / 10${raised(power)}` };
 }
 
 export function powerTicks(low, high, count = 5) {

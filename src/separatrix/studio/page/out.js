@@ -58,8 +58,10 @@ export class Out {
   constructor(app) {
     this.app = app;
     const id = identifier("out");
-    this.python = element("pre", { tabindex: "0", "aria-label": "Python" });
-    this.command = element("pre", { tabindex: "0", "aria-label": "Command" });
+    this.python = element("pre", { tabindex: "0", role: "group", "aria-label": "Python" });
+    this.command = element("pre", { tabindex: "0", role: "group", "aria-label": "Command" });
+    this.pythonPart = element("div", {}, this.heading("Python", () => this.python.textContent), this.python);
+    this.modelFile = app.isReplay ? null : button("Model file", { onclick: () => this.save("model") });
     this.commandPart = element("div", {}, this.heading("Command", () => this.command.textContent), this.command);
     this.linkNote = element("p", { class: "note", role: "status" });
     this.node = element(
@@ -73,31 +75,32 @@ export class Out {
         button("PNG", { onclick: async () => download("studio.png", await picturePng(app)) }),
         button("SVG", { onclick: () => download("studio.svg", new Blob([pictureSvg(app)], { type: "image/svg+xml" })) }),
         button("CSV", { onclick: () => download("points.csv", new Blob([toCsv(app.store.state)], { type: "text/csv" })) }),
-        app.isReplay ? null : button("Model file", { onclick: () => this.save("model") }),
+        this.modelFile,
       ),
       this.linkNote,
-      this.heading("Python", () => this.python.textContent),
-      this.python,
+      this.pythonPart,
       this.commandPart,
     );
   }
 
   heading(name, text) {
-    return element("div", { class: "card-head" }, element("h3", {}, name), button(`Copy ${name === "Python" ? "the Python code" : "the command"}`, { onclick: () => this.app.copy(text(), name === "Python" ? "The Python code" : "The command") }));
+    return element("div", { class: "card-head" }, element("h3", {}, name), button(`Copy ${name === "Python" ? "the Python code" : "the command"}`, { onclick: () => this.app.voice.copy(text(), name === "Python" ? "The Python code" : "The command") }));
   }
 
   draw() {
     const code = this.app.answer?.code;
     fill(this.python, code?.python ?? "");
     fill(this.command, code?.command ?? "");
+    this.pythonPart.hidden = !code?.python;
     this.commandPart.hidden = !code?.command;
+    if (this.modelFile) this.modelFile.disabled = !this.app.answer;
   }
 
   link() {
     const fragment = toFragment(this.app.store.state);
     const address = location.protocol === "http:" && !this.app.isWidget ? `${location.href.split("#")[0]}${fragment}` : fragment;
     if (!this.app.isWidget) history.replaceState(null, "", fragment);
-    this.app.copy(address, "The link");
+    this.app.voice.copy(address, "The link");
     const { length } = this.app.store.state.points;
     this.linkNote.textContent =
       `The link carries ${length} points in ${fragment.length} letters, rounded to 1/5000 of the picture.` +

@@ -17,7 +17,7 @@ export class Panels {
     this.node = element(
       "section",
       { class: "card panel-card", "aria-labelledby": `${id}-title` },
-      element("div", { class: "card-head" }, element("h2", { id: `${id}-title` }, "Beside it"), element("label", { class: "hidden", for: id }, "Second picture"), this.chooser),
+      element("div", { class: "card-head" }, element("h2", { id: `${id}-title` }, "Second picture"), element("label", { class: "hidden", for: id }, "What the second picture shows"), this.chooser),
       this.body,
     );
     this.chart = null;
@@ -29,6 +29,7 @@ export class Panels {
     const all = kinds.some(({ kind }) => kind === "none") ? kinds : [...kinds, { kind: "none", label: "none" }];
     fill(this.chooser, all.map(({ kind, label }) => element("option", { value: kind }, label)));
     const { panel } = store.state;
+    this.node.hidden = all.length < 2;
     this.chooser.value = all.some(({ kind }) => kind === panel) ? panel : "none";
   }
 

@@ -1,16 +1,19 @@
 // The picture: layers of one SVG over one canvas, drawn at most once a frame.
-import { element, fill, shape } from "./dom.js";
+import { element, fill, setAttributes, shape } from "./dom.js";
 import { drawAxes } from "./view.js";
 import { Field, classColours } from "./field.js";
 import { drawLines, drawWitness } from "./lines.js";
 
 const INTRODUCTION = "Points and the fitted model. Arrows move a crosshair, Enter adds a point, Tab walks from point to point.";
 
+const CUT = ["lines", "witness"];
+
 export class Picture {
   constructor(app) {
     this.app = app;
     this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
-    this.layers = Object.fromEntries(["axes", "lines", "witness", "points", "cross"].map((name) => [name, shape("g", { class: `layer ${name}` })]));
+    // An svg cuts what is drawn in it at its edges, as the frame should.
+    this.layers = Object.fromEntries(["axes", "lines", "witness", "points", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
     this.surface = shape(
       "svg",
       { class: "surface", tabindex: "0", role: "application", "aria-roledescription": "canvas of points", "aria-label": INTRODUCTION },
@@ -39,7 +42,7 @@ export class Picture {
 
   takeField() {
     const { shown, answeredView } = this.app;
-    if (shown.answer) this.field.show(shown.answer.field, answeredView, this.colours);
+    this.field.show(shown.answer?.field ?? null, answeredView, this.colours);
   }
 
   redraw() {
@@ -54,8 +57,9 @@ export class Picture {
     const { state } = store;
     drawAxes(this.layers.axes, view, state.names);
     // Between a point more and its answer, what was said of the points is of others.
-    const isOfThese = (shown.answer?.points?.margin?.length ?? state.points.length) === state.points.length;
+    const isOfThese = (shown.answer?.points?.mistake?.length ?? state.points.length) === state.points.length;
     const known = isOfThese ? shown : { ...shown, answer: { ...shown.answer, points: {} } };
+    for (const name of CUT) setAttributes(this.layers[name], view.frame);
     drawLines(this.layers.lines, view, state, known);
     this.drawWitness();
     points.draw();

@@ -17,7 +17,7 @@ export class Pointer {
     surface.addEventListener("pointerdown", (event) => this.press(event));
     surface.addEventListener("pointermove", (event) => this.move(event));
     for (const end of ["pointerup", "pointercancel"]) surface.addEventListener(end, (event) => this.lift(event));
-    surface.addEventListener("pointerleave", () => this.app.hover(null));
+    surface.addEventListener("pointerleave", () => this.app.score.at(null));
     surface.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     surface.addEventListener("keydown", (event) => this.key(event));
     surface.addEventListener("blur", () => this.showCross(null));
@@ -76,7 +76,7 @@ export class Pointer {
     if (!this.down.has(event.pointerId)) {
       const near = this.app.view.holds(at) ? this.nearest(at, REACH) : -1;
       this.app.surface.classList.toggle("over-point", near >= 0);
-      return this.app.hover(this.app.view.holds(at) ? this.app.view.toData(at) : null, near);
+      return this.app.score.at(this.app.view.holds(at) ? this.app.view.toData(at) : null, near);
     }
     this.down.set(event.pointerId, at);
     if (this.pinching) return this.spread();
@@ -148,12 +148,12 @@ export class Pointer {
     const { store, view, limits, currentClass } = this.app;
     if (!view.holds(at)) return;
     if (store.state.points.length >= limits.points) {
-      this.app.announce(`There is room for ${limits.points} points.`, true);
+      this.app.voice.problem(`There is room for ${limits.points} points.`);
       return;
     }
     const [x, y] = view.rounded(view.toData(at));
     store.change({ points: [...store.state.points, [x, y, currentClass]] });
-    this.app.announce(`Point of class ${store.state.names.classes[currentClass]} added.`);
+    this.app.voice.announce(`Point of class ${store.state.names.classes[currentClass]} added.`);
   }
 
   spray(at) {
@@ -164,6 +164,7 @@ export class Pointer {
       const spot = [at[0] + far * Math.cos(turn), at[1] + far * Math.sin(turn)];
       if (view.holds(spot)) fresh.push([...view.rounded(view.toData(spot)), currentClass]);
     }
+    if (store.state.points.length + fresh.length > limits.points) this.app.voice.problem(`There is room for ${limits.points} points.`);
     store.change({ points: [...store.state.points, ...fresh].slice(0, limits.points) });
   }
 
@@ -187,7 +188,7 @@ export class Pointer {
       const [x, y] = this.cross ?? [(view.left + view.right) / 2, (view.top + view.bottom) / 2];
       const to = [clamp(x + by * arrow[0], view.left, view.right), clamp(y + by * arrow[1], view.top, view.bottom)];
       this.showCross(to);
-      app.hover(view.toData(to), this.nearest(to, REACH));
+      app.score.at(view.toData(to), this.nearest(to, REACH));
     } else if ((event.key === "Enter" || event.key === "Insert") && !app.isReplay) {
       const to = this.cross ?? [(view.left + view.right) / 2, (view.top + view.bottom) / 2];
       this.showCross(to);

@@ -23,7 +23,7 @@ export function describePoint(state, shown, i) {
   if (state.model !== "regression") parts.push(`class ${names.classes[c]}`);
   parts.push(`${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`);
   const known = shown.answer?.points;
-  if (known?.margin?.length === state.points.length) {
+  if (known?.mistake?.length === state.points.length) {
     const say = (word, values) => {
       if (values && values[i] !== null && values[i] !== undefined) parts.push(`${word} ${written(values[i])}`);
     };
@@ -31,10 +31,17 @@ export function describePoint(state, shown, i) {
     say("slack", known.slack);
     say("residual", known.residual);
     say("α =", known.alpha);
-    if (known.kind?.[i] && known.kind[i] !== "none") parts.push(`support vector, ${known.kind[i]}`);
+    if (known.kind?.[i] && known.kind[i] !== "none") parts.push(known.kind[i] === "bound" ? "support vector at C" : "support vector");
     if (known.mistake?.[i]) parts.push("a mistake");
   }
   return parts.join(" · ");
+}
+
+// Points may lie on one another: only the last is seen.
+export function othersThere({ points }, i) {
+  const point = points[i];
+  const n = point ? points.filter(([x, y], k) => k !== i && x === point[0] && y === point[1]).length : 0;
+  return n ? ` · ${n} more at this place` : "";
 }
 
 export class Points {
@@ -127,7 +134,7 @@ export class Points {
       this.app.point(i);
     } else if (event.key === "Delete" || event.key === "Backspace") {
       store.change({ points: without(store.state.points, new Set([i])) });
-      this.app.announce(`Point ${i + 1} erased.`);
+      this.app.voice.announce(`Point ${i + 1} erased.`);
       if (store.state.points.length) this.focus(Math.min(i, store.state.points.length - 1));
       else this.app.surface.focus();
     } else if (/^[1-4]$/.test(event.key) && Number(event.key) <= store.state.names.classes.length) {
@@ -135,9 +142,8 @@ export class Points {
       const points = store.state.points.slice();
       points[i] = [points[i][0], points[i][1], c];
       store.change({ points });
-      this.app.announce(`Point ${i + 1} is now of class ${store.state.names.classes[c]}.`);
-    } else if (event.key === "Escape") this.app.surface.focus();
-    else return;
+      this.app.voice.announce(`Point ${i + 1} is now of class ${store.state.names.classes[c]}.`);
+    } else return;
     event.preventDefault();
     event.stopPropagation();
   }

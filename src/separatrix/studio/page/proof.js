@@ -17,6 +17,7 @@ export class Proof {
     this.summary = element("ul", { class: "summary" });
     this.buttons = QUESTIONS.map(([what, label]) => button(label, { onclick: () => this.ask(what), "data-what": what }));
     this.verdict = element("div", { class: "verdict", role: "status" });
+    this.exact = element("div", {}, element("h3", {}, "Proof about these points"), element("div", { class: "buttons" }, this.buttons), this.verdict);
     this.node = element(
       "section",
       { class: "card", "aria-labelledby": id },
@@ -24,9 +25,7 @@ export class Proof {
       this.sentence,
       this.numbers,
       this.summary,
-      element("h3", {}, "Proof about these points"),
-      element("div", { class: "buttons" }, this.buttons),
-      this.verdict,
+      this.exact,
     );
     this.proof = null;
   }
@@ -34,6 +33,8 @@ export class Proof {
   draw() {
     const { answer } = this.app;
     const certificate = answer?.certificate;
+    // A curve to y asks for no classes.
+    this.exact.hidden = this.app.store.state.model === "regression";
     this.sentence.textContent = certificate?.sentence ?? "";
     this.sentence.classList.toggle("fine", ["optimal", "converged", "exact", "certified", "separated"].includes(certificate?.status));
     const rows = certificate

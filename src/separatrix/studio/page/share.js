@@ -29,6 +29,22 @@ export function toFragment(state) {
   return `#s=${toBase64(JSON.stringify({ v: 1, q, p, names, view, model, parameters, panel, show }))}`;
 }
 
+const isNumber = (value) => Number.isFinite(value);
+const isText = (value) => typeof value === "string";
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isRange = (ends) => Array.isArray(ends) && ends.length === 2 && ends.every(isNumber) && ends[0] < ends[1];
+
+// What the page takes for granted before the kernel has looked at a state.
+function isDrawable({ points, names, view, model, parameters, panel, show }) {
+  const classes = names?.classes;
+  return (
+    Array.isArray(classes) && classes.length >= 2 && classes.length <= 4 && [names.x, names.y, ...classes].every(isText) &&
+    points.every(([x, y, c]) => isNumber(x) && isNumber(y) && Number.isInteger(c) && c >= 0 && c < classes.length) &&
+    isObject(view) && isRange(view.x) && isRange(view.y) && isText(model) &&
+    [parameters, show].every((part) => part === undefined || isObject(part)) && (panel === undefined || isText(panel))
+  );
+}
+
 // The state of a fragment; null where the fragment carries none, or a broken one.
 export function fromFragment(fragment) {
   if (!fragment.startsWith("#s=")) return null;
@@ -36,10 +52,12 @@ export function fromFragment(fragment) {
     const { v, q, p, ...rest } = JSON.parse(fromBase64(fragment.slice(3)));
     if (v !== 1 || !Array.isArray(p) || p.length % 3 !== 0) return null;
     const [sx, sy] = q.map((k) => 10 ** k);
+    // Before they are divided: null over a number is 0.
+    if (![...p, sx, sy].every(isNumber)) return null;
     const points = [];
     for (let i = 0; i < p.length; i += 3) points.push([p[i] / sx, p[i + 1] / sy, p[i + 2]]);
-    if (!points.flat().every(Number.isFinite)) return null;
-    return { version: 1, points, ...rest };
+    const state = { ...rest, version: 1, points };
+    return isDrawable(state) ? state : null;
   } catch {
     return null;
   }

@@ -1,13 +1,16 @@
 // The studio: one face for a notebook's widget, the served page and the exported page.
-import { element, fill } from "./dom.js";
-import { isSame, written } from "./numbers.js";
+import { button, element, fill } from "./dom.js";
+import { isSame } from "./numbers.js";
 import { EMPTY_STATE, Store } from "./store.js";
 import { fromFragment } from "./share.js";
 import { Kernel } from "./kernel.js";
+import { Voice } from "./voice.js";
 import { View } from "./view.js";
-import { Points, describePoint } from "./points.js";
+import { Points, describePoint, othersThere } from "./points.js";
 import { Pointer } from "./pointer.js";
+import { Score, countedFacts } from "./score.js";
 import { Picture } from "./picture.js";
+import { withClass, withoutClass } from "./names.js";
 import { Toolbar } from "./toolbar.js";
 import { Panels } from "./panels.js";
 import { Time } from "./time.js";
@@ -20,7 +23,6 @@ import { Bar } from "./bar.js";
 import { helpDialog, listenToKeys } from "./keys.js";
 
 const SETTLE = 250;
-const HOVER = 120;
 const ASKED_FOR = ["points", "names", "view", "model", "parameters", "panel"];
 const CONTROLLED = ["model", "parameters", "panel", "show", "names"];
 
@@ -30,7 +32,7 @@ export class App {
     this.isReplay = Boolean(model.get("replay"));
     this.isWidget = !document.body.classList.contains("separatrix-page");
     this.limits = { points: 2000, ...model.get("seed_tables")?.limits };
-    const linked = this.isWidget ? null : fromFragment(location.hash);
+    const linked = this.linked();
     this.store = new Store({ ...EMPTY_STATE, ...model.get("state"), ...linked });
     this.tool = this.isReplay ? "pan" : "point";
     this.currentClass = 1;
@@ -42,8 +44,8 @@ export class App {
     this.kernel = new Kernel(model, {
       onanswer: (answer, state, newest) => this.take(answer, state, newest),
       onframe: (frame) => this.takeFrame(frame),
-      onproblem: (text, ofFit) => this.problem(text, ofFit),
-      onthinking: (text) => (this.status.textContent = text),
+      onproblem: (text, ofFit) => (ofFit ? this.unfitted(text) : this.voice.problem(text)),
+      onthinking: (text) => this.voice.say(text),
       onbusy: (busy) => this.root.setAttribute("aria-busy", busy),
     });
     this.build(el);
@@ -53,12 +55,11 @@ export class App {
   build(el) {
     // Jupyter Lab keeps its own keys to itself where it finds this name.
     this.root = element("div", { class: "separatrix-studio", lang: "en", "data-lm-suppress-shortcuts": this.isWidget ? "true" : null });
-    this.status = element("p", { class: "status" });
-    this.alert = element("p", { class: "alert", role: "alert", hidden: true });
-    this.live = element("p", { class: "hidden", role: "status" });
+    this.voice = new Voice(this.root);
     this.picture = new Picture(this);
     this.surface = this.picture.surface;
     this.points = new Points(this, this.picture.layers.points);
+    this.score = new Score(this);
     this.pointer = new Pointer(this);
     this.toolbar = new Toolbar(this);
     this.panels = new Panels(this);
@@ -70,7 +71,9 @@ export class App {
     this.tours = new Tours(this);
     this.help = helpDialog(this);
     this.bar = new Bar(this);
-    const stage = [this.toolbar.node, this.picture.node, this.time.node, this.status, this.alert, this.live];
+    // Of many points, Tab would have to walk through all.
+    const past = button("Past the points, to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
+    const stage = [this.toolbar.node, past, this.picture.node, this.time.node, this.voice.nodes];
     const region = (label) => ({ class: "side", role: "region", "aria-label": label });
     fill(
       this.root,
@@ -96,7 +99,7 @@ export class App {
     const listeners = {
       "change:state": () => this.adopt(this.model.get("state")),
       "change:theme": () => this.bar.wear(this.model.get("theme")),
-      "host:lost": () => this.problem("The kernel does not answer; the page tries to reach it again.", true),
+      "host:lost": () => this.voice.problem("The kernel does not answer; the page tries to reach it again.", { stays: true }),
       "host:back": () => this.back(),
     };
     for (const [event, listener] of Object.entries(listeners)) {
@@ -108,17 +111,33 @@ export class App {
     dark.addEventListener("change", repaint);
     const watch = new ResizeObserver(() => this.resize());
     watch.observe(this.picture.node);
-    this.leave.push(() => dark.removeEventListener("change", repaint), () => watch.disconnect());
+    const follow = () => this.follow(this.linked());
+    addEventListener("hashchange", follow);
+    this.leave.push(() => dark.removeEventListener("change", repaint), () => watch.disconnect(), () => removeEventListener("hashchange", follow));
     this.picture.resize();
     this.bar.wear(this.model.get("theme"));
     this.drawControls();
     this.ask();
+    this.follow(null);
+  }
+
+  follow(state) {
+    this.adopt(state);
+    if (this.isBroken) this.voice.problem("This link carries no state of a studio; the points are others.");
+  }
+
+  // The state of the link that one came by.
+  linked() {
+    if (this.isWidget || !location.hash.startsWith("#s=")) return null;
+    const found = fromFragment(location.hash);
+    this.isBroken = !found;
+    return found;
   }
 
   close() {
     this.time.pause();
     clearTimeout(this.settling);
-    clearTimeout(this.scoring);
+    this.score.stop();
     for (const leave of this.leave) leave();
     this.kernel.close();
   }
@@ -146,6 +165,7 @@ export class App {
     this.controls.draw();
     this.panels.options();
     this.toolbar.draw();
+    this.data?.names.draw();
     this.bar.draw();
   }
 
@@ -170,18 +190,10 @@ export class App {
   }
 
   back() {
-    this.alert.hidden = true;
+    this.voice.calm();
     this.told = null;
     this.tellTrait();
     this.ask();
-  }
-
-  undo() {
-    this.store.undo();
-  }
-
-  redo() {
-    this.store.redo();
   }
 
   ask() {
@@ -195,7 +207,7 @@ export class App {
   // ---- answers
 
   take(answer, state, newest) {
-    this.alert.hidden = true;
+    this.voice.calm();
     const stay = this.answer && this.answeredModel === state.model && this.time.step < this.time.count - 1;
     this.answer = answer;
     this.answeredModel = state.model;
@@ -207,10 +219,28 @@ export class App {
       const { points, names, parameters } = answer.state;
       this.store.change({ points, names, parameters }, { keep: false });
     }
-    if (!newest) return;
+    if (newest) this.drawCards();
+  }
+
+  drawCards() {
     this.panels.draw();
     this.proof.draw();
     this.out.draw();
+  }
+
+  // What was said of other points is not left standing.
+  unfitted(text) {
+    const { points, model } = this.store.state;
+    const few = model === "regression" ? points.length < 2 : new Set(points.map(([, , c]) => c)).size < 2;
+    this.answer = null;
+    this.shown = { answer: null, theta: null, isLast: true, step: 0 };
+    this.frames.clear();
+    this.time.renew({ stay: false });
+    this.drawCards();
+    this.picture.takeField();
+    this.picture.redraw();
+    this.describe();
+    this.voice.problem(text, { stays: true, hint: few });
   }
 
   takeFrame(frame) {
@@ -233,42 +263,18 @@ export class App {
       answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
     };
     if (!isLast && !frame) this.kernel.frame(step);
-    if (isLast || frame) this.picture.takeField();
+    if (isLast || frame) {
+      this.picture.takeField();
+      this.root.dataset.shown = step;
+    }
     this.panels.step();
     this.picture.redraw();
     this.describe();
   }
 
-  problem(text, stays = false) {
-    this.alert.textContent = text;
-    this.alert.hidden = false;
-    clearTimeout(this.forgetting);
-    if (!stays) this.forgetting = setTimeout(() => (this.alert.hidden = true), 8000);
-  }
-
-  announce(text, loud = false) {
-    if (loud) this.problem(text);
-    else this.live.textContent = text;
-  }
-
-  async copy(text, what) {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      const area = element("textarea", { class: "hidden", "aria-hidden": "true" });
-      area.value = text;
-      this.root.append(area);
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-    }
-    this.announce(`${what}: copied.`);
-    this.status.textContent = `${what}: copied.`;
-  }
-
   resize() {
-    if (!this.picture.resize()) return;
     clearTimeout(this.resizing);
+    if (!this.picture.resize()) return;
     this.resizing = setTimeout(() => {
       if (this.answeredView && !this.isReplay && !isSame(this.view.state, this.answeredView)) this.ask();
     }, SETTLE);
@@ -291,7 +297,19 @@ export class App {
     if (c >= this.store.state.names.classes.length) return;
     this.currentClass = c;
     this.toolbar.draw();
-    this.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
+    this.voice.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
+  }
+
+  addClass() {
+    this.store.change(withClass(this.store.state));
+    this.takeClass(this.store.state.names.classes.length - 1);
+  }
+
+  removeClass(c) {
+    const { points, names } = this.store.state;
+    const n = points.filter((point) => point[2] === c).length;
+    this.store.change(withoutClass(this.store.state, c));
+    this.voice.say(`Class ${names.classes[c]} and its ${n} points are gone; Undo brings them back.`);
   }
 
   zoom(factor) {
@@ -311,22 +329,9 @@ export class App {
   }
 
   describe() {
-    const said = this.pointed >= 0 ? describePoint(this.store.state, this.shown, this.pointed) : "";
-    this.status.textContent = said || this.answer?.certificate?.sentence || "";
-  }
-
-  hover(at, near = -1) {
-    if (near !== this.pointed) this.point(near);
-    clearTimeout(this.scoring);
-    if (!at || near >= 0 || this.isReplay) return;
-    const { names } = this.store.state;
-    const [x, y] = this.view.rounded(at);
-    this.scoring = setTimeout(async () => {
-      const reply = await this.request({ type: "score", state: this.sentState(), at: [x, y] });
-      if (!reply || this.pointed >= 0) return;
-      const where = `${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`;
-      this.status.textContent = [where, reply.sentence ?? `score ${written(reply.score)}`].join(" · ");
-    }, HOVER);
+    const { state } = this.store;
+    const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(state, this.pointed) : "";
+    this.voice.say(said || [countedFacts(this.answer, this.answeredModel), this.answer?.certificate?.sentence].filter(Boolean).join(" · "));
   }
 }
 

@@ -1,6 +1,7 @@
 // Tools, classes and the view's buttons beside the canvas.
 import { button, element, fill, identifier } from "./dom.js";
 import { keyMark, keyOfClasses } from "./marks.js";
+import { MOST_CLASSES } from "./names.js";
 
 const TOOLS = [
   ["point", "Point", "Add and drag points (v)"],
@@ -49,18 +50,10 @@ export class Toolbar {
       const nodes = names.classes.map((name, c) =>
         element("button", { type: "button", class: "button class", title: `Class ${name} (${c + 1})`, "aria-label": `Class ${name}`, "data-class": c, onclick: () => app.takeClass(c) }, keyMark(c), element("span", {}, name)),
       );
-      const more = names.classes.length < 4 && !app.isReplay ? button("One more class", { picture: "plus", onclick: () => this.addClass() }) : null;
+      const more = names.classes.length < MOST_CLASSES && !app.isReplay ? button("One more class", { picture: "plus", onclick: () => app.addClass() }) : null;
       const chosen = app.isReplay ? keyOfClasses(names.classes) : [nodes, more];
       fill(this.classes, model === "regression" ? null : chosen);
     }
     for (const node of this.classes.querySelectorAll("[data-class]")) node.setAttribute("aria-pressed", Number(node.dataset.class) === app.currentClass);
-  }
-
-  addClass() {
-    const { store } = this.app;
-    const { names } = store.state;
-    const fresh = ["third", "fourth"][names.classes.length - 2] ?? `class ${names.classes.length + 1}`;
-    store.change({ names: { ...names, classes: [...names.classes, fresh] } });
-    this.app.takeClass(names.classes.length);
   }
 }

@@ -4,7 +4,7 @@ import { button, element, fill, identifier } from "./dom.js";
 export class Tours {
   constructor(app) {
     this.app = app;
-    const { tours = [], lessons = [] } = app.model.get("seed_tables") ?? {};
+    const { tours = [], lessons = [], lesson } = app.model.get("seed_tables") ?? {};
     const entry = ({ name, title }) => element("li", {}, button(title, { kind: "plain", onclick: () => this.start(name) }));
     const id = identifier("tours");
     this.dialog = element(
@@ -18,17 +18,19 @@ export class Tours {
     );
     this.node = element("section", { class: "card tour", "aria-label": "Tour", tabindex: "-1", hidden: true });
     this.hasAny = tours.length + lessons.length > 0;
+    // The page begins with its state already; a link brings one of its own.
+    if (lesson && !app.isReplay && !location.hash) queueMicrotask(() => this.start(lesson, true));
   }
 
   open() {
     this.dialog.showModal();
   }
 
-  async start(name) {
+  async start(name, isOpened = false) {
     this.dialog.close();
     const tour = await this.app.request({ type: "tour", name });
     if (!tour) return;
-    this.app.store.change({ ...this.app.store.state, ...tour.state });
+    if (!isOpened) this.app.store.change({ ...this.app.store.state, ...tour.state });
     const part = (label, text) => (text ? element("p", {}, element("strong", {}, label), ` ${text}`) : null);
     const verdict = element("p", { class: "verdict-sentence", role: "status" });
     const answers = (tour.choices ?? []).map((choice, i) =>
@@ -44,16 +46,27 @@ export class Tours {
     );
     fill(
       this.node,
-      element("div", { class: "card-head" }, element("h2", {}, tour.title), button("End the tour", { picture: "close", onclick: () => this.end() })),
+      element(
+        "div",
+        { class: "card-head" },
+        element("h2", {}, tour.title),
+        element(
+          "div",
+          { class: "group" },
+          button("Begin the tour again", { picture: "first", onclick: () => this.start(name) }),
+          button("Other tours", { picture: "tour", onclick: () => this.open() }),
+          button("End the tour", { picture: "close", onclick: () => this.end() }),
+        ),
+      ),
       tour.claim ? element("p", { class: "claim" }, tour.claim) : null,
       part("Do:", tour.drag),
       part("Watch:", tour.watch),
       tour.question ? element("p", { class: "question" }, tour.question) : null,
-      answers.length ? element("div", { class: "buttons stacked" }, answers) : null,
+      answers.length ? element("div", { class: "buttons" }, answers) : null,
       verdict,
-      element("div", { class: "buttons" }, button("Begin again", { onclick: () => this.start(name) }), button("Other tours", { onclick: () => this.open() })),
     );
     this.node.hidden = false;
+    if (isOpened) return;
     this.node.focus({ preventScroll: true });
     this.node.scrollIntoView({ block: "nearest" });
   }

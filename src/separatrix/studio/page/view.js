@@ -1,9 +1,15 @@
 // From data to pixels and back; pan, zoom, and one scale for both axes; the axes themselves.
 import { fill, shape } from "./dom.js";
-import { clamp, roundTicks, written } from "./numbers.js";
+import { clamp, roundTicks, tickTexts } from "./numbers.js";
 
-const CLOSEST = 1e-6;
+const CLOSEST = 1e-12;
 const FARTHEST = 1e9;
+// Of how far the middle is: closer, and numbers have no digits left to tell places apart.
+const CLOSEST_OF_MIDDLE = 1e-10;
+
+function shortened(name) {
+  return name.length > 30 ? `${name.slice(0, 29)}…` : name;
+}
 
 export class View {
   constructor(wanted) {
@@ -17,7 +23,7 @@ export class View {
     this.width = Math.max(width, 120);
     this.height = Math.max(height, 120);
     this.small = this.width < 520;
-    this.left = unit * (this.small ? 40 : 46);
+    this.leastLeft = unit * (this.small ? 40 : 46);
     this.right = this.width - 10;
     this.top = 10;
     this.bottom = this.height - unit * (this.small ? 30 : 38);
@@ -29,8 +35,26 @@ export class View {
     this.settle();
   }
 
-  // With one scale for both axes, the view widens around its middle to the shape of the picture.
+  // The numbers at the left have as much room as they need.
   settle() {
+    this.left = this.leastLeft;
+    this.spread();
+    const longest = Math.max(0, ...this.ticks("y").texts.map((text) => text.length));
+    const needed = Math.min(12 + 7.2 * this.unit * longest, this.width / 3);
+    if (needed <= this.left) return;
+    this.left = needed;
+    this.spread();
+  }
+
+  ticks(axis, name = "") {
+    const { left, right, top, bottom, unit } = this;
+    const [length, each] = axis === "x" ? [right - left, 80 * unit] : [bottom - top, 70 * unit];
+    const places = roundTicks(...this[axis], clamp(Math.round(length / each), 2, 12));
+    return { places, ...tickTexts(places, name) };
+  }
+
+  // With one scale for both axes, the view widens around its middle to the shape of the picture.
+  spread() {
     let [x0, x1] = this.wanted.x;
     let [y0, y1] = this.wanted.y;
     if (this.wanted.lock) {
@@ -46,8 +70,19 @@ export class View {
   }
 
   get state() {
-    const round = (value) => Number(value.toPrecision(9));
-    return { x: this.x.map(round), y: this.y.map(round), lock: this.wanted.lock };
+    // Nine digits of the width, wherever the middle is.
+    const round = ([low, high]) => {
+      const most = Math.max(Math.abs(low), Math.abs(high));
+      const digits = clamp(9 + Math.ceil(Math.log10(most / (high - low))), 9, 17);
+      return [low, high].map((value) => Number(value.toPrecision(digits)));
+    };
+    return { x: round(this.x), y: round(this.y), lock: this.wanted.lock };
+  }
+
+  // Where the picture is within the axes, and the same pixels within it.
+  get frame() {
+    const [x, y, width, height] = [this.left, this.top, this.right - this.left, this.bottom - this.top];
+    return { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` };
   }
 
   toPixels([x, y]) {
@@ -60,7 +95,7 @@ export class View {
 
   // Coordinates with no more digits than a pixel shows.
   rounded([x, y]) {
-    const places = (per) => clamp(Math.ceil(Math.log10(per)) + 1, 0, 12);
+    const places = (per) => clamp(Math.ceil(Math.log10(per)) + 1, 0, 20);
     return [Number(x.toFixed(places(this.perX))), Number(y.toFixed(places(this.perY)))];
   }
 
@@ -76,7 +111,7 @@ export class View {
   zoomed(factor, at = [(this.left + this.right) / 2, (this.top + this.bottom) / 2]) {
     const [x, y] = this.toData(at);
     const width = (this.x[1] - this.x[0]) * factor;
-    if (width < CLOSEST || width > FARTHEST) return this.wanted;
+    if (factor < 1 ? width < Math.max(CLOSEST, CLOSEST_OF_MIDDLE * Math.max(Math.abs(x), Math.abs(y))) : width > FARTHEST) return this.wanted;
     const about = (range, middle) => range.map((value) => middle + (value - middle) * factor);
     return { ...this.wanted, x: about(this.x, x), y: about(this.y, y) };
   }
@@ -87,7 +122,7 @@ export class View {
     const range = (k) => {
       const values = points.map((point) => point[k]);
       const [low, high] = [Math.min(...values), Math.max(...values)];
-      const room = (high - low || Math.max(1, Math.abs(low))) * 0.18;
+      const room = (high - low || Math.abs(low) || 1) * 0.18;
       return [low - room, high + room];
     };
     return { ...this.wanted, x: range(0), y: range(1) };
@@ -119,20 +154,20 @@ export class View {
 
 export function drawAxes(parent, view, names) {
   const { left, right, top, bottom, unit } = view;
-  const many = (length, each) => clamp(Math.round(length / each), 2, 12);
+  const [across, up] = [view.ticks("x", shortened(names.x)), view.ticks("y", shortened(names.y))];
   const parts = [];
-  for (const x of roundTicks(...view.x, many(right - left, 80 * unit))) {
+  across.places.forEach((x, k) => {
     const [px] = view.toPixels([x, view.y[0]]);
     parts.push(shape("line", { class: x === 0 ? "grid zero" : "grid", x1: px, x2: px, y1: top, y2: bottom }));
-    parts.push(shape("text", { class: "tick", x: px, y: bottom + 15 * unit, "text-anchor": "middle" }, written(x, 5)));
-  }
-  for (const y of roundTicks(...view.y, many(bottom - top, 70 * unit))) {
+    parts.push(shape("text", { class: "tick", x: px, y: bottom + 15 * unit, "text-anchor": "middle" }, across.texts[k]));
+  });
+  up.places.forEach((y, k) => {
     const [, py] = view.toPixels([view.x[0], y]);
     parts.push(shape("line", { class: y === 0 ? "grid zero" : "grid", x1: left, x2: right, y1: py, y2: py }));
-    parts.push(shape("text", { class: "tick", x: left - 6, y: py + 4 * unit, "text-anchor": "end" }, written(y, 5)));
-  }
+    parts.push(shape("text", { class: "tick", x: left - 6, y: py + 4 * unit, "text-anchor": "end" }, up.texts[k]));
+  });
   parts.push(shape("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }));
-  parts.push(shape("text", { class: "axis-name", x: right, y: bottom + unit * (view.small ? 27 : 32), "text-anchor": "end" }, names.x));
-  parts.push(shape("text", { class: "axis-name", x: left + 6, y: top + 16 * unit }, names.y));
+  parts.push(shape("text", { class: "axis-name", x: right, y: bottom + unit * (view.small ? 27 : 32), "text-anchor": "end" }, across.of));
+  parts.push(shape("text", { class: "axis-name", x: left + 6, y: top + 16 * unit }, up.of));
   fill(parent, parts);
 }

@@ -99,6 +99,11 @@ class FitOptions(ModelOptions):
     l1_ratio: float | None = models.l1_ratio(group=_SEVERAL)
     class_weight: str | None = models.class_weight(group=_SEVERAL)
     no_intercept: bool = _several("A boundary or plane through the origin.", bool)
+    no_standardise: bool = _several(
+        "Leave numbers in the units of the table where they would be standardised; what a penalty "
+        "weighs, or a kernel calls near, then depends on the units.",
+        bool,
+    )
     degree: int | None = _several(
         "Of the powers of --model poly (default: 2), or of the kernel poly (default: 3).",
         options.DEGREE,
@@ -226,9 +231,9 @@ def fit(given: FitOptions) -> FitOptions:
     or hardly any comes twice, or there are more than 50 and the rarest is in fewer than 10 rows;
     other columns are classes. --kind COL=number and --kind COL=category overrule that.
 
-    With a penalty numbers are standardised. lda, qda, and fits without a penalty whose
-    coefficients are to be read (separatrix summary) see them in the units of the table, and
-    compare the levels of a category with its most frequent one.
+    With a penalty numbers are standardised, but for --no-standardise. lda, qda, and fits without a
+    penalty whose coefficients are to be read (separatrix summary) see them in the units of the
+    table, and compare the levels of a category with its most frequent one.
 
     A table that would take more than --memory is read in passes: the same objective and the same
     certificate, from row blocks that are encoded once and kept in --cache. --resume goes on after

@@ -144,6 +144,7 @@ class ModelOptions(TableOptions):
     l1_ratio: float | None = None
     class_weight: str | None = None
     no_intercept: bool = False
+    no_standardise: bool = False
     degree: int | None = None
     multiclass: str | None = None
     calibrate: str | None = None
@@ -215,6 +216,11 @@ class ModelOptions(TableOptions):
         if self.model in ("lda", "qda"):
             return True
         return self.model in ("lstsq", "poly", "logistic") and not self.penalised
+
+    @property
+    def standardises(self) -> bool:
+        """Whether the model sees numbers in standard deviations from their means."""
+        return not (self.in_units or self.no_standardise)
 
     @property
     def rates(self) -> str:

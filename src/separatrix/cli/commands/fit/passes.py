@@ -192,7 +192,7 @@ def scanned(
         cache_limit=cache_limit,
         test_size=test_size,
         seed=options.seed,
-        standardise=not options.in_units,
+        standardise=options.standardises,
         reference=options.in_units,
         **options.of_encoder(),
         kinds=dict(options.kinds),

@@ -184,7 +184,11 @@ def _encode(
     """The encoding that suits the model, and what was read in words."""
     part = target.features.select(fit_rows)
     encoder = target.fit_encoder(
-        part, fit_rows, in_units=options.in_units, encoding=options.of_encoder()
+        part,
+        fit_rows,
+        in_units=options.in_units,
+        encoding=options.of_encoder(),
+        standardise=options.standardises,
     )
     X = encoder.transform(part)
     # Those whose coefficients are read; others take the answer of the smallest norm.

@@ -84,11 +84,16 @@ class Target(LabelledTable):
         *,
         in_units: bool,
         encoding: dict[str, Any],
+        standardise: bool | None = None,
     ) -> Encoder:
-        """The encoding of some rows for a model that sees numbers as they are, or standardised."""
+        """The encoding of some rows for a model that sees numbers as they are, or standardised.
+
+        By default they are where coefficients are not to be read in the units of the table.
+        """
+        standardise = not in_units if standardise is None else standardise
         # That columns give a quantity away shows when it is fitted exactly.
         labels = None if self.quantity else self.y[rows]
-        encoder = Encoder(standardise=not in_units, reference=in_units, **encoding)
+        encoder = Encoder(standardise=standardise, reference=in_units, **encoding)
         return encoder.fit(features, labels)
 
 

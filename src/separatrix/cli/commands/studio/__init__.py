@@ -12,6 +12,7 @@ from separatrix.cli import options
 _EXAMPLES = """
 separatrix studio
 separatrix studio iris --target target
+separatrix studio --lesson kernels
 separatrix studio adult.csv --target income --port 8000 --keep
 separatrix studio iris --export iris.html
 """
@@ -25,6 +26,10 @@ class StudioOptions(options.Options):
 
     data: str | None = options.argument(required=False)
     target: str | None = options.target("The column with the classes. [default: target]")
+    lesson: str | None = options.option(
+        "Open with the points and the model of a lesson of the course, such as kernels.",
+        metavar="NAME",
+    )
     port: int = options.option(
         "Where to listen on this machine. [default: any that is free]",
         click.IntRange(0, 65535),
@@ -45,14 +50,19 @@ def studio(given: StudioOptions) -> StudioOptions:
 
     The page is served on this machine alone, at an address that it prints; every answer comes from
     the same fits as elsewhere, with their certificates. With DATA its columns of numbers can be
-    chosen as axes. It ends when the last page is closed, or on Ctrl-C. With --export it writes one
-    page instead, which needs no server: an existing FILE is replaced only if it is such a page.
+    chosen as axes; with --lesson it begins as a page of the course does. It ends when the last page
+    is closed, or on Ctrl-C. With --export it writes one page instead, which needs no server: an
+    existing FILE is replaced only if it is such a page.
     """
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise click.UsageError(
             f'the studio needs {" and ".join(missing)}: pip install "separatrix[studio]"'
         )
+    if given.lesson is not None:
+        _check_lesson(given.lesson)
+        if given.data is not None:
+            raise click.UsageError("--lesson brings its own points: leave out DATA")
     if given.export is not None:
         if given.keep or given.port:
             raise click.UsageError("--export serves nothing: leave out --keep and --port")
@@ -64,6 +74,14 @@ def studio(given: StudioOptions) -> StudioOptions:
             given.export, _is_page, option="--export", other="not a page of the studio"
         )
     return given
+
+
+def _check_lesson(name: str) -> None:
+    from separatrix.studio.lessons import LESSONS
+
+    names = [one["name"] for one in LESSONS]
+    if name not in names:
+        raise click.UsageError(f"there is no lesson {name!r}; there are {', '.join(names)}")
 
 
 def _is_page(path: str) -> bool:

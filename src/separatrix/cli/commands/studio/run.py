@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from separatrix.cli.reading import target_name
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import check_writable
 from separatrix.studio.kernel import StudioModel
+from separatrix.studio.lessons import lesson_of
 from separatrix.studio.state import PANELS
 from separatrix.tables import read_table, take_target
 
@@ -37,7 +39,7 @@ def run(out: Output, options: StudioOptions) -> Exit:
             raise DataError(
                 f"{options.data} has {len(table)} columns of numbers, and a picture needs two"
             )
-    make = partial(StudioModel, table, labels, target)
+    make = partial(StudioModel, table, labels, target, lesson=options.lesson)
     return _serve(out, options, make) if options.export is None else _export(out, options, make())
 
 
@@ -48,6 +50,9 @@ def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
     state = kernel.traits["state"]
     # A curve to y is asked for by points without classes, which a table has.
     models = [model for model in PANELS if model != "regression"]
+    own = state["model"]
+    if options.lesson is not None:
+        models = [own] if own == "regression" else [own, *(one for one in models if one != own)]
     name = "separatrix studio" if options.data is None else f"{options.data} in the studio"
     write_page(options.export, kernel, state, models=models, title=name)
     points = f"{len(state['points']):,} points"
@@ -64,9 +69,16 @@ def _serve(out: Output, options: StudioOptions, make: Callable[[], StudioModel])
     out.note("one moment: loops are loaded")
     warm = make()
     warm.reply({"type": "ask", "seq": 0, "state": warm.traits["state"]})
+    # What is loaded stays. To look through it for garbage takes a tenth of a second, now and then
+    # in the middle of a drag.
+    gc.collect()
+    gc.freeze()
 
     def opened(address: str) -> None:
         out.answer("studio", address)
+        if options.lesson is not None:
+            told = lesson_of(options.lesson, {})
+            out.answer("lesson", f"{told['title']}. {told['claim']}")
         out.document(Exit.DONE, {"address": address})
 
     try:

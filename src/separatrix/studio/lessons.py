@@ -1,0 +1,275 @@
+"""A state of the page for each lesson of the course, and what is to be seen there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix.studio.shapes import iris
+from separatrix.studio.state import StateError
+
+__all__ = ["LESSONS", "lesson_of"]
+
+
+# Points, the codes of their classes, and what axes and classes are called.
+_Points = tuple[np.ndarray, np.ndarray, dict[str, Any]]
+_PLAIN = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
+
+
+def _set(points: Any, codes: Any, **names: Any) -> _Points:
+    return np.array(points, dtype=float), np.array(codes), {**_PLAIN, **names}
+
+
+def _petals() -> _Points:
+    return iris(species=(0, 1))
+
+
+def _inside_and_outside() -> _Points:
+    return _set([(0, 1), (1, 0), (3, 3), (-3, 3), (0, -4)], [1, 1, 0, 0, 0])
+
+
+def _four() -> _Points:
+    return _set([(-1, 3), (-1, -1), (3, -1), (0, 1.5)], [0, 0, 1, 1])
+
+
+def _three() -> _Points:
+    return _set([(-1, -1), (1, 0), (-1, 1.5)], [1, 0, 1])
+
+
+def _sepals() -> _Points:
+    return iris(columns=(0, 1), species=(0, 2))
+
+
+def _tumours(columns: tuple[str, str], every: int) -> _Points:
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    chosen = [data.feature_names.tolist().index(column) for column in columns]
+    # Malignant ones are the first in the table, and the second of two classes here.
+    return _set(
+        data.data[::every][:, chosen],
+        1 - data.target[::every],
+        x=columns[0],
+        y=columns[1],
+        classes=["benign", "malignant"],
+    )
+
+
+def _perimeters() -> _Points:
+    return _tumours(("worst perimeter", "worst texture"), 5)
+
+
+def _radii() -> _Points:
+    return _tumours(("mean radius", "mean texture"), 2)
+
+
+def _standardised() -> _Points:
+    points, codes, names = _perimeters()
+    points = (points - points.mean(axis=0)) / points.std(axis=0)
+    names |= {axis: f"{names[axis]}, standardised" for axis in ("x", "y")}
+    return points.round(4), codes, names
+
+
+def _ellipse() -> _Points:
+    half_axes = np.array([3.0, 1.5])
+    points = np.random.default_rng(0).uniform(-1.8, 1.8, size=(2400, 2)) * half_axes
+    size = ((points / half_axes) ** 2).sum(axis=1)
+    keep = np.flatnonzero((size < 0.8) | ((size > 1.25) & (size < 3.0)))[:120]
+    inside = (size[keep] < 1.0).astype(int)
+    return _set(points[keep].round(3), inside, classes=["outside", "inside"])
+
+
+def _clouds() -> _Points:
+    """The first four of the lesson's seven."""
+    rng = np.random.default_rng(0)
+    made = []
+    for centre, lengths, degrees in (
+        ((0.0, 0.0), (1.0, 1.0), 0),
+        ((3.2, 0.4), (1.5, 0.5), 60),
+        ((1.4, 2.9), (1.6, 0.6), -20),
+        ((-1.9, 2.4), (0.8, 0.8), 0),
+    ):
+        c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
+        axes = np.array([[c, -s], [s, c]]) * lengths
+        made.append(rng.multivariate_normal(centre, axes @ axes.T, size=100))
+    return _set(np.concatenate(made).round(4), np.repeat(range(4), 100), classes=list("ABCD"))
+
+
+def _sine() -> _Points:
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.0, 1.0, 30)
+    y = np.sin(2.0 * np.pi * x) + 0.3 * rng.standard_normal(30)
+    points = np.column_stack([x, y]).round(4)
+    return _set(points, np.zeros(30, int), x="x", y="y", classes=["points", "other"])
+
+
+def _sixty() -> _Points:
+    """Every flower whose number begins a group of five, and the one behind it."""
+    points, codes, names = iris()
+    chosen = np.arange(len(points)) % 5 < 2
+    return points[chosen], codes[chosen], names
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    title: str
+    points: Callable[[], _Points]
+    model: str
+    panel: str
+    parameters: dict[str, Any]
+    claim: str
+
+
+_LESSONS = {
+    "hyperplanes": _Lesson(
+        "Hyperplanes and half-spaces",
+        _petals,
+        "perceptron",
+        "mistakes",
+        {"start": [1.0, 1.0, -3.0]},
+        "Length and width of a petal add up to more than 3 cm: a perceptron that begins with this "
+        "rule has nothing to correct in 100 flowers. The nearest is 0.495 cm away from the line.",
+    ),
+    "separable": _Lesson(
+        "Separable or not, and how to prove it",
+        _inside_and_outside,
+        "perceptron",
+        "theorem",
+        {},
+        "One class has a point inside the triangle of the other, so no line separates these five, "
+        "and the proof names the points. Every line has 1 of them on the wrong side at least.",
+    ),
+    "perceptron": _Lesson(
+        "The perceptron, step by step",
+        _four,
+        "perceptron",
+        "mistakes",
+        {},
+        "From zero there are 9 corrections, 5 of them for the last point, and they end at "
+        "w = (4, -0.5), b = 1. Step through them, or begin elsewhere.",
+    ),
+    "convergence": _Lesson(
+        "Why the perceptron stops",
+        _four,
+        "perceptron",
+        "theorem",
+        {},
+        "A line stays below a square root only so long: no order of visits makes more than 55 "
+        "corrections with these points, and this one makes 9.",
+    ),
+    "margins": _Lesson(
+        "Why margins",
+        _perimeters,
+        "linear_svm",
+        "loss",
+        {"C": 1.0 / 1140.0},
+        "The street is 28.5 units of perimeter wide, and 9 of 114 tumours are on the wrong side. "
+        "With ten times this C it is 13.3 wide, and it costs as many mistakes.",
+    ),
+    "maximum_margin": _Lesson(
+        "The maximum margin",
+        _three,
+        "linear_svm",
+        "loss",
+        {"loss": "hard margin"},
+        "The convex hulls of the two classes are 2 apart, so no street between them is wider, and "
+        "this one is as wide as that. Drag a point: those beside the street hold it.",
+    ),
+    "soft_margins": _Lesson(
+        "Soft margins, slack and support vectors",
+        _sepals,
+        "linear_svm",
+        "loss",
+        {"loss": "hard margin"},
+        "One virginica with sepals as short as those of a setosa, at (4.9, 2.5), leaves a street "
+        "of 0.18 cm. Erase it, and 0.52 cm are free; or take the loss hinge, which pays for it.",
+    ),
+    "kernels": _Lesson(
+        "Kernels: a line somewhere else",
+        _ellipse,
+        "kernel_svm",
+        "loss",
+        {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 0.0, "C": 1e4},
+        "In the squares and the product of the coordinates an ellipse is a plane: no point is on "
+        "the wrong side, and 4 of the 120 hold the margin. With a linear kernel none of it works.",
+    ),
+    "logistic": _Lesson(
+        "Logistic regression: how sure to be",
+        _radii,
+        "logistic",
+        "loss",
+        {"C": 1e4},
+        "Whatever the steepness, 22 of these 285 tumours are on the wrong side. The mean log loss "
+        "of 0.188 is the least there is, and would be 0.475 with five times the steepness.",
+    ),
+    "discriminants": _Lesson(
+        "Discriminants: describe each class, then compare",
+        _clouds,
+        "qda",
+        "none",
+        {},
+        "With a Gaussian for each of four clouds 37 of 400 points are on the wrong side. With one "
+        "covariance for all, as LDA has it, the borders are straight, and it is 52.",
+    ),
+    "least_squares": _Lesson(
+        "Least squares: fitting numbers, and fitting too well",
+        _sine,
+        "regression",
+        "degree",
+        {"degree": 3},
+        "A higher degree is nearer to the 30 points: 0.46 away at degree 1, 0.22 at 3, 0.18 at 12. "
+        "The sine that they were made of is met best by degree 3 of these.",
+    ),
+    "stochastic": _Lesson(
+        "Stochastic gradients: many cheap steps",
+        _standardised,
+        "sgd",
+        "rates",
+        {"loss": "log_loss", "alpha": 0.01, "eta0": 1.0, "max_iter": 60},
+        "With rates that fall as theory proposes, a few passes are certified to be within 0.1 % of "
+        "the best possible. A constant rate of 1 has not got there after 60.",
+    ),
+    "generalisation": _Lesson(
+        "Generalisation: what training errors do not tell",
+        _sixty,
+        "kernel_svm",
+        "none",
+        {"gamma": 100.0},
+        "With gamma = 100 there is 1 mistake on these 60 flowers, and there are 14 on the other 90 "
+        "of the table. With gamma = 0.5 it is 2 here, and 4 there.",
+    ),
+}
+
+LESSONS = [{"name": name, "title": one.title} for name, one in _LESSONS.items()]
+
+
+def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
+    """A lesson, with the state that it begins in; ``state`` has what it leaves as it is.
+
+    Raises
+    ------
+    StateError
+        For a name that there is not.
+    """
+    if name not in list(_LESSONS):
+        raise StateError(f"There is no lesson {str(name)[:40]!r}; there are {', '.join(_LESSONS)}.")
+    one = _LESSONS[name]
+    points, codes, names = one.points()
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = 0.1 * (high - low)
+    ends = np.stack([low - room, high + room], axis=1).tolist()
+    begun = {
+        **state,
+        "version": 1,
+        "points": [[*row, code] for row, code in zip(points.tolist(), codes.tolist(), strict=True)],
+        "names": names,
+        # Measured in one unit, or in none.
+        "view": {"x": ends[0], "y": ends[1], "lock": names["x"] == "x1"},
+        "model": one.model,
+        "panel": one.panel,
+        "parameters": dict(one.parameters),
+    }
+    return {"name": name, "title": one.title, "state": begun, "claim": one.claim}

@@ -1,0 +1,57 @@
+"""The multipliers of a linear SVM, from its plane: what each point pulls with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from separatrix.studio.fitting import Fitted
+
+__all__ = ["multipliers_of"]
+
+# How far from 1 the margin of a point may be that is on the margin line, of a fit with a small gap.
+_ON_THE_LINE = 1e-3
+
+
+def multipliers_of(fit: Fitted, margin: np.ndarray) -> dict[str, np.ndarray]:
+    """Multipliers of a linear SVM, and the kind of each point: "free", "bound" or "none".
+
+    By the conditions of Karush, Kuhn and Tucker: of the hinge loss, a point short of its margin
+    has C, one beyond it nothing, and those on the margin line have what the weights
+    w = sum alpha_i y_i x_i and the intercept's 0 = sum alpha_i y_i leave for them; of the squared
+    hinge, each has 2 C times its slack.
+
+    Parameters
+    ----------
+    fit : Fitted
+    margin : ndarray of shape (m,)
+        y f(x) of each point that was fitted.
+
+    Returns
+    -------
+    dict
+        ``alpha`` and ``kind``, each of shape (m,): without the first where more points are on the
+        margin line than have multipliers of their own, and without either for other models.
+    """
+    if fit.state.model != "linear_svm":
+        return {}
+    if hasattr(fit.model, "dual_coef_"):
+        alpha = np.zeros(len(margin))
+        alpha[fit.model.support_] = np.abs(np.ravel(fit.model.dual_coef_))
+        return {"alpha": alpha, "kind": np.where(alpha > 0.0, "free", "none")}
+    most = float(fit.options["C"])
+    slack = np.maximum(0.0, 1.0 - margin)
+    if fit.options["loss"] == "squared_hinge":
+        return {"alpha": 2.0 * most * slack, "kind": np.where(slack > 0.0, "free", "none")}
+    kind = np.where(margin < 1.0, "bound", "none")
+    kind[np.abs(margin - 1.0) <= _ON_THE_LINE] = "free"
+    free = kind == "free"
+    lifted = fit.y[:, None] * np.column_stack([fit.X, np.ones(len(fit.X))])
+    plane = fit.plane
+    assert plane is not None
+    alpha = np.where(kind == "bound", most, 0.0)
+    left = np.append(plane[0], 0.0) - alpha @ lifted
+    solved, _, rank, _ = np.linalg.lstsq(lifted[free].T, left, rcond=1e-9)
+    if rank < int(free.sum()):
+        return {"kind": kind}
+    alpha[free] = np.clip(solved, 0.0, most)
+    return {"alpha": alpha, "kind": kind}

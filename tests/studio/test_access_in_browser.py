@@ -1,0 +1,223 @@
+"""The studio for all hands and eyes, and what it makes of hostile links, messages and tables."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from separatrix.studio import StudioModel
+from separatrix.studio.share import to_fragment
+
+
+@pytest.fixture
+def opened(server, port, new_page):
+    """Open the page with a state, and hold it to its own address."""
+    asked = []
+
+    def open_page(given=None, **options):
+        page = new_page(**options)
+        page.on("request", lambda request: asked.append(request.url))
+        begun = StudioModel().traits["state"]
+        page.goto(f"http://127.0.0.1:{port}/token/{to_fragment({**begun, **(given or {})})}")
+        page.locator(".separatrix-studio[aria-busy=false]").wait_for()
+        return page
+
+    yield open_page
+    assert asked != []
+    assert all(
+        url.startswith((f"http://127.0.0.1:{port}/token/", "data:", "blob:")) for url in asked
+    )
+
+
+def _drawn(page):
+    """Wait for the next frame, in which what was changed is drawn."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+
+
+def _wrong(page):
+    """What axe-core finds, a line for each rule."""
+    package = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    )
+    found = package.Axe().run(page).response["violations"]
+    return [f"{rule['id']}: {rule['nodes'][0]['html']}" for rule in found]
+
+
+def test_axe_finds_nothing_wrong(opened):
+    # Colours that are on their way from one theme to another are no contrast.
+    page = opened({"model": "kernel_svm", "panel": "loss"}, reduced_motion="reduce")
+    for text in ("Names and classes", "Paste and copy"):
+        page.get_by_text(text).click()
+    page.get_by_role("button", name="One more class").first.click()
+    page.get_by_role("button", name="Separable?").click()
+    page.locator(".verdict-sentence").wait_for()
+    assert _wrong(page) == []
+    page.get_by_role("button", name="Tours").click()
+    page.get_by_role("button", name="One outlier").click()
+    page.locator(".choice").first.click()
+    page.emulate_media(color_scheme="dark")
+    assert _wrong(page) == []
+    page.get_by_role("button", name="Erase all points").click()
+    page.get_by_role("alert").filter(has_text="Draw points").wait_for()
+    page.keyboard.press("?")
+    assert _wrong(page) == []
+
+
+def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
+    screen = {"width": 390, "height": 844}
+    page = opened(
+        {"points": [], "model": "logistic"},
+        viewport=screen, color_scheme="dark", reduced_motion="reduce",
+    )  # fmt: skip
+    assert page.get_by_role("alert").filter(has_text="Draw points of two classes").is_visible()
+
+    def focused():
+        return page.evaluate("document.activeElement.getAttribute('class')") or ""
+
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.matches(':focus-visible')")
+        if "surface" in focused():
+            break
+    begin = ["1", *["Shift+ArrowLeft"] * 2, "Enter", "Shift+ArrowUp", "Enter"]
+    for key in (*begin, "2", *["Shift+ArrowRight"] * 4, "Enter", "Shift+ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.locator(".certificate").filter(has_text="optimal").wait_for()
+    page.keyboard.press("Tab")
+    name = page.evaluate("document.activeElement.ariaLabel")
+    assert name.startswith("Point 1 of 4 · class -1 · x1 ")
+    # A model is chosen past the points, and its parameter is moved.
+    page.keyboard.press("m")
+    page.keyboard.type("Linear")
+    page.locator(".certificate").filter(has_text="optimal").wait_for()
+    page.wait_for_function("() => document.querySelector('.numbers').innerText.includes('street')")
+    before = page.locator(".status").inner_text()
+    assert before.startswith("0 mistakes · the street is ")
+    for key in ("Tab", "Tab", *["ArrowLeft"] * 60):
+        page.keyboard.press(key)
+    page.wait_for_function(
+        "text => document.querySelector('.status').innerText !== text", arg=before
+    )
+    page.keyboard.press("Escape")
+    assert "surface" in focused()
+    page.locator(".separatrix-studio[aria-busy=false]").wait_for()
+    where = page.locator(".where")
+    last = where.inner_text()
+    page.keyboard.press("[")
+    assert where.inner_text() != last
+    page.get_by_label("Pace").select_option("very fast")
+    page.keyboard.press("Escape")
+    page.keyboard.press("p")
+    page.wait_for_function("text => document.querySelector('.where').innerText === text", arg=last)
+    page.keyboard.press("Control+z")
+    assert page.evaluate("document.documentElement.scrollWidth") == screen["width"]
+
+
+def test_names_and_classes_are_changed_and_brought_back(opened):
+    page = opened({"points": [[-1, 0, 0], [1, 0, 1], [0, 1, 1]]})
+    page.get_by_text("Names and classes").click()
+    page.get_by_label("Name of axis across").fill("length / mm")
+    page.get_by_label("Name of class 1").fill("small")
+    page.get_by_label("Name of class 2").fill("small")
+    page.keyboard.press("Tab")
+    page.get_by_text("There is a class small already; two need two names.").wait_for()
+    _drawn(page)
+    assert page.locator(".axis-name").first.text_content() == "length / mm"
+    for _ in range(2):
+        page.get_by_role("button", name="One more class").first.click()
+    assert page.get_by_role("button", name="One more class").count() == 0
+    key = page.locator(".toolbar .classes button")
+    assert key.all_inner_texts() == ["small", "+1", "third", "fourth"]
+    page.get_by_role("button", name="Remove class +1 and its points").click()
+    assert key.all_inner_texts()[:3] == ["small", "third", "fourth"]
+    _drawn(page)
+    assert page.locator(".layer.points .point").count() == 1
+    page.keyboard.press("Control+z")
+    assert key.all_inner_texts() == ["small", "+1", "third", "fourth"]
+    _drawn(page)
+    assert page.locator(".layer.points .point.class-1").count() == 2
+    for _ in range(4):
+        page.keyboard.press("Control+z")
+    _drawn(page)
+    assert page.locator(".axis-name").first.text_content() == "x1"
+    assert key.all_inner_texts() == ["-1", "+1", ""]
+
+
+_TABLES = {
+    "": "There is nothing to read: paste lines of two numbers and a class.",
+    "a,b,c\n1,2,x\n3,4\n": "Line 3 has 2 columns, and the first has 3.",
+    "1\n2\n": "The first line has 1 columns; there should be two of numbers",
+    "1,2,3,4\n": "The first line has 4 columns;",
+    "1,2,x\n1e300,2,y\n": "Line 2 has 1e300, which is beyond a billion.",
+    "1,2,x\n\n1,two,y\n": 'Line 3 has "two" where a number should be.',
+    "1,2,x\n1,,y\n": "Line 2 has nothing where a number should be.",
+    "1,2,x\n" * 10_000: "There are 10000 rows; the studio takes 2000.",
+    "1,2,a\n1,2,b\n1,2,c\n1,2,d\n1,2,e\n": "There are 5 classes in the third column",
+}
+
+
+def test_tables_that_are_none_get_a_sentence_and_one_comes_back_as_it_was(opened):
+    page = opened({"points": [[-1, 0, 0], [1, 0, 1]]})
+    page.get_by_text("Paste and copy").click()
+    use = page.get_by_role("button", name="Use these", exact=True)
+    for text, sentence in _TABLES.items():
+        page.locator("textarea").evaluate("(node, text) => { node.value = text; }", text)
+        use.click()
+        page.get_by_text(sentence).wait_for()
+        _drawn(page)
+        assert page.locator(".layer.points .point").count() == 2, text[:40]
+    text = 'x,"a, b",class\n1,2,"one, two"\n-3.5,1e-3,"say ""no"""\n'
+    page.locator("textarea").fill(text)
+    use.click()
+    page.locator("text.axis-name").filter(has_text="a, b").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    with open(download.value.path(), encoding="utf-8") as file:
+        assert file.read() == text.replace("1e-3", "0.001")
+
+
+def _link(carried):
+    text = json.dumps(carried).encode()
+    return "#s=" + base64.urlsafe_b64encode(text).decode().rstrip("=")
+
+
+def test_hostile_links_open_a_page_that_says_so(opened):
+    good = {"v": 1, "q": [0, 0], "p": [1, 2, 0], "names": {"x": "a", "y": "b"}, "model": "lda"}
+    good["names"]["classes"], good["view"] = ["c", "d"], {"x": [0, 1], "y": [0, 1]}
+    page = opened()
+    assert page.locator(".layer.points .point").count() == 60
+    wrong = [
+        {"p": [1, 2, 7]}, {"p": [None, 1, 0]}, {"q": "x"}, {"names": {"x": 1}}, {"view": None},
+        {"view": {"x": [1, 0], "y": [0, 1]}}, {"model": ["lda"]}, {"parameters": 3}, {"p": {}},
+    ]  # fmt: skip
+    alert = page.get_by_role("alert").filter(has_text="carries no state")
+    for change in wrong:
+        page.evaluate("() => { document.querySelector('.alert').hidden = true; }")
+        page.evaluate("link => { location.hash = link; }", _link({**good, **change}))
+        alert.wait_for()
+        _drawn(page)
+        assert page.locator(".layer.points .point").count() == 60
+    # As an address that one comes by, too; and a good one is followed.
+    page.reload()
+    alert.wait_for()
+    page.evaluate("link => { location.hash = link; }", _link(good))
+    page.locator(".layer.points .point").nth(1).wait_for(state="detached")
+    assert page.locator(".model-chooser").input_value() == "lda"
+    # One point is no fit, and what was drawn and said of others has gone.
+    page.get_by_role("alert").filter(has_text="Draw points of two classes").wait_for()
+    assert page.locator(".certificate:empty").count() == 1
+    page.wait_for_function("() => !document.querySelector('.layer.lines').childElementCount")
+
+
+def test_numbers_far_and_near_are_said_in_few_letters(opened):
+    page = opened({"points": [[-1e8, 1e6, 0], [1e8, 1e6 + 1, 1]], "view": {
+        "x": [-2e8, 2e8], "y": [1e6 - 1, 1e6 + 2], "lock": False,
+    }})  # fmt: skip
+    frame = page.locator(".picture").bounding_box()
+    for tick in page.locator(".layer.axes .tick").all():
+        box = tick.bounding_box()
+        assert box["x"] >= frame["x"] and box["width"] < 60
+    names = page.locator(".layer.axes .axis-name").all_text_contents()
+    assert names == ["x1 / 10⁸", "x2 − 1 · 10⁶"]
