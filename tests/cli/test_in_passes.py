@@ -197,6 +197,14 @@ def test_what_is_said(run, table):
     assert not Path(f"{path}.checkpoint").exists()
 
 
+def test_no_cache_at_all(run, table):
+    folder, path = table.parent / "c", str(table.parent / "m.separatrix")
+    options = ("--target", "paid", "--cache", str(folder), "-o", path)
+    result = run("fit", str(table), "--cache-limit", "0", *options)
+    assert result.code == 0, result.err
+    assert "decoded on every pass" in result.out and not list(folder.rglob("*-000.block"))
+
+
 @pytest.fixture
 def large(monkeypatch):
     """Every table is said to be larger than the memory that is given."""

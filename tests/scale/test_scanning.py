@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +254,57 @@ def test_goes_on_where_it_was_killed(
     assert data.fingerprint == whole.fingerprint
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     np.testing.assert_array_equal(data.sample.matrix, whole.sample.matrix)
+
+
+def test_whoever_scans_the_same_data_meanwhile_waits(mixed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    found: list[BlockedData] = []
+    second = threading.Thread(
+        target=lambda: found.append(scan(mixed, "label", cache=tmp_path, block_rows=300))
+    )
+
+    def heard(stage: str, rows: int, n_rows: int) -> None:
+        if stage == "encoding" and second.ident is None:
+            second.start()
+            second.join(0.3)
+
+    first = scan(mixed, "label", cache=tmp_path, block_rows=300, heard=heard)
+    second.join()
+    assert "found in the cache" in found[0].notes[0]
+    assert found[0].fingerprint == first.fingerprint
+    np.testing.assert_array_equal(matrix_of(first.blocks), matrix_of(found[0].blocks))
+    # Those that were decoded on every pass keep what they are decoded from.
+    decoded = scan(mixed, "label", cache=tmp_path, seed=3, cache_limit=0)
+    scan(mixed, "label", cache=tmp_path, seed=3)
+    assert sum(len(block.load()) for block in decoded.blocks) == first.n_rows
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [([0, 1, 0, 2], "one class only of positive weight ('b')"), ([0] * 4, "no row of positive")],
+)
+def test_classes_without_weight_are_no_classes(weights, said, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    rows = zip("abab", weights, strict=True)
+    table.write_text("x,y,w\n" + "".join(f"{k},{y},{w}\n" for k, (y, w) in enumerate(rows)))
+    data = scan(table, "y", weight="w", cache=tmp_path / "c")
+    with pytest.raises(ValueError, match=re.escape(said)):
+        LogisticRegression().fit(data)
+
+
+def test_what_is_noted_of_columns_is_noted_in_memory(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("day,x,y\n" + "".join(f"2024-01-{k:02d},{k},{k % 2}\n" for k in range(1, 29)))
+    fitted = Encoder().fit(features := read_table(table).drop("y"))
+    data = scan(table, "y", cache=tmp_path / "c")
+    assert features.notes and list(data.notes[1:]) == list(features.notes)
+    more = tmp_path / "more.csv"
+    more.write_text(table.read_text().replace("x,y", "x,other"))
+    whole = read_table(more)
+    fitted.transform(whole)
+    blocks = scan(more, encoder=data.encoder, cache=tmp_path / "c", cache_limit=0)
+    assert list(blocks.notes[1:]) == [*whole.notes, *fitted.notes_]
+    assert "'other'" in blocks.notes[-1]
 
 
 def test_oldest_makes_room(mixed: Path, tmp_path: Path) -> None:

@@ -318,7 +318,13 @@ def _parse_size(text: str) -> str:
     return text
 
 
+def _parse_limit(text: str) -> str:
+    """An amount of memory or none at all, as it was written."""
+    return text if text.strip() == "0" else _parse_size(text)
+
+
 SIZE = Parsed("size", _parse_size)
+LIMIT = Parsed("size", _parse_limit)
 
 
 def _parse_kind(text: str) -> tuple[str, str]:

@@ -150,10 +150,9 @@ def begin(
             "quantity=True."
         )
     if classes and (data.classes is None or np.count_nonzero(data.class_totals) < 2):
-        found = "a quantity" if data.classes is None else f"{len(data.classes)} class"
         raise ValueError(
-            f"The target of {data.source} has {found}; a classifier needs rows of at least two "
-            "classes."
+            f"The target of {data.source} has {_found(data)}; a classifier needs rows of at least "
+            "two classes."
         )
     model.n_features_in_ = data.n_features
     vars(model).pop("feature_names_in_", None)
@@ -169,6 +168,18 @@ def begin(
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
     return InPasses(data, passes, labels, float(data.class_totals.sum()), factors)
+
+
+def _found(data: BlockedData) -> str:
+    """What a target holds in place of two classes."""
+    if data.classes is None:
+        return "a quantity"
+    if len(data.classes) == 1:
+        return f"1 class ({data.classes[0].item()!r})"
+    weighed = data.classes[data.class_totals > 0.0]
+    if len(weighed) == 0:
+        return "no row of positive weight"
+    return f"one class only of positive weight ({weighed[0].item()!r})"
 
 
 def begin_equations(

@@ -191,7 +191,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             raise refuse(
                 self,
                 f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
-                "columns out, or give scan more memory (for up to "
+                "columns out, or give more memory (for up to "
                 f"{MOST_SQUARE:,} columns)",
             )
 

@@ -46,8 +46,8 @@ from separatrix.scale.storage import StoredBlock, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
-from separatrix.tables.reader import Layout, no_rows, open_files
-from separatrix.tables.table import joined, missing_mask, no_such_column, quote
+from separatrix.tables.reader import Layout, column_notes, no_rows, open_files
+from separatrix.tables.table import joined, missing_mask, no_such_column, quote, unknown_columns
 
 __all__ = ["Asked", "scan_files"]
 
@@ -115,6 +115,8 @@ class Asked:
                 *("sql", "reference", "quantity", "single", "block_rows"),
             )
         }
+        # Who decodes on every pass needs files that are removed once all rows are encoded.
+        told["decodes"] = self.limit == 0
         told["coding"] = sorted(self.text.items(), key=str), self.min_frequency
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
         text = repr((_FORMAT, told, sorted(self.kinds.items()), reading))
@@ -139,6 +141,11 @@ def scan_files(source: Any, asked: Asked) -> BlockedData:
         if found is not None:
             return found
         _make_folder(folder)
+        stack.enter_context(_alone(folder))
+        # Somebody else may have written them while this one waited.
+        found = _remembered(folder, asked)
+        if found is not None:
+            return found
         _sweep(folder)
         scratch = _scratch(folder, stack)
         with files.limited(asked.reading_memory, scratch):
@@ -199,6 +206,31 @@ def _make_folder(path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise unwritable(path / "", error) from None
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Have a folder to oneself: who scans the same data meanwhile waits, and finds them there.
+
+    The system lets go of the lock when a process ends, however it does.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    path = folder / "lock"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    try:
+        # Some disks of a network know no locks.
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 def _scratch(folder: Path, stack: contextlib.ExitStack) -> Path:
@@ -476,6 +508,7 @@ class _Scan:
                 raise DataError(f"column {quote(asked.weight)} holds texts, which are no weights")
         own = {asked.target, asked.weight}
         names = [name for name in self.layout.groups if name not in own]
+        extra: list[str] = []
         if asked.encoder is not None:
             needed = set(asked.encoder.kinds_)
             needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
@@ -486,6 +519,7 @@ class _Scan:
                     f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
                     f"needs; it has {joined(names)}"
                 )
+            extra = [name for name in names if name not in needed]
             names = [name for name in names if name in needed]
         encoder = Encoder(
             text=asked.text or None,
@@ -517,6 +551,9 @@ class _Scan:
         if asked.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
+        self.notes += column_notes(self.layout.groups, self.layout.wanted, names)
+        if extra:
+            self.notes.append(unknown_columns(extra))
         used = {one.name for one in encoder.encodings}
         dates = {one.name for one in facts if one.derived and one.name in used}
         kept = [

@@ -38,7 +38,16 @@ from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling
 from separatrix.tables.statistics import Facts
-from separatrix.tables.table import Faults, Remarks, Table, joined, missing_mask, nearest, quote
+from separatrix.tables.table import (
+    Faults,
+    Remarks,
+    Table,
+    joined,
+    missing_mask,
+    nearest,
+    quote,
+    unknown_columns,
+)
 
 __all__ = ["DENSE_FROM", "Encoder"]
 
@@ -506,8 +515,7 @@ class Encoder:
             )
         extra = [name for name in table.names if name not in known]
         if extra:
-            noun = "column" if len(extra) == 1 else "columns"
-            self._notes.add("", f"{len(extra):,} {noun} ignored, not known at fit: {joined(extra)}")
+            self._notes.add("", unknown_columns(extra))
 
     # ----------------------------------------------------------------------------------- state
 

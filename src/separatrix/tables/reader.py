@@ -689,6 +689,27 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     return layout.table(columns, n_rows)
 
 
+def column_notes(
+    groups: Mapping[str, str], wanted: Mapping[str, str], names: Iterable[str]
+) -> list[str]:
+    """What is said of columns that are read as numbers, and are stored as something else."""
+    notes = Remarks()
+    for name in names:
+        if wanted.get(name, "date") in ("date", "number"):
+            _say_how_read(notes, name, groups[name])
+    return notes.lines()
+
+
+def _say_how_read(notes: Remarks, name: str, group: str) -> None:
+    if group == "date":
+        notes.add("holding dates, read as days", date_note(name))
+    if group == "time":
+        notes.add(
+            "holding times of day, read as hours",
+            f"column {quote(name)} holds times of day: read as hours",
+        )
+
+
 def no_rows(source: str, first: files.Part) -> DataError:
     """What is said of a table without rows."""
     return DataError(f"{source} holds {'a header but no rows' if first.is_csv else 'no rows'}")
@@ -716,14 +737,10 @@ def _table(
             )
         if first.is_csv and column.dtype == object:
             _look_for_damage(alerts, name, column)
-        if found[name] == "number" and groups[name] == "date":
-            dates.add(name)
-            notes.add("holding dates, read as days", date_note(name))
-        if found[name] == "number" and groups[name] == "time":
-            notes.add(
-                "holding times of day, read as hours",
-                f"column {quote(name)} holds times of day: read as hours",
-            )
+        if found[name] == "number":
+            _say_how_read(notes, name, groups[name])
+            if groups[name] == "date":
+                dates.add(name)
     return Table(
         names=tuple(columns),
         columns=columns,

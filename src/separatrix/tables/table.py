@@ -587,6 +587,11 @@ def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> 
     )
 
 
+def unknown_columns(names: Sequence[str]) -> str:
+    noun = "column" if len(names) == 1 else "columns"
+    return f"{len(names):,} {noun} ignored, not known at fit: {joined(names)}"
+
+
 def date_note(name: str, how: str = "") -> str:
     return (
         f"column {quote(name)} holds dates{how}: read as days since 1970-01-01 (UTC), with columns "

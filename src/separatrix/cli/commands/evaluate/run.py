@@ -81,6 +81,9 @@ def _in_passes(
             delimiter=options.delimiter,
             encoding=options.encoding,
         )
+    # Behind how the rows lie.
+    for note in data.notes[1:]:
+        out.warn(note)
     decision = decision_of(stored, options.threshold)
     positive = positive_of(stored.provenance, stored.model)
     scores = score_blocks(stored.model, data, positive=positive, decision=decision)

@@ -179,8 +179,9 @@ class FitOptions(ModelOptions):
         metavar="DIR",
     )
     cache_limit: str | None = _large(
-        "Of the folder; beyond it rows are encoded anew in every pass. [default: the disk's room]",
-        options.SIZE,
+        "Of the folder; beyond it rows are encoded anew in every pass, with 0 always. [default: "
+        "half of what is free on its disk]",
+        options.LIMIT,
         metavar="SIZE",
     )
     resume: bool = _large(

@@ -287,8 +287,10 @@ def report_blocks(out: Output, data: BlockedData) -> None:
         f"{counted(data.n_rows + held, 'row')}, {encoder.summary_} -> "
         f"{counted(data.n_features, 'feature')}",
     )
-    for note in data.notes:
+    for note in data.notes[:1]:
         out.report("blocks", note)
+    for note in data.notes[1:]:
+        out.note(note)
     for alert in encoder.alerts_:
         out.warn(alert)
 

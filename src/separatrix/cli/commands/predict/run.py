@@ -73,6 +73,9 @@ def _in_passes(
         data = blocks_like_training(
             stored, options.data, options.missing, memory=options.memory, heard=heard, **reading
         )
+    # Behind how the rows lie.
+    for note in data.notes[1:]:
+        out.warn(note)
     numbers = predicts_numbers(stored)
 
     def parts() -> Iterator[dict[str, Any]]:
