@@ -15,7 +15,7 @@ from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
 from separatrix.studio.shapes import SHAPES
 from separatrix.studio.share import from_fragment
-from separatrix.studio.state import PANELS, PARAMETERS, StateError, parse
+from separatrix.studio.state import LIMITS, PANELS, PARAMETERS, StateError, parse
 from separatrix.studio.tours import TOURS
 
 
@@ -207,6 +207,8 @@ def test_shapes_tours_scores_and_models(studio):
     for one in SHAPES:
         made = studio.reply({"type": "shape", "seq": 1, "name": one["name"], "n": 20})
         parse({**state, **{key: made[key] for key in ("points", "names", "view")}})
+    most = {"type": "shape", "seq": 1, "name": "blobs", "n": LIMITS["points"]}
+    assert len(studio.reply(most)["points"]) == LIMITS["points"]
     for one in TOURS:
         made = studio.reply({"type": "tour", "seq": 1, "name": one["name"]})
         assert 0 <= made["right"] < len(made["choices"])

@@ -240,7 +240,7 @@ def test_two_pages_of_different_shapes_come_to_rest(opened):
     page.mouse.click(*_at(page, 3, -3))
     # A point more is said once; the other page, which is wider, has nothing to add.
     page.wait_for_function("() => standIn.saved.length > 0")
-    page.wait_for_timeout(700)
+    page.wait_for_timeout(550)
     assert page.evaluate("standIn.saved.map(state => state.points.length)") == [5]
     assert page.locator(".layer.points").nth(1).locator(".point").count() == 5
     start, stop = _at(page, 1, 2), _at(page, 3, 3)

@@ -26,7 +26,7 @@ export function pictureSvg(app) {
     for (const name of ["class", "tabindex", "role", "aria-label", "aria-roledescription", "data-index"]) to[i].removeAttribute(name);
   });
   for (const node of copy.querySelectorAll("[visibility=hidden]")) node.remove();
-  for (const name of ["class", "tabindex", "aria-label", "aria-describedby", "role"]) copy.removeAttribute(name);
+  for (const name of ["class", "tabindex", "aria-label", "aria-roledescription", "data-tool"]) copy.removeAttribute(name);
   const words = [["title", `Separatrix studio: ${app.controls.chooser.selectedOptions[0]?.text ?? ""}`], ["desc", describePicture(app)]].map(([tag, text]) => shape(tag, { id: `picture-${tag}` }, text));
   setAttributes(copy, { role: "img", "aria-labelledby": "picture-title", "aria-describedby": "picture-desc" });
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
