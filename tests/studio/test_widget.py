@@ -116,9 +116,17 @@ def test_what_is_no_picture_gets_a_sentence(arguments, message):
 
 def test_a_recording_replays_what_was_fitted(iris):
     studio = Studio(*iris, model="perceptron")
-    recording = recording_of(studio._kernel, studio.state, ["perceptron", "kernel_svm"])
+    locked = {**studio.state, "view": {**studio.state["view"], "lock": True}}
+    recording = recording_of(studio._kernel, locked, ["perceptron", "kernel_svm"])
     assert [one["name"] for one in recording["traits"]["models"]] == ["perceptron", "kernel_svm"]
     for take in recording["takes"]:
+        # A phone's picture, and a wide one, with one scale for both axes, are shaded in whole.
+        ends = [np.array(take["state"]["view"][axis]) for axis in "xy"]
+        (width, height), seen = map(np.ptp, ends), take["view"]
+        for shape in (0.9, 1.3):
+            high = max(height, width / shape)
+            for axis, end, span in zip("xy", ends, (shape * high, high), strict=True):
+                assert np.ptp(seen[axis]) >= span and np.isclose(np.mean(seen[axis]), end.mean())
         state = take["state"]
         answer = studio._kernel.reply({"type": "ask", "seq": 1, "state": state})
         # What is computed with is exact; what is looked at has as many digits as are seen.

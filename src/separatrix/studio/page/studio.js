@@ -215,7 +215,7 @@ export class App {
     const stay = this.answer && this.answeredModel === state.model && this.time.step < this.time.count - 1;
     this.answer = answer;
     this.answeredModel = state.model;
-    this.answeredView = answer.state?.view ?? state.view;
+    this.answeredView = answer.view ?? state.view;
     this.frames.clear();
     this.time.renew({ stay });
     this.showStep();
