@@ -191,6 +191,7 @@ def test_hostile_links_open_a_page_that_says_so(opened):
     wrong = [
         {"p": [1, 2, 7]}, {"p": [None, 1, 0]}, {"q": "x"}, {"names": {"x": 1}}, {"view": None},
         {"view": {"x": [1, 0], "y": [0, 1]}}, {"model": ["lda"]}, {"parameters": 3}, {"p": {}},
+        {"p": [0] * 6003}, {"names": {**good["names"], "x": "x" * 201}},
     ]  # fmt: skip
     alert = page.get_by_role("alert").filter(has_text="carries no state")
     for change in wrong:

@@ -15,7 +15,7 @@ from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
 from separatrix.studio.shapes import SHAPES
 from separatrix.studio.share import from_fragment
-from separatrix.studio.state import PANELS, PARAMETERS, StateError, parse
+from separatrix.studio.state import LIMITS, PANELS, PARAMETERS, StateError, parse
 from separatrix.studio.tours import TOURS
 
 
@@ -162,6 +162,10 @@ def test_contours_are_of_what_is_minimised(studio, model):
     )
     C = 1.0 / (0.01 * len(y)) if model == "sgd" else 1.0
     b = answer["theta"]["intercept"]
+    # The last step is the answer itself, with its own numbers.
+    w = np.array(answer["theta"]["coef"])
+    value = 0.5 * np.dot(w, w) + C * loss(y * (X @ w + b)).sum()
+    np.testing.assert_allclose(answer["steps"]["objective"][-1], value, rtol=1e-9)
     contours = answer["panel"]["contours"]
     assert len(contours) > 3
     span = contours[-1]["level"] - contours[0]["level"]
@@ -189,6 +193,10 @@ def test_proofs_are_true_of_the_points(studio):
         np.testing.assert_allclose(mean, found["common"]["point"], atol=1e-9)
     found = studio.reply({"type": "prove", "seq": 1, "state": inside, "what": "fewest"})
     assert found["fewest"]["mistakes"] == 1
+    names = {**inside["names"], "classes": ["-1", "+1", "third"]}
+    third = {**inside, "names": names, "points": [*inside["points"], [0.0, 9.0, 2]]}
+    found = studio.reply({"type": "prove", "seq": 1, "state": third, "what": "fewest"})
+    assert found["fewest"]["mistakes"] == 1 and found["sentence"].startswith("Of -1 and +1 alone: ")
     assert studio.reply({"type": "prove", "seq": 1, "state": state, "what": "diagnosis"})[
         "findings"
     ]
@@ -199,6 +207,8 @@ def test_shapes_tours_scores_and_models(studio):
     for one in SHAPES:
         made = studio.reply({"type": "shape", "seq": 1, "name": one["name"], "n": 20})
         parse({**state, **{key: made[key] for key in ("points", "names", "view")}})
+    most = {"type": "shape", "seq": 1, "name": "blobs", "n": LIMITS["points"]}
+    assert len(studio.reply(most)["points"]) == LIMITS["points"]
     for one in TOURS:
         made = studio.reply({"type": "tour", "seq": 1, "name": one["name"]})
         assert 0 <= made["right"] < len(made["choices"])

@@ -186,6 +186,76 @@ def test_fingers_add_a_point_and_a_link_carries_it(opened):
     fragment = page.evaluate("location.hash")
     again = opened(_WIDE, fragment)
     assert _points(again) == points
+    # The second finger takes the picture, and the point that the first one dragged is put back.
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind, *places):
+        spots = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(places)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": spots})
+
+    page.locator(".surface").scroll_into_view_if_needed()
+    (x, y), other = _at(page, -2, -1), _at(page, 1, 1)
+    view = "standIn.sent.filter(m => m.type === 'ask').at(-1).state.view"
+    width = f"() => {view}.x[1] - {view}.x[0]"
+    before = page.evaluate(width)
+    touch("touchStart", (x, y))
+    touch("touchMove", (x + 20, y))
+    touch("touchStart", (x + 20, y), other)
+    apart = (x + 20 - other[0], y - other[1])
+    touch("touchMove", (other[0] + 2 * apart[0] / 3, other[1] + 2 * apart[1] / 3), other)
+    wide = f"was => Math.abs(({width})() / was - 1) < 0.02"
+    page.wait_for_function(wide, arg=1.5 * before)
+    touch("touchEnd")
+    _settled(page)
+    assert _points(page) == points
+    page.get_by_role("button", name="Undo").tap()
+    page.wait_for_function(wide, arg=before)
+
+
+_SECOND = """async () => {
+  const { render } = await import("./studio.js");
+  const el = document.createElement("div");
+  el.style.width = "900px";
+  document.body.append(el);
+  const listeners = new Map();
+  const tell = (state) => [...(listeners.get("change:state") ?? [])].forEach((one) => one(state));
+  const second = Object.create(standIn, {
+    on: { value: (event, one) => listeners.set(event, [...(listeners.get(event) ?? []), one]) },
+    send: { value: () => {} },
+  });
+  // What one page saves the other is told of, as by a notebook.
+  const saves = standIn.save_changes.bind(standIn);
+  standIn.save_changes = () => { saves(); tell(); };
+  second.save_changes = () => {
+    saves();
+    for (const one of standIn.listeners.get("change:state")) one();
+  };
+  render({ model: second, el });
+}"""
+
+
+def test_two_pages_of_different_shapes_come_to_rest(opened):
+    page = opened()
+    page.evaluate(_SECOND)
+    page.mouse.click(*_at(page, 3, -3))
+    # A point more is said once; the other page, which is wider, has nothing to add.
+    page.wait_for_function("() => standIn.saved.length > 0")
+    page.wait_for_timeout(550)
+    assert page.evaluate("standIn.saved.map(state => state.points.length)") == [5]
+    assert page.locator(".layer.points").nth(1).locator(".point").count() == 5
+    start, stop = _at(page, 1, 2), _at(page, 3, 3)
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*stop, steps=3)
+    # Python takes the point from under the hand.
+    page.evaluate("""() => {
+      standIn.set("state", { ...standIn.get("state"), points: [[0, 0, 0], [1, 1, 1]] });
+      standIn.listeners.get("change:state").forEach((one) => one());
+    }""")
+    page.mouse.move(*start, steps=3)
+    page.mouse.up()
+    page.locator(".layer.points").first.locator(".point").nth(2).wait_for(state="detached")
+    assert _points(page) == [[0, 0, 0], [1, 1, 1]]
 
 
 def test_only_the_newest_state_is_asked_about_and_the_last_arrives(opened):
@@ -218,6 +288,9 @@ def test_proofs_tours_and_what_leaves_the_page(opened):
         content = Path(download.value.path()).read_bytes()
         assert content.startswith(start)
         assert b"class=" not in content
+        if name == "SVG":
+            assert b">Separatrix studio: Perceptron</title>" in content
+            assert b"2 of class -1, 2 of class +1; x1 across, x2 up. Of 4 points.</desc>" in content
     page.get_by_role("button", name="Model file").click()
     page.get_by_role("alert").filter(has_text="It cannot.").wait_for()
     page.get_by_role("button", name="Tours").click()

@@ -116,9 +116,17 @@ def test_what_is_no_picture_gets_a_sentence(arguments, message):
 
 def test_a_recording_replays_what_was_fitted(iris):
     studio = Studio(*iris, model="perceptron")
-    recording = recording_of(studio._kernel, studio.state, ["perceptron", "kernel_svm"])
+    locked = {**studio.state, "view": {**studio.state["view"], "lock": True}}
+    recording = recording_of(studio._kernel, locked, ["perceptron", "kernel_svm"])
     assert [one["name"] for one in recording["traits"]["models"]] == ["perceptron", "kernel_svm"]
     for take in recording["takes"]:
+        # A phone's picture, and a wide one, with one scale for both axes, are shaded in whole.
+        ends = [np.array(take["state"]["view"][axis]) for axis in "xy"]
+        (width, height), seen = map(np.ptp, ends), take["view"]
+        for shape in (0.9, 1.3):
+            high = max(height, width / shape)
+            for axis, end, span in zip("xy", ends, (shape * high, high), strict=True):
+                assert np.ptp(seen[axis]) >= span and np.isclose(np.mean(seen[axis]), end.mean())
         state = take["state"]
         answer = studio._kernel.reply({"type": "ask", "seq": 1, "state": state})
         # What is computed with is exact; what is looked at has as many digits as are seen.
@@ -150,13 +158,32 @@ def test_names_cannot_end_the_data_of_a_page():
 
 def test_the_command_writes_a_page_and_no_other_file(tmp_path, capsys):
     page = tmp_path / "iris.html"
-    for _ in range(2):
-        assert main(["studio", "iris", "--export", str(page)]) == 0
+    small = tmp_path / "small.csv"
+    small.write_text("when,a,b,target\n1e12,0,0,no\n2e12,1,1,yes\n3e12,0,1,yes\n")
+    for table in ("iris", str(small)):
+        assert main(["studio", table, "--export", str(page)]) == 0
     assert "saved" in capsys.readouterr().out
+    # The first two columns that a picture can hold.
+    assert '"names":{"x":"a","y":"b","classes":["no","yes"]}' in page.read_text("utf-8")
     assert page.read_bytes().startswith(b"<!doctype html>")
     other = tmp_path / "other.html"
     other.write_text("<!doctype html>mine")
     for arguments in (["iris", "--export", str(other)], ["--export", str(page), "--keep"]):
         assert main(["studio", *arguments]) == 2
     assert other.read_text() == "<!doctype html>mine"
-    assert {path.name for path in tmp_path.iterdir()} == {"iris.html", "other.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {"iris.html", "other.html", "small.csv"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("a,b,target\n1,,x\n,4,y\n2,,x\n", "no row with two numbers"),
+        ("a,b,target\n1e10,2,x\n1,4,y\n", "'a' has 1e+10, which is beyond a billion"),
+        ("a,b,target\n1,2,x\n3,no,y\n", "one column of numbers, 'a', and a picture needs two"),
+    ],
+)
+def test_a_table_that_makes_no_picture_gets_a_sentence(tmp_path, capsys, rows, sentence):
+    table = tmp_path / "table.csv"
+    table.write_text(rows)
+    assert main(["studio", str(table)]) == 3
+    assert sentence in capsys.readouterr().err

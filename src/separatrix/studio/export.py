@@ -23,6 +23,8 @@ __all__ = ["page_of", "recording_of", "write_page"]
 _MOST_LETTERS = 600_000
 # Digits of what is only looked at: more than a screen has places.
 _DIGITS = 5
+# Width over height of the flattest and of the tallest picture, on a wide screen and on a phone.
+_SHAPES = 1.5, 0.85
 _BEGIN = (
     'startReplay(JSON.parse(document.getElementById("recording").textContent), '
     'document.getElementById("studio"), render);\n'
@@ -53,12 +55,30 @@ def _said(kernel: StudioModel, message: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def _seen_by_all(view: dict[str, Any]) -> dict[str, Any]:
+    """What pages see of a view: with one scale for both axes each widens it to its own shape."""
+    if not view.get("lock"):
+        return view
+    (left, right), (bottom, top) = view["x"], view["y"]
+    flat, tall = _SHAPES
+    more_x = max(0.0, flat * (top - bottom) - (right - left)) / 2.0
+    more_y = max(0.0, (right - left) / tall - (top - bottom)) / 2.0
+    return {
+        **view,
+        "x": [left - more_x, right + more_x],
+        "y": [bottom - more_y, top + more_y],
+    }
+
+
 def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) -> dict[str, Any]:
     """A model with its second pictures, and the picture at each step."""
     panels: dict[str, Any] = {}
+    seen = _seen_by_all(state["view"])
     answer: dict[str, Any] = {}
     for panel in [one["kind"] for one in PANELS[state["model"]]] or ["none"]:
-        answer = _said(kernel, {"type": "ask", "seq": 1, "state": {**state, "panel": panel}})
+        answer = _said(
+            kernel, {"type": "ask", "seq": 1, "state": {**state, "panel": panel, "view": seen}}
+        )
         panels[panel] = _short(answer.pop("panel"))
     frames: list[Any] = []
     left = _MOST_LETTERS
@@ -73,6 +93,7 @@ def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) ->
     panel = state["panel"] if state["panel"] in panels else next(iter(panels))
     return {
         "state": {**state, "panel": panel},
+        "view": seen,
         "answer": _seen(answer),
         "panels": panels,
         "frames": frames,

@@ -18,6 +18,7 @@ from separatrix.studio.pictures import ellipses_of, field_of, lines_of, numbers,
 from separatrix.studio.proof import proof_of
 from separatrix.studio.shapes import SHAPES, shape
 from separatrix.studio.state import (
+    FAR,
     LIMITS,
     MODELS,
     PANELS,
@@ -84,7 +85,9 @@ class StudioModel:
         self._asked: Any = None
         names = list(self._table)
         if axes is None and len(names) > 1:
-            axes = (names[0], names[1])
+            # The first two that a picture can hold.
+            near = [name for name in names if _far_in(self._table[name]) is None]
+            axes = (near[0], near[1]) if len(near) > 1 else (names[0], names[1])
         begun = shape("blobs", noise=0.8) if axes is None else self._columns(*axes)
         self.traits: dict[str, Any] = {
             "models": MODELS,
@@ -197,6 +200,12 @@ class StudioModel:
         for name in (x, y):
             if name not in list(self._table):
                 raise StateError(f"There is no column {str(name)[:40]!r}.")
+            far = _far_in(self._table[name])
+            if far is not None:
+                raise StateError(
+                    f"The column {str(name)[:40]!r} has {far:.4g}, which is beyond a billion: take "
+                    "another, or divide this one."
+                )
         places = np.stack([self._table[x], self._table[y]], axis=1)
         labels = np.full(len(places), "all") if self._labels is None else self._labels
         classes, counts = np.unique(labels, return_counts=True)
@@ -216,7 +225,11 @@ class StudioModel:
             "points": [
                 [*map(float, row), int(c)] for row, c in zip(places[chosen], codes, strict=True)
             ],
-            "names": {"x": str(x), "y": str(y), "classes": [str(name)[:200] for name in names]},
+            "names": {
+                "x": str(x)[:200],
+                "y": str(y)[:200],
+                "classes": [str(name)[:200] for name in names],
+            },
             "view": {
                 "x": [float(low[0] - room[0]), float(high[0] + room[0])],
                 "y": [float(low[1] - room[1]), float(high[1] + room[1])],
@@ -295,6 +308,13 @@ _ANSWERS = {
     "tour": StudioModel._tour,
     "save": StudioModel._save,
 }
+
+
+def _far_in(column: np.ndarray) -> float | None:
+    """The number that is farthest from 0, where it is farther than places can be."""
+    seen = column[np.isfinite(column)]
+    farthest = seen[np.argmax(np.abs(seen))] if len(seen) else 0.0
+    return float(farthest) if abs(farthest) > FAR else None
 
 
 def _certificate(certificate: Any) -> dict[str, Any]:

@@ -27,6 +27,8 @@ _LOSSES: dict[str, Any] = {
     "log_loss": LogLoss,
 }
 _MOST_DEGREE = 10
+# A gap, of the objective, that nobody sees between two curves.
+_MET = 1e-3
 _EMPTY: dict[str, Any] = {
     "title": "Nothing to draw",
     "x": {"label": ""},
@@ -106,7 +108,9 @@ def _objective(fit: Fitted, steps: Any, points: Any) -> Any:
         {"name": "lower bound", "kind": "line", "x": x, "y": dual},
     ]
     follow = [[float(k), float(value)] for k, value in enumerate(primal)]
-    note = "The optimum is between the two curves, and they meet there."
+    note = "The optimum is between the two curves"
+    met = primal[-1] - dual[-1] <= _MET * abs(primal[-1])
+    note += ", and they meet there." if met else ", which have not met yet."
     title = "Objective and lower bound"
     return _panel("objective", title, steps["label"], "value", series, follow=follow, note=note)
 
@@ -184,7 +188,8 @@ def _said_of(bound: Any) -> str:
         return "No line is right for all points, so nothing bounds the corrections."
     if not math.isfinite(bound.bound):
         return "The margin is too small for a bound in floating point."
-    return f"No order of visits makes more than {math.floor(bound.bound):,} corrections."
+    most = math.floor(bound.bound)
+    return f"No order of visits makes more than {most:,} correction{'s' if most != 1 else ''}."
 
 
 def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
@@ -199,7 +204,8 @@ def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
             "y": counts,
         }
     ]
-    note = f"{made:,} corrections in all. {_said_of(_bound_of(fit))}"
+    word = "correction" if made == 1 else "corrections"
+    note = f"{made:,} {word} in all. {_said_of(_bound_of(fit))}"
     return _panel("mistakes", "Mistakes by point", "point", "mistakes", series, note=note)
 
 

@@ -32,7 +32,11 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
         most = LIMITS["exact"]
         raise StateError(f"Proofs are made of up to {most} points; erase some of these.")
     rows = np.flatnonzero(np.isin(state.codes, there[:2]))
-    return {"type": "proof", "what": what, **PROOFS[what](_Asked(state, rows, *there[:2]))}
+    found = PROOFS[what](_Asked(state, rows, *there[:2]))
+    if len(there) > 2:
+        one, other = (state.classes[code] for code in there[:2])
+        found["sentence"] = f"Of {one} and {other} alone: {found['sentence']}"
+    return {"type": "proof", "what": what, **found}
 
 
 def _sentence(text: str) -> str:

@@ -83,6 +83,10 @@ def application(
     """
     pages = _Pages(ended)
 
+    def right(given: str) -> bool:
+        # As bytes: of texts only those in ASCII can be compared.
+        return secrets.compare_digest(given.encode(errors="replace"), token.encode())
+
     def known(headers: Any, *, origin: bool) -> bool:
         if headers.get("host") not in hosts():
             return False
@@ -92,8 +96,8 @@ def application(
     async def page(request: Request) -> Response:
         name = request.path_params.get("name") or "index.html"
         suffix = name.rpartition(".")[2]
-        right = secrets.compare_digest(request.path_params["token"], token)
-        if not (right and known(request.headers, origin=False)) or suffix not in _TYPES:
+        allowed = right(request.path_params["token"]) and known(request.headers, origin=False)
+        if not allowed or suffix not in _TYPES:
             return PlainTextResponse("There is nothing here.\n", 404, headers=_HEADERS)
         source = files("separatrix.studio.page").joinpath(name)
         if "/" in name or not source.is_file():
@@ -101,8 +105,7 @@ def application(
         return Response(source.read_bytes(), media_type=_TYPES[suffix], headers=_HEADERS)
 
     async def talk(socket: WebSocket) -> None:
-        right = secrets.compare_digest(socket.path_params["token"], token)
-        if not (right and known(socket.headers, origin=True)):
+        if not (right(socket.path_params["token"]) and known(socket.headers, origin=True)):
             await socket.close(1008)
             return
         await socket.accept()

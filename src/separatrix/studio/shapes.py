@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.studio.state import StateError
+from separatrix.studio.state import LIMITS, StateError
 
 __all__ = ["SHAPES", "shape"]
 
@@ -22,7 +22,7 @@ SHAPES = [
     {"name": "four", "label": "four points"},
 ]
 
-_MOST = 1000
+_MOST = LIMITS["points"]
 # Measured in units of a standard deviation.
 _APART, _REACH = 2.0, 0.3
 

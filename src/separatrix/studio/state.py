@@ -9,12 +9,23 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LIMITS", "MODELS", "PANELS", "PARAMETERS", "SHOWN", "State", "StateError", "parse"]
+__all__ = [
+    "FAR",
+    "LIMITS",
+    "MODELS",
+    "PANELS",
+    "PARAMETERS",
+    "SHOWN",
+    "State",
+    "StateError",
+    "parse",
+]
 
 LIMITS = {"points": 2000, "exact": 300}
 """How many points there may be, and of how many exact statements are made."""
 
-_FAR = 1e9
+FAR = 1e9
+"""How far from 0 places, and other numbers of a state, can be."""
 _MOST_CLASSES = 4
 
 
@@ -230,7 +241,7 @@ def _text(given: Any, what: str) -> str:
 
 def _number(given: Any, what: str) -> float:
     good = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not good or not math.isfinite(given) or abs(given) > _FAR:
+    if not good or not math.isfinite(given) or abs(given) > FAR:
         raise StateError(f"{what} must be a number of at most a billion.".capitalize())
     return float(given)
 

@@ -126,20 +126,27 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
         ][:count]
         weights, intercept = fit.plane
         theta[-1] = [*weights.tolist(), intercept]
+    # The last frame is the answer, which may be another than the last iterate: the best, or a mean.
+    certificate = fit.model.certificate_
+    objective = [*map(float, trace.primal[: count - 1]), float(certificate.primal)]
+    bound = [*map(float, trace.dual[: count - 1]), float(certificate.dual)]
+    other = objective[-1] < float(trace.primal[-1]) * (1.0 - 1e-6)
     formula = []
-    for step, (primal, dual) in enumerate(zip(trace.primal[:count], trace.dual, strict=False)):
+    for step, (primal, dual) in enumerate(zip(objective, bound, strict=True)):
         if theta is not None:
             where = f"\u03b8 = {_vector(theta[step])}"
         elif fit.several:
             where = f"iterate {step}"
         else:
             where = f"{trace.n_support[step]} support vectors, {trace.n_bounded[step]} at C"
+        if other and step == count - 1:
+            where = f"The best of all that were seen: {where}"
         formula.append(f"{where}: {primal:.6g} \u2212 {dual:.6g} = {primal - dual:.2g} to go")
     return {
         "count": count,
         "theta": theta,
-        "objective": [float(value) for value in trace.primal[:count]],
-        "bound": [float(value) for value in trace.dual[:count]],
+        "objective": objective,
+        "bound": bound,
         "visit": None,
         "mistake": None,
         "formula": formula,

@@ -69,7 +69,7 @@ export class Data {
     const tables = app.model.get("seed_tables") ?? {};
     this.seed = 0;
     this.shapes = element("select", { id }, (tables.shapes ?? []).map(({ name, label }) => element("option", { value: name }, label)));
-    this.n = element("input", { type: "number", min: 2, max: app.limits.points, value: 80, class: "number", id: `${id}-n` });
+    this.n = element("input", { type: "number", min: 4, max: app.limits.points, value: 80, class: "number", id: `${id}-n` });
     this.noise = element("input", { type: "range", min: 0, max: 1, step: 0.02, value: 0.3, id: `${id}-noise` });
     this.columns = element("div", { class: "from-table" });
     this.text = element("textarea", { id: `${id}-text`, rows: 5, spellcheck: "false", placeholder: "x1,x2,class\n0.5,1.2,-1\n2.0,0.3,+1" });

@@ -128,9 +128,9 @@ export class ReplayHost extends Host {
     const { type, seq } = message;
     if (type === "ask") {
       this.take = this.choose(message.state);
-      const { answer, panels, state } = this.take;
+      const { answer, panels, state, view } = this.take;
       const panel = panels?.[message.state.panel] ?? null;
-      return { ...answer, panel, state, type: "answer", seq };
+      return { ...answer, panel, state, view, type: "answer", seq };
     }
     if (type === "frame") {
       return { ...this.take.frames?.[message.step], type: "frame", seq, step: message.step };

@@ -1,10 +1,18 @@
 // What leaves the page: code, model file, pictures, data, and a link.
-import { button, element, fill, identifier } from "./dom.js";
+import { button, element, fill, identifier, setAttributes, shape } from "./dom.js";
 import { toCsv } from "./data.js";
 import { toFragment } from "./share.js";
 
 const INKED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "font-family", "font-size", "font-style", "font-weight", "visibility", "paint-order"];
 const LONG_LINK = 8000;
+
+// What the picture shows, for those who do not see it.
+function describePicture({ store, answer }) {
+  const { points, names, model } = store.state;
+  const counted = names.classes.map((name, c) => [points.filter((point) => point[2] === c).length, name]).filter(([n]) => n);
+  const of = model === "regression" ? `${points.length}` : counted.map(([n, name]) => `${n} of class ${name}`).join(", ");
+  return [`Points: ${of}; ${names.x} across, ${names.y} up.`, answer?.certificate?.sentence].filter(Boolean).join(" ");
+}
 
 // The picture as one SVG that needs no style sheet, with the field as an image in it.
 export function pictureSvg(app) {
@@ -18,7 +26,9 @@ export function pictureSvg(app) {
     for (const name of ["class", "tabindex", "role", "aria-label", "aria-roledescription", "data-index"]) to[i].removeAttribute(name);
   });
   for (const node of copy.querySelectorAll("[visibility=hidden]")) node.remove();
-  for (const name of ["class", "tabindex", "aria-label", "aria-describedby", "role"]) copy.removeAttribute(name);
+  for (const name of ["class", "tabindex", "aria-label", "aria-roledescription", "data-tool"]) copy.removeAttribute(name);
+  const words = [["title", `Separatrix studio: ${app.controls.chooser.selectedOptions[0]?.text ?? ""}`], ["desc", describePicture(app)]].map(([tag, text]) => shape(tag, { id: `picture-${tag}` }, text));
+  setAttributes(copy, { role: "img", "aria-labelledby": "picture-title", "aria-describedby": "picture-desc" });
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", view.width);
   copy.setAttribute("height", view.height);
@@ -29,7 +39,7 @@ export function pictureSvg(app) {
   paper.setAttribute("fill", getComputedStyle(sheet).backgroundColor);
   const field = document.createElementNS("http://www.w3.org/2000/svg", "image");
   for (const [name, value] of Object.entries({ width: view.width, height: view.height, href: canvas.toDataURL("image/png") })) field.setAttribute(name, value);
-  copy.prepend(paper, field);
+  copy.prepend(...words, paper, field);
   return new XMLSerializer().serializeToString(copy);
 }
 

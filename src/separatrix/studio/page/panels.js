@@ -1,5 +1,5 @@
 // The second picture: which one, the picture, and its note.
-import { element, fill, identifier, shape } from "./dom.js";
+import { element, fill, identifier, setAttributes, shape } from "./dom.js";
 import { drawChart } from "./chart.js";
 
 export class Panels {
@@ -40,6 +40,8 @@ export class Panels {
     this.chart = null;
     if (!panel) return;
     this.chart = drawChart(this.svg, panel, (i) => this.app.point(i));
+    // Where there is nothing to draw, its note says why.
+    setAttributes(this.svg, { hidden: !(panel.series?.length || panel.contours?.length) });
     this.svg.setAttribute("aria-label", [panel.title, panel.note].filter(Boolean).join(". "));
     const named = (panel.series ?? []).filter((s) => s.name && s.kind !== "points");
     const plain = (panel.series ?? []).filter((s) => s.class === undefined || s.class === null);

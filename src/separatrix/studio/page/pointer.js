@@ -88,6 +88,8 @@ export class Pointer {
     if (act.tool === "pan") {
       store.change({ view: view.panned([at[0] - act.last[0], at[1] - act.last[1]]) });
     } else if (act.tool === "point" && act.index >= 0) {
+      // Another page, or Python, may have taken the point from under the hand.
+      if (act.index >= store.state.points.length) return undefined;
       const inside = [clamp(at[0], view.left, view.right), clamp(at[1], view.top, view.bottom)];
       const to = view.rounded(view.toData(inside));
       store.change({ points: moved(store.state.points, act.index, to) });

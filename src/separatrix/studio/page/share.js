@@ -1,5 +1,8 @@
 // A link that carries the whole state in its fragment. `share.py` reads and writes the same.
 const STEPS_ACROSS = 5000;
+// What the kernel takes; a page with far more of it would not even open.
+const MOST_LINKED_POINTS = 2000;
+const LONGEST_LINKED_NAME = 200;
 
 function decimals([low, high]) {
   return Math.max(0, Math.ceil(Math.log10(STEPS_ACROSS / (high - low))));
@@ -38,7 +41,8 @@ const isRange = (ends) => Array.isArray(ends) && ends.length === 2 && ends.every
 function isDrawable({ points, names, view, model, parameters, panel, show }) {
   const classes = names?.classes;
   return (
-    Array.isArray(classes) && classes.length >= 2 && classes.length <= 4 && [names.x, names.y, ...classes].every(isText) &&
+    Array.isArray(classes) && classes.length >= 2 && classes.length <= 4 && [names.x, names.y, ...classes].every((name) => isText(name) && name.length <= LONGEST_LINKED_NAME) &&
+    points.length <= MOST_LINKED_POINTS &&
     points.every(([x, y, c]) => isNumber(x) && isNumber(y) && Number.isInteger(c) && c >= 0 && c < classes.length) &&
     isObject(view) && isRange(view.x) && isRange(view.y) && isText(model) &&
     [parameters, show].every((part) => part === undefined || isObject(part)) && (panel === undefined || isText(panel))

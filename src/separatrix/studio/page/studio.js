@@ -175,9 +175,12 @@ export class App {
     this.settling = setTimeout(() => this.tellTrait(), SETTLE);
   }
 
+  // A view is not told back that was widened to the shape of this picture alone: two pages of
+  // different shapes would answer one another without an end.
   tellTrait() {
+    if (this.store.open || isSame(this.store.state, this.settled)) return;
+    this.settled = this.store.state;
     const state = this.sentState();
-    if (this.store.open || isSame(state, this.told)) return;
     this.told = state;
     this.model.set("state", state);
     this.model.save_changes();
@@ -187,11 +190,12 @@ export class App {
     if (!state || isSame(state, this.told)) return;
     this.told = state;
     this.store.change({ ...EMPTY_STATE, ...state });
+    this.settled = this.store.state;
   }
 
   back() {
     this.voice.calm();
-    this.told = null;
+    this.settled = null;
     this.tellTrait();
     this.ask();
   }
@@ -211,7 +215,7 @@ export class App {
     const stay = this.answer && this.answeredModel === state.model && this.time.step < this.time.count - 1;
     this.answer = answer;
     this.answeredModel = state.model;
-    this.answeredView = answer.state?.view ?? state.view;
+    this.answeredView = answer.view ?? state.view;
     this.frames.clear();
     this.time.renew({ stay });
     this.showStep();

@@ -16,7 +16,7 @@ from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import check_writable
 from separatrix.studio.kernel import StudioModel
 from separatrix.studio.lessons import lesson_of
-from separatrix.studio.state import PANELS
+from separatrix.studio.state import PANELS, StateError
 from separatrix.tables import read_table, take_target
 
 
@@ -36,11 +36,20 @@ def run(out: Output, options: StudioOptions) -> Exit:
             if features.kinds[name] == "number"
         }
         if len(table) < 2:
-            raise DataError(
-                f"{options.data} has {len(table)} columns of numbers, and a picture needs two"
+            texts = [repr(name) for name in features.names if name not in table]
+            have = (
+                f"one column of numbers, {next(iter(table))!r}" if table else "no column of numbers"
             )
+            besides = f"; in {', '.join(texts[:3])} there are texts" if texts else ""
+            raise DataError(f"{options.data} has {have}, and a picture needs two{besides}")
     make = partial(StudioModel, table, labels, target, lesson=options.lesson)
-    return _serve(out, options, make) if options.export is None else _export(out, options, make())
+    try:
+        kernel = make()
+        if options.export is not None:
+            return _export(out, options, kernel)
+    except StateError as error:
+        raise DataError(f"{options.data or options.lesson}: {error}") from None
+    return _serve(out, options, make, kernel)
 
 
 def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
@@ -49,10 +58,9 @@ def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
     assert options.export is not None
     state = kernel.traits["state"]
     # A curve to y is asked for by points without classes, which a table has.
-    models = [model for model in PANELS if model != "regression"]
     own = state["model"]
-    if options.lesson is not None:
-        models = [own] if own == "regression" else [own, *(one for one in models if one != own)]
+    others = [model for model in PANELS if model not in (own, "regression")]
+    models = [own] if own == "regression" else [own, *others]
     name = "separatrix studio" if options.data is None else f"{options.data} in the studio"
     write_page(options.export, kernel, state, models=models, title=name)
     points = f"{len(state['points']):,} points"
@@ -63,18 +71,22 @@ def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
     return Exit.DONE
 
 
-def _serve(out: Output, options: StudioOptions, make: Callable[[], StudioModel]) -> Exit:
+def _serve(
+    out: Output, options: StudioOptions, make: Callable[[], StudioModel], warm: StudioModel
+) -> Exit:
     from separatrix.studio.serving import serve
 
     out.note("one moment: loops are loaded")
-    warm = make()
     warm.reply({"type": "ask", "seq": 0, "state": warm.traits["state"]})
     # What is loaded stays. To look through it for garbage takes a tenth of a second, now and then
     # in the middle of a drag.
     gc.collect()
     gc.freeze()
 
+    begun: list[str] = []
+
     def opened(address: str) -> None:
+        begun.append(address)
         out.answer("studio", address)
         if options.lesson is not None:
             told = lesson_of(options.lesson, {})
@@ -87,4 +99,9 @@ def _serve(out: Output, options: StudioOptions, make: Callable[[], StudioModel])
         raise DataError(
             f"port {options.port} cannot be had: {error.strerror or error}; choose another --port"
         ) from None
+    except KeyboardInterrupt:
+        # Once it serves, this is how it is told to end, and nothing is lost.
+        if not begun:
+            raise
+        out.note("ended by Ctrl-C")
     return Exit.DONE
