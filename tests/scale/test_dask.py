@@ -139,6 +139,8 @@ def test_whoever_stops_early_cancels_what_is_under_way(client):
     engine = Dask(client)
     results = engine.map(engine_tasks.slow_moments, engine.place(DATA.blocks), 0.1)
     next(results)
+    # Of tasks that it has not taken in yet a scheduler knows nothing, and cannot cancel them.
+    time.sleep(0.5)
     results.close()
 
     def left(dask_scheduler: Any) -> list[Any]:
