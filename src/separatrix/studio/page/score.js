@@ -21,8 +21,10 @@ export class Score {
     this.app = app;
   }
 
+  // Of another place, or of points that were fitted before, nobody wants to hear any more.
   stop() {
     clearTimeout(this.waiting);
+    this.asked = null;
   }
 
   // `near` is the point that the pointer is at, -1 between points; no place where it has left.
@@ -33,9 +35,10 @@ export class Score {
     if (!place || near >= 0 || app.isReplay || !app.answer) return;
     const { names } = app.store.state;
     const [x, y] = app.view.rounded(place);
+    const asked = (this.asked = {});
     this.waiting = setTimeout(async () => {
       const reply = await app.request({ type: "score", state: app.sentState(), at: [x, y] });
-      if (!reply || app.pointed >= 0) return;
+      if (!reply || asked !== this.asked || app.pointed >= 0) return;
       const where = `${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`;
       app.voice.say([where, reply.sentence ?? `score ${written(reply.score)}`].join(" · "));
     }, RESTS);

@@ -201,6 +201,7 @@ export class App {
   }
 
   ask() {
+    this.score.stop();
     this.kernel.ask(this.sentState());
   }
 
