@@ -72,7 +72,7 @@ def test_where_all_columns_are_frequent_it_is_the_hessian(fit_intercept, monkeyp
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("runs", [500, 2])
 def test_it_is_the_formula_and_positive_definite(fit_intercept, runs, monkeypatch):
-    monkeypatch.setattr(levels_file, "_FREQUENT", 6)
+    monkeypatch.setattr(levels_file, "FREQUENT", 6)
     monkeypatch.setattr(levels_file, "_RUNS", runs)
     monkeypatch.setattr(levels_file, "_ROWS", 1000)
     part, theta, hessian = small(fit_intercept)
@@ -133,7 +133,7 @@ def test_it_finds_what_newton_finds(loss, fit_intercept):
 # The last is nearly separable, and takes the quasi-Newton method a thousand.
 @pytest.mark.parametrize("C, passes", [(1e-4, 4), (1.0, 16), (100.0, 100)])
 def test_passes_are_few(C, passes, monkeypatch):
-    monkeypatch.setattr(levels_file, "_FREQUENT", 50)
+    monkeypatch.setattr(levels_file, "FREQUENT", 50)
     problem = blocked(C=C)
     assert minimise(problem, TwoLevels(), tol=1e-6, seed=0).certificate.ok
     assert problem.n_passes <= passes

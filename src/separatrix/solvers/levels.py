@@ -27,10 +27,10 @@ from separatrix._compiled.linear_algebra import Factor, factorise
 from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import Objective
 
-__all__ = ["Levels"]
+__all__ = ["FREQUENT", "Levels"]
 
 # Columns that count as frequent, and rows of the sample for each column of the coarse level.
-_FREQUENT, _ROWS = 1000, 64
+FREQUENT, _ROWS = 1000, 64
 # Runs of columns; where there are more, the data have no such structure.
 _RUNS = 500
 
@@ -52,6 +52,8 @@ class Levels:
         Squares of the weights of rare columns times their diagonal, added up.
     factor : Factor
         Of the coarse Hessian.
+    intercept : bool
+        Whether the last coarse column is that of ones; without, it moves nothing.
     """
 
     place: np.ndarray
@@ -79,7 +81,7 @@ class Levels:
         told = np.count_nonzero(starts) <= _RUNS
         runs = np.cumsum(starts) - 1 if told else np.zeros(d, dtype=np.int64)
         n_runs = int(runs[-1]) + 1
-        frequent = np.argsort(-loss, kind="stable")[: min(_FREQUENT, d)]
+        frequent = np.argsort(-loss, kind="stable")[: min(FREQUENT, d)]
         rare = np.ones(d, dtype=bool)
         rare[frequent] = False
         place = (len(frequent) + runs).astype(np.int32)

@@ -21,6 +21,7 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.driver import Candidate, Solver
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
+from separatrix.solvers.levels import FREQUENT
 
 __all__ = ["Relay", "RelayState"]
 
@@ -34,8 +35,8 @@ _WORTH, _TRY = 40.0, 5.0
 # is nowhere at its least none does.
 _DOUBT, _UNSETTLED = 3.0, 1.5
 # What products take that are preconditioned with two levels of columns, in passes, beside two
-# factors of so many columns.
-_PRODUCTS, _COLUMNS = 50.0, 1000
+# factors of the frequent ones.
+_PRODUCTS = 50.0
 # The gap that counts as the end of the way: nothing here knows what was asked for.
 _END = 1e-6
 
@@ -87,7 +88,7 @@ class Relay:
     @staticmethod
     def cost_of_products(problem: LinearProblem) -> float:
         """What a method that multiplies with Hessians takes, in passes of dual descent."""
-        return _PRODUCTS + 2.0 * _COLUMNS**3 / (6.0 * _DENSE) / max(problem.design.n_stored, 1)
+        return _PRODUCTS + 2.0 * FREQUENT**3 / (6.0 * _DENSE) / max(problem.design.n_stored, 1)
 
     @classmethod
     def pays(cls, problem: LinearProblem) -> bool:
