@@ -11,7 +11,7 @@ import sys
 
 from separatrix.messages import Message, said_by
 
-__all__ = ["bytes_of", "is_tight", "message_for", "shortage", "spare"]
+__all__ = ["bytes_of", "is_tight", "limit_of", "message_for", "shortage", "spare"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Address space, in bytes.  A fit of a small CSV file with one thread takes 0.8 GB, a report 0.9 GB,
@@ -57,6 +57,11 @@ def bytes_of(memory: str | int) -> int:
     if found[3]:
         unit = 1024 ** ("KMGT".index(found[2].upper()) + 1) if found[2] else 1
     return int(float(found[1]) * unit)
+
+
+def limit_of(limit: str | int) -> int:
+    """Bytes, as :func:`bytes_of` has them, or none at all where it is 0."""
+    return 0 if str(limit).strip() == "0" else bytes_of(limit)
 
 
 def installed() -> int:

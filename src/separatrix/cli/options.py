@@ -320,7 +320,8 @@ def _parse_size(text: str) -> str:
 
 def _parse_limit(text: str) -> str:
     """An amount of memory or none at all, as it was written."""
-    return text if text.strip() == "0" else _parse_size(text)
+    memory.limit_of(text)
+    return text
 
 
 SIZE = Parsed("size", _parse_size)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.memory import bytes_of
+from separatrix._compiled.memory import bytes_of, limit_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode, require_weights
 from separatrix.data.row_hashing import row_keys
@@ -170,7 +170,7 @@ def scan(
         weight=weight,
         memory=bytes_of(memory),
         cache=None if cache is None else os.fspath(cache),
-        limit=None if cache_limit is None else _limit_of(cache_limit),
+        limit=None if cache_limit is None else limit_of(cache_limit),
         test_size=float(test_size),
         seed=int(seed),
         standardise=standardise,
@@ -188,11 +188,6 @@ def scan(
         reading=reading,
     )
     return scan_files(source if names is None else names, asked)
-
-
-def _limit_of(given: str | int) -> int:
-    """Bytes that the cache may take, none at all included."""
-    return 0 if str(given).strip() == "0" else bytes_of(given)
 
 
 def _names_of(source: Any) -> list[str] | None:
