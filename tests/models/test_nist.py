@@ -111,9 +111,14 @@ def test_statistics(data) -> None:
 def test_in_portions(data, size) -> None:
     # From the triangular factor alone: as exact as a QR factorisation of all rows.
     model = LinearRegression()
-    for start in range(0, len(data.y), size):
-        part = slice(start, start + size)
-        model.partial_fit(data.columns[part], data.y[part])
+    with warnings.catch_warnings():
+        # A dozen of Filip's rows leave a residual so small that the coefficients' rounding shows
+        # in it, and the certificate says so.
+        warnings.simplefilter("ignore" if data.name == "Filip" else "error")
+        for start in range(0, len(data.y), size):
+            part = slice(start, start + size)
+            model.partial_fit(data.columns[part], data.y[part])
+    assert model.certificate_.ok
     others = digits_of_others(data)
     del others["statsmodels, qr"]
     found = np.r_[model.intercept_, model.coef_]

@@ -70,9 +70,12 @@ def cholesky(matrix: np.ndarray) -> bool:
 
     Parameters
     ----------
-    matrix : ndarray of float64, shape (p, p), C-contiguous, p > 0
+    matrix : ndarray of float64, shape (p, p), C-contiguous
         What is below the diagonal is neither read nor written.
     """
+    if not len(matrix):
+        # LAPACK would call that an illegal leading dimension, aloud, on standard output.
+        return True
     potrf = _routine("dpotrf")
     if potrf is None:
         # By columns as it lies: overwritten, not copied.

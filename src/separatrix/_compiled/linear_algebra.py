@@ -56,6 +56,8 @@ class Factor:
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """The solution ``x`` of ``matrix x = rhs``."""
+        if not rhs.size:
+            return np.zeros(rhs.shape)
         x, _ = scipy.linalg.lapack.dpotrs(self.factor, self.scale * rhs, lower=1)
         out: np.ndarray = self.scale * x
         return out

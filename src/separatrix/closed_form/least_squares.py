@@ -422,7 +422,7 @@ def _by_iteration(
     for _ in range(MOST_STEPS):
         if best is None:
             coef, residual = np.zeros((d, m)), problem.targets - equations.target_mean
-        elif best.judged()[0] <= enough * problem.tol or steps >= limit:
+        elif best.reached() <= enough * problem.tol or steps >= limit:
             break
         else:
             coef, residual = best.coef.T, _residuals(problem, best)
@@ -440,7 +440,7 @@ def _by_iteration(
             break
         best = trial
     assert best is not None
-    if most is not None and not best.judged()[0] <= problem.tol:
+    if most is not None and not best.reached() <= problem.tol:
         return None
     dependent = np.flatnonzero(~alive).tolist()
     if null.shape[1]:
@@ -557,10 +557,10 @@ def certify_least_squares(
         with weights, the columns about their means and that of ones beside them where there is an
         intercept, and with ``sqrt(ridge) I`` below the rows. ``relative_residual`` is the same,
         but where what is left is no more than rounding explains (8 eps, or 2 eps times the root
-        of the number of columns, of the sum of the lengths of the terms of ``y - A x``), relative
-        to those terms; or, where that is less, ``|r|`` relative to the targets about their means
-        (a fit may be exact), or to all terms about theirs where rounding of these explains it.
-        Of weights that leave more than zero weights would, it is always ``orthogonality``'s cosine.
+        of the number of columns, of the sum of the lengths of the terms of ``y - A x``), and no
+        other coefficients lower the objective by more than a millionth, relative to those terms;
+        or, where a fit is exact to ``tol`` in every row, relative to the targets about their
+        means, or to all terms about theirs where rounding of these explains it.
     """
     targets = np.asarray(targets, dtype=np.float64)
     coef = np.asarray(coef, dtype=np.float64).reshape(targets.shape[1], -1)

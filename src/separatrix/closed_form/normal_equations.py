@@ -61,8 +61,12 @@ _STILL_IN_PARTS = EPS**1.6
 # And where the condition number is no larger than _ILL, and means no larger than _OFFSET times the
 # spread: the next step would be shorter by the square of the one, and the other, times rounding.
 _STILL_WELL = 64 * EPS
-# An exact fit leaves no more than so many times the rounding of its terms.
-_EXACT = 4.0
+# Multiplications up to which the residual is projected on the columns, where rounding explains it.
+_MOST_PROJECTED = 2e8
+# The share of the objective that rounding may be the reason for leaving.
+_MOST_SHARE = 1e-6
+# What the residual of a fit without weights may exceed through rounding, in units of its terms.
+_SPARE = 4.0
 MOST_STEPS = 10
 _MOST_STEPS_IN_PARTS = 30
 # Beyond this many columns the condition number is estimated instead of computed.
@@ -84,6 +88,8 @@ class LeastSquaresProblem:
     tol: float = 1e-10
     names: Sequence[str] | None = None
     nonnegative: bool = False
+    # Whether the rows are those of a triangular factor, which stand for others.
+    factored: bool = False
     begun: float = field(default_factory=perf_counter)
 
     def gathered(self, of: Callable[..., Any]) -> Any:
@@ -318,6 +324,75 @@ class NormalEquations:
                 residual_sums(x, y, s, high[k], low[k], gradient[k], rest[k], sums[k])
         return gradient, rest, sums
 
+    def largest_misfit(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """For each target the largest ``|r_i| / (sum_j |x_ij w_j| + |b| + |y_i|)`` of the rows.
+
+        Rows without weight do not count.
+        """
+        s = self.problem.weights
+        used = slice(None) if s is None else np.flatnonzero(s > 0.0)
+        out = np.zeros(len(coef))
+        for k, w in enumerate(coef):
+            w = np.ascontiguousarray(w)
+            y = self.targets[:, k]
+            left = np.abs(y - (self.design.dot(w) + intercept[k]))
+            size = self.design.absolute_dot(w) + abs(intercept[k]) + np.abs(y)
+            out[k] = np.max((left / _or_one(size))[used], initial=0.0)
+        return out
+
+    def explained_shares(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """For each target the share of the objective that other numbers could take away.
+
+        It is the squared cosine of the angle between the residual and what columns span; zero where
+        there are too many columns to look.
+        """
+        d, m = self.design.n_features, len(coef)
+        if self.design.n_samples * (d + m) ** 2 > _MOST_PROJECTED:
+            return np.zeros(m)
+        return self._shares_of(self.weighted_rows(coef, intercept), coef)
+
+    def weighted_rows(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """The columns about their means, that of ones, and the residuals: (n, d + 1 + m)."""
+        parts, roots = [], self.problem.roots
+        level, rest = self._levels(coef, intercept)
+        for part, block in self.design.blocks(owned=True):
+            r = self.targets[part] - self.target_mean - level - rest
+            if self.shifted:
+                block -= self.mean
+                r -= block @ coef.T
+            else:
+                r -= block @ coef.T
+                block -= self.mean
+            ones = np.full((len(block), 1), float(self.level))
+            parts.append(roots[part, None] * np.hstack([block, ones, r]))
+        return np.concatenate(parts)
+
+    def _shares_of(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        d, m = self.design.n_features, len(coef)
+        if self.ridge > 0.0:
+            penalty = np.zeros((d, d + 1 + m))
+            np.fill_diagonal(penalty, np.sqrt(self.ridge))
+            penalty[:, d + 1 :] = -np.sqrt(self.ridge) * coef.T
+            rows = np.vstack([rows, penalty])
+        size = np.abs(rows[:, : d + 1]).max(axis=1)
+        if not np.isfinite(rows).all():
+            return np.ones(m)
+        # From the longest row to the shortest and with pivots, rounding stays relative to each row
+        # (Powell and Reid, 1969; Cox and Higham, 1998), however unequal the weights are.
+        order = np.argsort(-size, kind="stable")
+        rows, size = rows[order], size[order]
+        # By powers of two, so that no square underflows or overflows that matters.
+        unit = np.ldexp(1.0, -int(np.frexp(np.abs(rows).max(initial=1e-300))[1]))
+        q, upper, _ = scipy.linalg.qr(
+            rows[:, : d + 1] * unit, mode="economic", pivoting=True, check_finite=False
+        )
+        pivots = np.abs(np.diagonal(upper))
+        kept = pivots > 1e3 * EPS * math.sqrt(d + 1.0) * unit * size[: len(pivots)]
+        residuals = rows[:, d + 1 :] * unit
+        whole = lengths_of(residuals)
+        along = lengths_of((q.T @ residuals)[kept])
+        return np.square(along / _or_one(whole))
+
 
 def _by_row(design: Design, n_targets: int) -> bool:
     """Whether a compiled loop over the rows reads the design where it lies.
@@ -398,30 +473,89 @@ class NormalResidual:
             shares = self._ratios / _or_one(self.terms)
         return float(shares.max(initial=0.0)) if np.isfinite(shares).all() else np.inf
 
-    def judged(self) -> tuple[float, float]:
-        """Relative residual and orthogonality."""
+    @cached_property
+    def _norm(self) -> np.ndarray:
+        """The root of twice the objective, for each target."""
+        return np.hypot(np.sqrt(self.rss), self._penalty())
+
+    @cached_property
+    def _idle(self) -> np.ndarray:
+        """What a penalty leaves at the columns that are zero, or constant but for rounding; (k, m).
+
+        Rows are fitted as well without them, so that their weights ought to be zero. Without a
+        penalty these are free.
+        """
         of = self.equations
+        idle = ~of.alive
+        if of.ridge == 0.0 or not idle.any():
+            return np.zeros((0, len(self.coef)))
+        # Where rounding is all that a column has, its product with the residual counts or not.
+        sizes = of.ridge * np.abs(self.coef.T[idle])
+        left = np.minimum(np.abs(self.gradient[idle]), sizes)
+        if of.problem.nonnegative:
+            left[self.coef.T[idle] < 0.0] = np.inf
+        return left / of.penalised[idle, None] / _or_one(self._norm)
+
+    def judged(self) -> tuple[float, float]:
+        r"""Relative residual and orthogonality.
+
+        The latter is the largest cosine :math:`\max_j |a_j^\top r| / (|a_j||r|)`, whose square is
+        the share of the objective that changing a single coefficient could take away. The former
+        is the same, but for two exceptions. What is left of an equation may be no more than the
+        rounding of the returned numbers explains; then it counts relative to the terms, as long as
+        no change of the coefficients could take away more than a millionth. And a fit may be exact:
+        then it is ``y = A x`` that holds, in every row relative to its terms and in all together
+        relative to the targets.
+        """
+        return self._judged(_MOST_SHARE)
+
+    def reached(self) -> float:
+        """The relative residual where whatever rounding explains counts relative to the terms.
+
+        It tells which of several ways to solve the equations did so as well as float64 can.
+        """
+        return self._judged(np.inf)[0]
+
+    def _judged(self, most: float) -> tuple[float, float]:
+        """Relative residual and orthogonality; rounding explains shares of at most ``most``."""
+        of = self.equations
+        tol = of.problem.tol
         with np.errstate(all="ignore"):
-            norm = np.hypot(np.sqrt(self.rss), self._penalty())
-            terms, ratios = self.terms, self._ratios
+            norm, terms, ratios = self._norm, self.terms, self._ratios
             if not all(bool(np.isfinite(a).all()) for a in (norm, terms, ratios)):
                 return np.inf, np.inf
-            by_norm, by_terms = ratios / _or_one(norm), ratios / _or_one(terms)
-            orthogonality = float(np.max(np.where(norm > 0.0, by_norm, 0.0), initial=0.0))
-            # What rounding of the returned numbers explains has no direction that could be wrong.
+            cosines, by_terms = ratios / _or_one(norm), ratios / _or_one(terms)
+            idle = np.max(self._idle, axis=0, initial=0.0)
+            orthogonality = float(max(np.max(cosines, initial=0.0), np.max(idle, initial=0.0)))
             rounding = EPS * max(8.0, 2.0 * math.sqrt(of.design.n_features))
-            relative = np.where(by_terms > rounding, by_norm, by_terms)
-            # Nor has the residual of an exact fit: there y = A x itself is what holds, relative to
-            # y.  Terms far larger than y explain what their rounding does, and no more.
-            exact = norm / _or_one(np.abs(self.coef) @ of.lengths + of.spread)
-            exact[exact > _EXACT * rounding] = np.inf
-            exact = np.fmin(exact, norm / of.spread)
-            relative = np.minimum(relative, exact)
+            explained = (by_terms <= rounding) & (np.square(cosines) <= most)
             # What leaves more than zero weights would is no solution, whatever rounding explains.
             nothing = of.spread if of.problem.fit_intercept else of.size
-            worse = norm > 1.01 * nothing + _EXACT * rounding * of.size
-            relative = np.where(worse, by_norm, relative)
+            explained &= norm <= 1.01 * nothing + _SPARE * rounding * of.size
+            if most < np.inf and np.any(explained & (cosines > tol)):
+                explained &= of.explained_shares(self.coef, self.intercept) <= most
+            relative = np.max(np.where(explained, by_terms, cosines), axis=0, initial=0.0)
+            if not np.all(relative <= tol):
+                relative = np.minimum(relative, self._inexactness(rounding, most))
+            relative = np.maximum(relative, idle)
         return float(np.max(relative, initial=0.0)), orthogonality
+
+    def _inexactness(self, rounding: float, most: float) -> np.ndarray:
+        """How far each target is from being fitted exactly; infinite where that is not the case."""
+        of = self.equations
+        constant = of.spread <= _SPARE * EPS * of.size
+        by_targets = self._norm / np.where(constant, of.size, of.spread)
+        by_targets[np.isnan(by_targets)] = np.inf
+        # Terms far larger than the targets explain what their rounding does, and no more.
+        by_terms = self._norm / _or_one(np.abs(self.coef) @ of.lengths + of.spread)
+        by_terms[(by_terms > _SPARE * rounding) | (np.square(by_targets) > most)] = np.inf
+        found = np.minimum(by_targets, by_terms)
+        found[found > of.problem.tol] = np.inf
+        if not of.problem.factored and np.any(found < np.inf):
+            # Rows that weigh little have no share in the sums, and are looked at one by one.
+            misfit = of.largest_misfit(self.coef, self.intercept)
+            found[~(misfit <= of.problem.tol)] = np.inf
+        return found
 
     def certificate(
         self, rank: int, condition: float, unfinished: str | None, n_iter: int = 0, whose: str = ""

@@ -305,6 +305,7 @@ class TriangularFactor:
             ridge=ridge,
             fit_intercept=False,
             tol=tol,
+            factored=True,
         )
         equations = NormalEquations(problem, np.zeros(d + m), lengths_of(self.r), self.weight)
         solution = self.solve_for(equations, " of the triangular factor of all rows")
@@ -321,26 +322,27 @@ class TriangularFactor:
     def solve_for(self, equations: NormalEquations, whose: str = "") -> LeastSquaresSolution:
         """The refined solution of equations whose rows have this factor."""
         best: LeastSquaresSolution | None = None
+        least = np.inf
         for looser in _LOOSER:
             inverse = self.inverse(equations.problem.ridge, looser)
             coef = np.ascontiguousarray(inverse.solve().T)
             found, steps, _ = refine(equations, inverse, coef)
-            solution = LeastSquaresSolution.of(
-                found,
-                method="svd" if inverse.dependent else "qr",
-                steps=steps,
-                rank=inverse.rank,
-                condition=inverse.condition,
-                dependent=inverse.dependent,
-                factor=self,
-                whose=whose,
-            )
-            reached = solution.certificate.relative_residual
-            if best is None or reached < best.certificate.relative_residual:
-                best = solution
+            reached = found.reached()
+            if best is None or reached < least:
+                least = reached
+                best = LeastSquaresSolution.of(
+                    found,
+                    method="svd" if inverse.dependent else "qr",
+                    steps=steps,
+                    rank=inverse.rank,
+                    condition=inverse.condition,
+                    dependent=inverse.dependent,
+                    factor=self,
+                    whose=whose,
+                )
             # Columns that hardly differ, and many of them, have relations that rounding has
             # spoilt; with fewer columns in the basis those are sharper.
-            if not best.dependent or best.certificate.relative_residual <= equations.problem.tol:
+            if not best.dependent or least <= equations.problem.tol:
                 break
         assert best is not None
         return best

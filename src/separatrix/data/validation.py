@@ -191,12 +191,17 @@ def sample_weight_of(sample_weight: Any, X: Any) -> np.ndarray | None:
         row = int(np.argmin(finite))
         raise ValueError(f"sample_weight must be finite; row {row} has {weights[row]:g}.")
     require_weights(weights)
-    if not weights.any():
+    require_some_weight(float(weights.max(initial=0.0)))
+    return weights
+
+
+def require_some_weight(weight: float) -> None:
+    """Raise ValueError unless the sum of the weights of all rows, or the largest, is positive."""
+    if not weight > 0.0:
         raise ValueError(
             "sample_weight is zero for every row; a weight of zero is the same as no row, and at "
             "least one must be positive."
         )
-    return weights
 
 
 def require_classes(y: Any) -> None:

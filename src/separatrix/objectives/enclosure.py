@@ -32,7 +32,9 @@ from separatrix.data.design import CSRDesign, Design
 
 __all__ = [
     "EPS",
+    "FAINT",
     "FUNCTION_UNITS",
+    "LOST",
     "TINY",
     "UNIT",
     "Enclosure",
@@ -46,6 +48,7 @@ __all__ = [
     "longest_row",
     "row_norms_above",
     "row_squares_above",
+    "score_rounding",
     "total",
     "total_above",
 ]
@@ -56,6 +59,10 @@ UNIT = 2.0**-53
 EPS = 2.0**-52
 #: The smallest positive float: more than what an operation that underflows can lose.
 TINY = 2.0**-1074
+#: Sizes below which a number may have lost more to underflow than to rounding.
+FAINT = 2.0**-1000
+#: So many times the smallest float are more than what a value below :data:`FAINT` has lost.
+LOST = 8.0
 #: How many units the value of an elementary function, or what is made of two of them, may be off,
 #: relative to the sizes of its terms.  Vectorised libraries promise four units in the last place.
 FUNCTION_UNITS = 24.0
@@ -252,6 +259,25 @@ def row_norms_above(design: Design) -> np.ndarray | None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         return np.sqrt(squares + longest_row(design) * 2.0**-1020) * factor
+
+
+def score_rounding(design: Design, w: np.ndarray, b: float) -> tuple[float, float]:
+    """Two numbers by which the rounding of one score a row is bounded.
+
+    Returns
+    -------
+    wide, shift : float
+        The score of row ``i`` is off by at most ``wide sqrt(q_i) + shift``, where ``q_i`` is the
+        row's squared norm as :func:`row_squares_above` has it.
+    """
+    width = longest_row(design)
+    spare = (1.0 + gamma(width)) * _SPARE
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        wide = gamma(width + 1) * length_above(w) * spare
+        shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
+        # What underflows in the squares of the norms.
+        shift += wide * math.sqrt(width) * 2.0**-510
+    return wide, shift
 
 
 def enclosed_scores(

@@ -20,6 +20,8 @@ from separatrix.objectives.base import (
     charged_bound,
 )
 from separatrix.objectives.enclosure import (
+    FAINT,
+    LOST,
     TINY,
     UNIT,
     Enclosure,
@@ -27,9 +29,9 @@ from separatrix.objectives.enclosure import (
     Total,
     enclosed_scores,
     gamma,
-    length_above,
     longest_row,
     row_squares_above,
+    score_rounding,
 )
 from separatrix.objectives.passes import (
     SUMMED,
@@ -243,26 +245,31 @@ class MarginObjective(Objective):
         return slice(None) if upper.all() else upper > 0.0
 
     def loss_above(self, scores: Enclosure) -> float:
-        sums, weights, positive = Total(), Total(), 0
+        sums, weights, products = Total(), Total(), 0
         for rows in self._slices():
             used = self._used(rows)
             upper, z = self.upper[rows][used], (self.y[rows] * scores.middle[rows])[used]
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 # Also what the next subtraction rounds.
                 radius = scores.radius[rows][used] * (1.0 + 4.0 * UNIT) + 2.0 * UNIT * np.abs(z)
-                value = self.loss.value(z - radius)
+                ends = z - radius, z + radius
+                value = self.loss.value(ends[0])
                 if not self.loss.dual_lower >= 0.0:
                     # One that also rises is the largest at either end: it is convex.
-                    value = np.maximum(value, self.loss.value(z + radius))
+                    value = np.maximum(value, self.loss.value(ends[1]))
                 sums.add(upper * value)
-            if self.loss.unattained:
-                weights.add(upper)
-                positive += len(upper)
-            else:
-                positive += int(np.count_nonzero(value))
-        # And what underflows: of a loss that is never zero the value, else the product.
+                # A value near zero may have lost a square or an exponential to underflow, unless
+                # the loss is flat there, and its product with a weight may have been lost as well.
+                faint = value < FAINT
+                if self.loss.smooth and faint.any():
+                    if not self.loss.unattained:
+                        slopes = [self.loss.derivative(end) != 0.0 for end in ends]
+                        faint &= np.logical_or(*slopes)
+                    weights.add(upper[faint])
+                    products += int(np.count_nonzero(faint & (value == 0.0)))
+                products += int(np.count_nonzero(value))
         out = sums.above() * (1.0 + (self.loss.units + 4.0) * UNIT)
-        out += (weights.above() + positive) * TINY
+        out += (LOST * weights.above() + products) * TINY
         return float("inf") if math.isnan(out) else out
 
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
@@ -293,7 +300,7 @@ class MarginObjective(Objective):
         if moved is not None and not self._inside(a, moved):
             return DualPoint(np.zeros_like(residual), 0.0, np.inf)
         ends = -self.loss.dual_upper, -self.loss.dual_lower
-        sums, sizes, n = Total(), Total(), 0
+        sums, sizes, weights, n = Total(), Total(), Total(), 0
         for rows in self._slices():
             used = self._used(rows)
             upper = self.upper[rows][used]
@@ -308,10 +315,13 @@ class MarginObjective(Objective):
                 above = np.maximum(*values)
                 sizes.add(upper * (np.abs(above) + np.abs(t)))
                 sums.add(upper * above)
+                weights.add(upper[(np.abs(above) < FAINT) & ((t != 0.0) | (out > TINY))])
             np.multiply(-self.y[rows], a[rows], out=a[rows])
         value, error = sums.value()
         # The least of the two ends is no further from the conjugate itself than the units are.
-        rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes.above() + n * TINY
+        rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes.above()
+        # And what underflows: of the conjugate, and of its product with the weight.
+        rounding += (LOST * weights.above() + n) * TINY
         conjugate = value + error + rounding * (1.0 + 1e-9)
         conjugate = float("inf") if math.isnan(conjugate) else conjugate
         return DualPoint(a, value, conjugate, share, spread, slope)
@@ -355,11 +365,8 @@ class MarginObjective(Objective):
         if squares is None:
             return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
         width = longest_row(self.design)
-        length = length_above(w)
+        wide, shift = score_rounding(self.design, w, b)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            wide = gamma(width + 1) * length * spare
-            shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
-            shift += wide * math.sqrt(width) * 2.0**-510
             sums = self._charges(known.scores, r, squares, wide, shift)
             if not np.all(np.isfinite(sums)) or sums[7].any():
                 return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)

@@ -55,6 +55,8 @@ __all__ = ["ResidualObjective", "ScaledResidualObjective"]
 
 # A scale no less than so many units of the largest target.
 _LEAST_SCALE = 20.0 * UNIT
+# And large enough to be divided by.
+_TINY_SCALE = 2.0**-900
 # How much of the curvature along the residuals themselves a scale that follows takes away: all of
 # it but what keeps a Hessian positive definite through its rounding.
 _SHARE = 1.0 - 1e-8
@@ -143,7 +145,9 @@ class ResidualObjective(MarginObjective):
             moves = moves + point.spread * self.upper + (0.0 if moved is None else moved) + TINY
             error = (error + total_above(moves * size)) * (1.0 + 1e-9)
             error += UNIT * float(np.abs(self.targets).max()) * total_above(np.abs(point.residual))
-        above = point.conjugate_above + value + error
+            # Products that underflow, of the residuals and of their moves.
+            lost = 4.0 * float(np.count_nonzero(targets)) * TINY
+        above = point.conjugate_above + value + error + lost
         above = math.inf if math.isnan(above) else above + 4.0 * UNIT * abs(above)
         return replace(point, conjugate=point.conjugate + value, conjugate_above=above)
 
@@ -169,6 +173,9 @@ class ScaledResidualObjective(ResidualObjective):
     ----------
     least_scale : float
         In the unit of the targets.
+    unitless : bool
+        Whether all targets are zero, so that the least objective is zero, in the limit of a scale
+        of zero.
     """
 
     loss: Huber
@@ -182,7 +189,10 @@ class ScaledResidualObjective(ResidualObjective):
         **options: Any,
     ) -> None:
         super().__init__(design, targets, loss, penalty, **options)
-        self.least_scale = _LEAST_SCALE * (float(np.abs(targets).max()) or 1.0)
+        largest = float(np.abs(targets).max())
+        # Numbers that are all zero have no unit: any scale is one, and the least is zero.
+        self.unitless = largest == 0.0
+        self.least_scale = max(_LEAST_SCALE * (largest or 1.0), _TINY_SCALE)
 
     def formula(self) -> str:
         plain = super().formula()
@@ -224,6 +234,8 @@ class ScaledResidualObjective(ResidualObjective):
         return max(scale, self.least_scale)
 
     def loss_value(self, scores: np.ndarray) -> float:
+        if self.unitless and not scores.any():
+            return 0.0
         held = self.held(scores)
         return held.loss_value(scores) + 0.5 * held.loss.scale * float(self.upper.sum())
 
@@ -304,10 +316,12 @@ class ScaledResidualObjective(ResidualObjective):
         )
 
     def conjugate_value(self, residual: np.ndarray) -> float:
-        least = self.least_scale * max(self._left(residual), 0.0)
+        least = 0.0 if self.unitless else self.least_scale * max(self._left(residual), 0.0)
         return inner(residual, self.targets) - least
 
     def loss_above(self, scores: Enclosure) -> float:
+        if self.unitless and not (np.any(scores.middle) or np.any(scores.radius)):
+            return 0.0
         held = self.held(scores.middle)
         scale = 0.5 * held.loss.scale * total_above(self.upper)
         return (held.loss_above(scores) + scale) * (1.0 + 4.0 * UNIT)
@@ -335,4 +349,5 @@ class ScaledResidualObjective(ResidualObjective):
         bare = replace(point, conjugate=0.0, conjugate_above=0.0, share=point.share + nearer)
         found = self._paired(bare, moved)
         left = 0.5 * self.least_scale * max(whole - squares, 0.0) * (1.0 - 16.0 * UNIT)
+        left = 0.0 if self.unitless else left
         return replace(found, conjugate_above=found.conjugate_above - left)

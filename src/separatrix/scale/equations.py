@@ -20,14 +20,22 @@ from separatrix.closed_form.least_squares import (
     moments_of,
     solve_gathered,
 )
-from separatrix.closed_form.normal_equations import LeastSquaresProblem, NormalEquations
+from separatrix.closed_form.normal_equations import (
+    LeastSquaresProblem,
+    NormalEquations,
+    triangle_of,
+)
 from separatrix.closed_form.triangular import LeastSquaresSolution, units_of
 from separatrix.data.labels import one_hot
 from separatrix.data.moments import Moments
+from separatrix.data.validation import require_some_weight
 from separatrix.scale.blocks import Rows
 from separatrix.scale.passes import Passes
 
 __all__ = ["BlockedEquations", "Targets", "certify_in_passes", "class_moments", "solve_in_passes"]
+
+# Columns up to which residuals that rounding explains are projected on them.
+_MOST_PROJECTED = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +193,20 @@ def _left_in_parts(rows: Rows, at: _At, own: Any) -> tuple[np.ndarray, np.ndarra
         return at.equations(rows).sums_in_parts(at.high, at.low)
 
 
+def _misfit(rows: Rows, at: _At, own: Any) -> np.ndarray:
+    """The largest misfit of the rows of a block."""
+    with np.errstate(all="ignore"):
+        return at.equations(rows).largest_misfit(at.high, at.low)
+
+
+def _reduced(rows: Rows, at: _At, own: Any) -> np.ndarray:
+    """A triangle that stands for the columns and residuals of the rows of a block."""
+    with np.errstate(all="ignore"):
+        whole = at.equations(rows).weighted_rows(at.high, at.low)
+    # The longest first, as they are taken up together afterwards.
+    return triangle_of(whole[np.argsort(-np.abs(whole).max(axis=1), kind="stable")])
+
+
 @dataclass(frozen=True, eq=False)
 class _BlockedProblem(LeastSquaresProblem):
     """Least squares over blocks: the rows are where the passes go."""
@@ -224,6 +246,18 @@ class BlockedEquations(NormalEquations):
         found = self.problem.passes.sums(_left, self._at(coef, intercept))
         return found["gradient"], found["sums"]
 
+    def explained_shares(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        if self.design.n_features + len(coef) > _MOST_PROJECTED:
+            return np.zeros(len(coef))
+        parts = self.problem.passes.each(_reduced, self._at(coef, intercept))
+        return self._shares_of(np.concatenate(list(parts)), coef)
+
+    def largest_misfit(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        out = np.zeros(len(coef))
+        for own in self.problem.passes.each(_misfit, self._at(coef, intercept)):
+            np.maximum(out, own, out=out)
+        return out
+
     def sums_in_parts(
         self, high: np.ndarray, low: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -257,6 +291,7 @@ def _problem(
     )
     moments = problem.gathered(moments_of)
     total = float(moments.weight[0])
+    require_some_weight(total)
     if targets.n_classes:
         # Without the weights of the classes.
         total = float(passes.data.class_totals.sum())

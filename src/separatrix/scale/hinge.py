@@ -24,7 +24,7 @@ from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.losses import Loss
 from separatrix.objectives.base import Bound, charged_bound
-from separatrix.objectives.enclosure import TINY, UNIT, gamma, length_above, longest_row
+from separatrix.objectives.enclosure import TINY, UNIT, gamma, length_above, score_rounding
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.sides import SIDED, on_sides
@@ -147,12 +147,8 @@ def _find(rows: Rows, shared: tuple[_Of, np.ndarray, np.ndarray, float], own: in
     design = rows.design
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
     y, upper = of.signs(rows), of.upper(rows)
-    width = longest_row(design)
-    spare = (1.0 + gamma(width)) * (1.0 + 2.0**-40)
+    wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        wide = gamma(width + 1) * length_above(w) * spare
-        shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
-        shift += wide * math.sqrt(width) * 2.0**-510
         squares = rows.row_squares(design)
         found = on_sides(design, y, upper, squares, w, b, edges, wide=wide, shift=shift)
     index = np.flatnonzero(found.near)

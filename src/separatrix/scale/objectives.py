@@ -33,7 +33,7 @@ from separatrix.objectives.enclosure import (
     Level,
     gamma,
     length_above,
-    longest_row,
+    score_rounding,
 )
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
@@ -438,12 +438,8 @@ def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, 
     of, theta = shared
     design = rows.design
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
-    width = longest_row(design)
-    spare = (1.0 + gamma(width)) * (1.0 + 2.0**-40)
+    wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        wide = gamma(width + 1) * length_above(w) * spare
-        shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
-        shift += wide * math.sqrt(width) * 2.0**-510
         found = margin_account(
             design,
             of.loss,

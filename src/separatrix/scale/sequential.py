@@ -22,7 +22,7 @@ from separatrix.objectives.enclosure import (
     Level,
     gamma,
     length_above,
-    longest_row,
+    score_rounding,
 )
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import Penalty
@@ -446,11 +446,10 @@ def _kinked(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, n
     of, theta = shared
     design = rows.design
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
-    width = longest_row(design)
+    wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         z = of.signs(rows) * (design.dot(np.ascontiguousarray(w)) + b)
-        off = gamma(width + 2) * length_above(w) * np.sqrt(rows.row_squares(design))
-        off = (off + gamma(width + 2) * (abs(b) + np.abs(z)) + (width + 4) * TINY) * _SPARE
+        off = wide * np.sqrt(rows.row_squares(design)) + shift + 8.0 * UNIT * np.abs(z)
         upper = of.upper(rows)
         value = upper * of.loss.value(z)
         # The loss falls.

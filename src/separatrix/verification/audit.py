@@ -192,6 +192,7 @@ def verify(
 
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+    _require_no_intercept(model)
     if is_blocked(X):
         require_alone(y, sample_weight)
         if rigorous:
@@ -225,6 +226,16 @@ def verify(
     if rigorous:
         return _rigorous(claims, design, tol, time_limit, start)
     return _judged(claims, tol, time_limit, start)
+
+
+def _require_no_intercept(model: Any) -> None:
+    """Raise ValueError for an intercept of a model whose objective has none."""
+    level = np.ravel(getattr(model, "intercept_", 0.0))
+    if not getattr(model, "fit_intercept", True) and np.any(level != 0.0):
+        raise ValueError(
+            f"{type(model).__name__} has fit_intercept=False, and its intercept_ is "
+            f"{level[np.argmax(level != 0.0)]:g}; no objective without an intercept has that point."
+        )
 
 
 def _over_blocks(

@@ -1,0 +1,217 @@
+"""Certificates say no more than is true: idle columns, underflow, weights of all sizes."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import linear_model
+
+import separatrix
+from separatrix import (
+    ElasticNet,
+    HuberRegressor,
+    Lasso,
+    LassoCV,
+    LinearRegression,
+    LinearSVR,
+    LogisticRegression,
+    NuSVR,
+    Ridge,
+    RidgeClassifier,
+    SGDRegressor,
+    verify,
+)
+from separatrix.scale import scan
+
+random = np.random.default_rng(3)
+X = random.normal(size=(20, 3))
+Y = X @ [1.0, 2.0, 3.0] + random.normal(size=20)
+
+
+def quiet(fit: Any, *args: Any, **options: Any) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return fit(*args, **options)
+
+
+# --- columns that the rows say nothing about ----------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -3e7])
+def test_a_penalty_wants_the_weights_of_idle_columns_to_be_zero(value):
+    rows = X.copy()
+    rows[:, 1] = value
+    labels = (Y > 0).astype(int)
+    blocks = scan(rows, Y, quantity=True, block_rows=7)
+    models: list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = [
+        (model, (rows, target), (rows, target))
+        for package in (separatrix, linear_model)
+        for model, target in (
+            (package.Ridge(alpha=2.7), Y),
+            (package.Ridge(alpha=2.7, positive=True, tol=1e-12), np.abs(Y)),
+            (package.RidgeCV([0.5, 2.0]), Y),
+            (package.RidgeClassifier(alpha=2.7), labels),
+        )
+    ]
+    models.append((Ridge(alpha=2.7), (blocks,), (blocks,)))
+    models.append((LinearRegression(lam=0.1), (rows, Y), (rows, Y)))
+    for model, data, again in models:
+        quiet(model.fit, *data)
+        assert verify(model, *again).status == "optimal", model
+        coef, intercept = model.coef_, model.intercept_
+        for size in (1e-2, 1.0, 1e6, 1e12):
+            step = np.zeros_like(coef)
+            step[..., 1] = size
+            model.coef_, model.intercept_ = coef + step, intercept - size * value
+            assert quiet(verify, model, *again).status == "above_tol", (model, size)
+        model.coef_, model.intercept_ = coef - step, intercept + size * value
+        assert not quiet(verify, model, *again).ok, (model, -size)
+
+
+def test_an_intercept_that_is_none_is_refused():
+    for model in (
+        LinearRegression(fit_intercept=False),
+        Lasso(0.1, fit_intercept=False),
+        linear_model.Ridge(fit_intercept=False),
+    ):
+        centred = X - X.mean(axis=0)
+        model.fit(centred, Y)
+        verify(model, centred, Y)
+        model.intercept_ = np.float64(5.0)
+        with pytest.raises(ValueError, match=r"fit_intercept=False, and its intercept_ is 5"):
+            verify(model, centred, Y)
+
+
+def times_the_optimum(model: Any, rows: Any, numbers: Any, weights: Any) -> float:
+    """A Ridge's objective over the least one, in fractions."""
+    A = [[*map(Fraction, row), Fraction(1)] for row in rows.tolist()]
+    s, y = [list(map(Fraction, v.tolist())) for v in (weights, numbers)]
+    alpha, p = Fraction(model.alpha), len(A[0])
+
+    def objective(point: list[Fraction]) -> Fraction:
+        left = [
+            t - sum(a * v for a, v in zip(row, point, strict=True))
+            for row, t in zip(A, y, strict=True)
+        ]
+        squares = sum(u * r * r for u, r in zip(s, left, strict=True))
+        return squares + alpha * sum(v * v for v in point[:-1])
+
+    system = [
+        [sum(u * row[i] * row[j] for u, row in zip(s, A, strict=True)) + alpha * (i == j < p - 1)
+         for j in range(p)]
+        + [sum(u * row[i] * t for u, row, t in zip(s, A, y, strict=True))]
+        for i in range(p)
+    ]  # fmt: skip
+    for i in range(p):
+        system[i] = [v / system[i][i] for v in system[i]]
+        for k in range(p):
+            if k != i:
+                system[k] = [
+                    a - system[k][i] * b for a, b in zip(system[k], system[i], strict=True)
+                ]
+    here = [*map(Fraction, model.coef_.tolist()), Fraction(float(model.intercept_))]
+    return float(objective(here) / objective([row[-1] for row in system]))
+
+
+# --- what rounding explains, and what it does not -----------------------------------------------
+
+
+def test_rounding_excuses_no_objective_that_could_be_less():
+    # The returned numbers are as near to the optimum as float64 has them, and not near enough.
+    far = X + 1e13
+    model = quiet(LinearRegression().fit, far, Y)
+    assert model.certificate_.orthogonality > 1e-6
+    share = model.certificate_.orthogonality**2
+    assert model.certificate_.ok == (share <= 1e-6)
+    worst = 0.0
+    for seed in range(6):
+        own = np.random.default_rng(seed)
+        rows, numbers = own.normal(size=(8, 2)), own.normal(size=8)
+        heavy = 10.0 ** own.uniform(-60, 60, size=8)
+        blocks = scan(rows, numbers, weight=heavy, quantity=True, block_rows=3)
+        for data in ((rows, numbers, heavy), (blocks,)):
+            model = quiet(Ridge(alpha=0.01).fit, *data)
+            excess = times_the_optimum(model, rows, numbers, heavy) - 1.0
+            worst = max(worst, excess)
+            assert excess <= 1e-5 or not model.certificate_.ok, (seed, excess)
+    assert worst > 1e4
+    heavy = 10.0 ** np.linspace(-60, 60, 20)
+    # Rows that are fitted exactly are, whatever they weigh.
+    exact = X @ [1.0, -2.0, 0.5] + 3.0
+    assert LinearRegression().fit(X, exact, heavy).certificate_.ok
+    years = np.arange(1990.0, 2020.0)[:, None]
+    assert LinearRegression().fit(years, 3.0 * years[:, 0] - 7.0).certificate_.ok
+    assert LinearRegression().fit(X, np.full(20, 0.1)).certificate_.ok
+
+
+# --- underflow ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-200, 1e-310])
+def test_squares_that_underflow_are_charged(unit):
+    for model in (
+        ElasticNet(alpha=1e-3, l1_ratio=0),
+        ElasticNet(alpha=1e-3, l1_ratio=0.5),
+        Lasso(alpha=unit * 1e-10),
+        LinearSVR(),
+        LinearSVR(epsilon=0.0, loss="squared_epsilon_insensitive"),
+        LinearSVR(epsilon=0.0),
+        SGDRegressor(max_iter=3),
+        SGDRegressor(max_iter=3, loss="huber"),
+        SGDRegressor(max_iter=3, loss="squared_epsilon_insensitive", epsilon=0.0),
+        NuSVR(),
+        LassoCV(cv=2),
+        HuberRegressor(),
+    ):
+        found = quiet(model.fit, X, unit * Y).certificate_
+        assert found.primal > 0.0
+        # The optimum is below what float64 holds, or its bound holds.
+        assert found.status != "optimal" or found.dual > 0.999 * found.primal, model
+    # What is zero stays zero.
+    for model in (Lasso(0.1), SGDRegressor(max_iter=3), LinearSVR()):
+        found = quiet(model.fit, X, 0.0 * Y).certificate_
+        assert (found.status, found.primal, found.dual) == ("optimal", 0.0, 0.0)
+
+
+def test_the_least_objective_of_zeros_is_zero():
+    model = HuberRegressor().fit(X, 0.0 * Y)
+    found = model.certificate_
+    assert (found.status, found.primal, found.dual) == ("optimal", 0.0, 0.0)
+    model.coef_ = np.array([1e-3, 0.0, 0.0])
+    assert verify(model, X, 0.0 * Y).status == "above_tol"
+    quiet(HuberRegressor().fit, X, 1e-315 * Y)
+
+
+# --- nothing to solve ---------------------------------------------------------------------------
+
+
+def test_weights_that_are_all_zero_are_refused_in_passes_as_in_memory():
+    for model in (Ridge(), LinearRegression()):
+        for data in ((X, Y, 0.0 * Y), (scan(X, Y, weight=0.0 * Y, quantity=True, block_rows=7),)):
+            with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+                model.fit(*data)
+
+
+def test_lapack_says_nothing_where_no_column_is_active(capfd):
+    labels = (Y > 0).astype(int)
+    blocks = scan(X, labels, block_rows=7)
+    for options in ({}, {"fit_intercept": False}):
+        model = LogisticRegression(penalty="l1", C=1e-6, **options)
+        assert not quiet(model.fit, blocks).coef_.any()
+        assert not quiet(model.fit, X, labels).coef_.any()
+    from separatrix._compiled.linear_algebra import solve_positive
+
+    assert solve_positive(np.zeros((0, 0)), np.zeros(0)).shape == (0,)
+    assert capfd.readouterr().out == ""
+
+
+def test_classes_on_idle_columns():
+    rows = X.copy()
+    rows[:, 1] = 0.1
+    labels = (Y > 0).astype(int)
+    model = RidgeClassifier(alpha=1e-9).fit(rows, labels)
+    assert verify(model, rows, labels).status == "optimal"
