@@ -1,4 +1,4 @@
-"""``python -m benchmarks.tampering``: an attack on what ``verify`` says of models that were altered.
+"""``python -m benchmarks.tampering``: an attack on what ``verify`` says of altered models.
 
 Small problems of the families of :mod:`benchmarks.certificates` are fitted by every estimator, of
 this library and of scikit-learn, in memory and in passes over row blocks.  Then each coefficient
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import math
 import multiprocessing
 import os
@@ -35,8 +36,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from benchmarks.certificates import FAMILIES, Data, _all_there, _describes, _own_cache, _stored
 from flint import arb, ctx, fmpq, fmpq_mat
+
+from benchmarks.certificates import FAMILIES, Data, _all_there, _describes, _own_cache, _stored
 
 __all__ = ["MODELS", "Attack", "attack", "main", "trial"]
 
@@ -119,7 +121,13 @@ def _lasso(model: Any, rows: Rows, w: list[fmpq], b: fmpq) -> fmpq:
     ratio = _fraction(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
     losses = sum((s * r * r for s, r in zip(rows.s, rows.residuals(w, b), strict=True)), fmpq(0))
     penalty = ratio * sum(map(_absolute, w), fmpq(0)) + (1 - ratio) * _squares(w) / 2
-    return losses / (2 * sum(rows.s, fmpq(0))) + alpha * penalty
+    mean = losses / (2 * sum(rows.s, fmpq(0)))
+    # This library's objectives have the factor on the loss.
+    return mean / alpha + penalty if _is_own(model) else mean + alpha * penalty
+
+
+def _is_own(model: Any) -> bool:
+    return type(model).__module__.startswith("separatrix")
 
 
 def _svr(model: Any, rows: Rows, w: list[fmpq], b: fmpq) -> fmpq:
@@ -143,8 +151,9 @@ def _stochastic(model: Any, rows: Rows, w: list[fmpq], b: fmpq) -> fmpq:
             "epsilon_insensitive": lambda _, beyond=beyond: beyond,
             "squared_epsilon_insensitive": lambda _, beyond=beyond: beyond * beyond,
         }[model.loss](r)
-    count = fmpq(len(rows.s)) if type(model).__module__.startswith("sklearn") else sum(rows.s)
-    return losses / count + _fraction(model.alpha) * _squares(w) / 2
+    mean = losses / (sum(rows.s, fmpq(0)) if _is_own(model) else fmpq(len(rows.s)))
+    alpha, penalty = _fraction(model.alpha), _squares(w) / 2
+    return mean / alpha + penalty if _is_own(model) else mean + alpha * penalty
 
 
 # --- estimators -----------------------------------------------------------------------------------
@@ -458,7 +467,8 @@ def trial(
         try:
             fit = _fit(seed, number, name, families, way)
             judged = (_in_fractions if fit.kind.objective else _in_balls)(fit)
-            for what, altered in [(what, copy.copy(fit.model)), *_altered(fit, rng)]:
+            models = itertools.chain([(what, copy.copy(fit.model))], _altered(fit, rng))
+            for what, altered in models:
                 found = fit.verified(altered)
                 out.problems += 1
                 out.optimal += found.status == "optimal"
