@@ -5,13 +5,13 @@ from copy import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from census import objective
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor as Peer
 
+from census import objective
 from separatrix import HuberRegressor, load_model, save_model, verify
 
 
