@@ -20,7 +20,7 @@ from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.inherited import Inherited, Inheriting, inherits
-from separatrix.models.path import strengths_of_targets
+from separatrix.models.path import split_rows, strengths_of_targets
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
@@ -357,7 +357,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))
         starts: list[np.ndarray | None] = [None] * len(problems)
         shape = (len(problems), design.n_features)
-        if self.warm_start and np.atleast_2d(getattr(self, "coef_", 0.0)).shape == shape:
+        known = self.warm_start and hasattr(self, "coef_")
+        if known and np.atleast_2d(self.coef_).shape == shape:
             coefs, levels = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
             starts = [
                 problem.join(w, float(b))
@@ -617,9 +618,8 @@ class _Chosen(_Sparse):
             )
             for ratio in ratios
         ]
-        from sklearn.model_selection import check_cv
-
-        folds = list(check_cv(5 if self.cv is None else self.cv).split(X, y, params.get("groups")))
+        cv = 5 if self.cv is None else self.cv
+        folds = split_rows(cv, X, y, rows.weights, params.get("groups"), stratify=False)
         limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
         errors = np.full((len(ratios), len(grid[0]), len(folds)), np.nan)
         with Interrupt() as interrupt:

@@ -27,7 +27,7 @@ from separatrix.models.base import winners
 from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.least_squares import _LeastSquares
-from separatrix.models.path import Path, fit_path
+from separatrix.models.path import Path, fit_path, split_rows
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -651,9 +651,8 @@ class _ChosenRidge:
         self, values: np.ndarray, X: Any, y: Any, weights: np.ndarray | None
     ) -> None:
         from sklearn.metrics import check_scoring
-        from sklearn.model_selection import check_cv
 
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        folds = split_rows(self.cv, X, y, weights, stratify=is_classifier(self))
         scorer = check_scoring(self._member(1.0), scoring=self.scoring)
         scores = np.empty((len(values), len(folds)))
         for f, (train, test) in enumerate(folds):

@@ -162,9 +162,11 @@ class MarginObjective(Objective):
             for rows in self._slices():
                 a[rows] -= self.y[rows] * slack[rows] * share
         else:
-            # Otherwise scale the heavier class down: the box survives.
-            positive = self.y > 0
-            up, down = float(a[positive].sum()), float(a[~positive].sum())
+            # Otherwise scale the heavier side down: the box survives.  Of labels the sides are the
+            # classes; multipliers of numbers have both signs.
+            pulls = a * self.y
+            positive = pulls > 0.0
+            up, down = float(pulls[positive].sum()), -float(pulls[~positive].sum())
             if not (up > 0.0 and down > 0.0):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
