@@ -12,7 +12,11 @@ import scipy.sparse as sp
 from tests.census import Clock, Judge, ended, instants
 
 import separatrix as sx
+from separatrix.losses import LogLoss
+from separatrix.objectives.penalties import L1, L2
 from separatrix.scale import Local, scan
+from separatrix.scale.objectives import BlockedMargin
+from separatrix.solvers import ProximalQuasiNewton, QuasiNewton, TwoLevels
 
 # Ways of ending, and what a fit may then say of itself.
 ENDS = ("optimal", "time_limit", "interrupted", "max_iter", "not_separated", "precision_limit")
@@ -83,3 +87,29 @@ def test_what_has_no_bound_in_passes_is_refused_before_a_pass() -> None:
     for model in (sx.LogisticRegression(penalty=None), sx.SGDClassifier(penalty=None)):
         with pytest.raises(TypeError, match="without a penalty there is no bound"):
             model.fit(data)
+
+
+class _Ended(Exception):
+    pass
+
+
+def test_a_sample_is_fitted_within_the_limits_of_the_fit_in_passes() -> None:
+    def end() -> None:
+        raise _Ended
+
+    rng = np.random.default_rng(0)
+    X = (rng.random((600, 60)) < 0.05).astype(float)
+    y = (X @ rng.normal(size=60) + rng.normal(size=600) > 0.0).astype(int)
+    data = scan(sp.csr_matrix(X), y, block_rows=100)
+    for solver, penalty in (
+        (QuasiNewton(), L2()),
+        (ProximalQuasiNewton(), L1()),
+        (TwoLevels(), L2()),
+    ):
+        # A sample is what begins in memory, and nothing is known of the rows yet.
+        problem = BlockedMargin(data, Local(workers=1), LogLoss(), penalty, C=0.1)
+        assert problem.some(0, rng) is not problem
+        problem.listen(end)
+        with pytest.raises(_Ended):
+            solver.init(problem, problem.zero(), rng)
+        assert problem.passes.count == 0
