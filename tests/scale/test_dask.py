@@ -218,6 +218,26 @@ def test_an_address_is_enough(cluster):
         assert len(list(engine.map(engine_tasks.threads_of, engine.place(DATA.blocks), None))) == 29
 
 
+def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_ends() -> None:
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
+    where = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    cluster = distributed.LocalCluster(**options, **where, silence_logs=logging.CRITICAL)
+    passes = []
+
+    def end(progress: Any) -> None:
+        if len(passes) == 30:
+            cluster.close()
+        passes.append(progress)
+
+    sentence = f"the Dask scheduler at {cluster.scheduler_address} is gone; start it again"
+    with Dask(cluster.scheduler_address) as engine:
+        with watch_passes(end), pytest.raises(ConnectionError, match=sentence):
+            fitted(engine, LogisticRegression(tol=1e-12))
+        with pytest.raises(ConnectionError, match=sentence):
+            engine.place(DATA.blocks)
+    assert engine.client.status == "closed"
+
+
 def test_without_distributed_the_sentence_is_a_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r'pip install "separatrix\[dask\]"$'):

@@ -17,12 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, encode_among, known_classes
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import (
     require_classes,
     require_finite,
@@ -41,6 +42,7 @@ __all__ = [
     "agreeing",
     "column_names",
     "conclude",
+    "deadline_of",
     "keep_record",
     "linear_scores",
     "portion_of",
@@ -175,11 +177,12 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         self._check_parameters()
         fit = blocked.begin(self, data, engine, checkpoint)
         problems = self._blocked_problems(fit)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         with Interrupt() as interrupt:
-            limits = {**self._limits(), "time_limit": self.time_limit}
+            limits = self._limits()
             points = blocked.starts(fit, problems)
             if len(problems) > 1 and blocked.share(problems):
+                deadline = deadline_of(self.time_limit)
                 jobs = [
                     functools.partial(
                         self._minimised,
@@ -187,12 +190,14 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                         seed + k,
                         part,
                         limits if points is None else {**limits, "theta": points[k]},
+                        deadline,
                     )
                     for k, (part, problem) in enumerate(problems)
                 ]
                 size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
                 solutions = blocked.together(fit, jobs, size, names)
             else:
+                limits["time_limit"] = self.time_limit
                 solutions = self._solved(problems, seed, limits, record=self.record, starts=points)
             solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
@@ -203,9 +208,18 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         conclude(self, interrupt.requested, stacklevel=4)
 
     def _minimised(
-        self, problem: LinearProblem, seed: int, part: str, limits: dict[str, Any]
+        self,
+        problem: LinearProblem,
+        seed: int,
+        part: str,
+        limits: dict[str, Any],
+        deadline: float = math.inf,
     ) -> Solution:
-        """The solution of one of several problems that share their passes."""
+        """The solution of one of several problems that share their passes.
+
+        ``deadline``: on the clock of :func:`time.perf_counter`, for all of them.
+        """
+        left = None if deadline == math.inf else max(deadline - time.perf_counter(), 1e-9)
         return minimise(
             problem,
             self._solver(problem),
@@ -213,6 +227,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
             record=self.record,
             verbose=int(self.verbose),
             part=part,
+            time_limit=left,
             **limits,
         )
 
@@ -228,7 +243,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         """Fit, and keep what was found; whether Ctrl-C was pressed meanwhile."""
         self._prepare(design, labels)
         problems = self._problems(design, labels)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         # From here on there is something to keep: between two problems, and while it is kept, too.
         with Interrupt() as interrupt:
             solutions = self._solve(problems, seed, warm_start)
@@ -392,6 +407,11 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def deadline_of(time_limit: float | None) -> float:
+    """When a time limit that begins now ends, on the clock of :func:`time.perf_counter`."""
+    return math.inf if time_limit is None else time.perf_counter() + time_limit
 
 
 def keep_record(

@@ -47,13 +47,14 @@ import scipy
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import as_design
 from separatrix.data.labels import Labels, encode
+from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import check_choice, require_classes, sample_weight_of, validate
 from separatrix.losses import LogLoss
@@ -585,11 +586,7 @@ class CalibrationMixin:
 
     def _folds(self, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:
         model: Any = self
-        # Without a random_state the folds are the same every time nevertheless: a probability
-        # that changes from fit to fit helps nobody.
-        seed = 0
-        if model.random_state is not None:
-            seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+        seed = seed_of(model.random_state)
         keys = row_keys(as_design(X))[used]
         number, count = _fold_numbers(keys, labels.codes[used], seed)
         # The scores that rows of no fold have in the first are as good as those in any other.

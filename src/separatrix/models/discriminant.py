@@ -20,7 +20,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
@@ -37,6 +36,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as
 from separatrix.data.moments import Moments
+from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import (
     check_choice,
     check_number,
@@ -756,6 +756,7 @@ class _GaussianClassifier(
         ----------
         n : int, default=1
         random_state : int, RandomState or None
+            None is a fixed stream: the same call on the same data gives the same bits.
 
         Returns
         -------
@@ -764,7 +765,7 @@ class _GaussianClassifier(
         """
         gaussians = self._ready()
         check_number("n", n, minimum=1, integer=True)
-        X, codes = gaussians.sample(int(n), check_random_state(random_state))
+        X, codes = gaussians.sample(int(n), random_state_of(random_state))
         return X, self.classes_[codes]
 
     def __sklearn_tags__(self) -> Any:

@@ -169,6 +169,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
         For the approximation, and for the folds of the calibration.
+        None is a fixed stream: the same call on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False

@@ -83,6 +83,7 @@ class LogisticRegressionCV(LogisticRegression):
         Seconds for all fits; what was reached by then is chosen from.
     random_state : int, RandomState or None
         For solvers that visit rows at random; the folds are drawn by ``cv``.
+        None is a fixed stream: the same call on the same data gives the same bits.
     verbose : int, default=0
 
     Attributes

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from separatrix.certificate import Certificate
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
@@ -119,6 +119,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         many as the smallest class allows; those models start from zero.  With ``class_weight`` they
         are those of a population in which the classes have these weights.
     random_state : int, RandomState or None
+        None is a fixed stream: the same call on the same data gives the same bits.
     time_limit : float, optional
         Seconds, for :meth:`fit`.
     verbose : int, default=0
@@ -438,7 +439,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             problems = self._problems(as_design(X).merged(), labels)
         finally:
             del self._begin
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         passes, updates = getattr(self, "n_iter_", 0), getattr(self, "n_updates_", 0)
         solutions = []
         for k, (part, problem) in enumerate(problems):

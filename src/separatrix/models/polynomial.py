@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
@@ -25,6 +24,7 @@ from separatrix.closed_form.polynomial import (
 )
 from separatrix.data import rules
 from separatrix.data.design import as_design
+from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import check_number, validate
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.base import column_names
@@ -494,6 +494,7 @@ class PolynomialRegression(RidgePath, Regressor):
             Weights of the rows of ``X``.
         random_state : int, RandomState or None, default=0
             For the draw.
+            None is a fixed stream: the same call on the same data gives the same bits.
 
         Returns
         -------
@@ -600,5 +601,5 @@ def held_out_rows(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np
             f"validation={share!r} of {n} rows leaves none on one side; a share lies between 0 "
             "and 1."
         )
-    order = check_random_state(random_state).permutation(n)
+    order = random_state_of(random_state).permutation(n)
     return np.sort(order[held:]), np.sort(order[:held])

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
+from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import canonical_order
 from separatrix.data.validation import (
     check_choice,
@@ -221,6 +222,7 @@ class SGDClassifier(LinearClassifier):
     n_iter_no_change : int, default=5
     class_weight : dict or "balanced", optional
     random_state : int, RandomState or None
+        None is a fixed stream: the same call on the same data gives the same bits.
     time_limit : float, optional
         Seconds for the passes; the fit then returns its best iterate with the gap it reached.
     verbose : int, default=0
@@ -554,7 +556,7 @@ class SGDClassifier(LinearClassifier):
         given = np.ones(len(codes)) if sample.weights is None else sample.weights
         labels = Labels(fit.classes, codes, own * given, float(given.sum()), sample.weights)
         problems = self._composed(as_design(sample.matrix), labels)
-        self._settle_rate(problems, check_random_state(self.random_state).randint(2**31 - 1))
+        self._settle_rate(problems, seed_of(self.random_state))
 
     def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
         begin = getattr(self, "_begin", (None, None))
@@ -641,7 +643,7 @@ class SGDClassifier(LinearClassifier):
         if hasattr(self, "plain_coef_"):
             start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
         problems = self._composed(design, labels, start=start)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         if not hasattr(self, "eta0_") and isinstance(self.learning_rate, str):
             self._settle_rate(problems, seed)
         passes = getattr(self, "n_iter_", 0)
@@ -714,7 +716,7 @@ class SGDClassifier(LinearClassifier):
         require_classes(y)
         labels = encode(y, sample_weight_of(sample_weight, X), self.class_weight)
         design = as_design(X).merged()
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         if rates is not None:
             rates = column_or_1d(rates, dtype=np.float64)
             for rate in rates:
@@ -887,7 +889,7 @@ class SGDClassifier(LinearClassifier):
     # --- composition ------------------------------------------------------------------------
 
     def _prepare(self, design: Design, labels: Labels) -> None:
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         for name in ("validation_rows_", "eta0_", "rate_curve_"):
             self.__dict__.pop(name, None)
         tell_of_copies(labels.sample_weight, self._penalised, stacklevel=6)

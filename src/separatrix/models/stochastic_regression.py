@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.base import narrowed
@@ -80,6 +81,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         Another order in every call of :meth:`partial_fit`, or the rows as they come.
     random_state : int, RandomState or None, default=None
         For that order.
+        None is a fixed stream: the same call on the same data gives the same bits.
     learning_rate : {"invscaling", "constant", "adaptive", "optimal"} or Schedule
         The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and what
         "adaptive" is, too; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a
@@ -381,7 +383,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             average, visits = problem.join(coef, level), float(self.n_visits_)
             coef, level = self.plain_coef_, float(self.plain_intercept_[0])
         problem.start = problem.join(coef, level)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         solution = one_pass(
             problem,
             StochasticDescent(self._schedule(), shuffle=bool(self.shuffle), average=self.average),

@@ -324,6 +324,13 @@ class LinearProblem(ABC):
         """
         return
 
+    def check_interrupt(self) -> None:
+        """Raise where the fit is to end: for work of a method outside of its steps that takes long.
+
+        By default there is none.
+        """
+        return
+
     def points(self) -> Design | None:
         """The data, where moving a column changes how well float64 holds the problem."""
         return self.design

@@ -80,9 +80,10 @@ def of_collections(
     engine = _engine(engine)
     if isinstance(source, tuple):
         source, target = source
-    if hasattr(source, "columns"):
-        return _Frame(source, target, weight, quantity, ignore).blocked(engine, memory)
-    return _Arrays(source, target, weight, quantity).blocked(engine, memory)
+    with engine.connected():
+        if hasattr(source, "columns"):
+            return _Frame(source, target, weight, quantity, ignore).blocked(engine, memory)
+        return _Arrays(source, target, weight, quantity).blocked(engine, memory)
 
 
 def _engine(engine: Dask | None) -> Dask:

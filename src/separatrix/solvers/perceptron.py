@@ -29,6 +29,7 @@ from separatrix._compiled.row_access import (
     row_prefetch,
 )
 from separatrix.certificate import Certificate
+from separatrix.data.random_state import generator_of
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Candidate, Solution
@@ -642,7 +643,7 @@ def one_pass(
     part : str
         Name of this problem where it is one of several.
     seed : optional
-        Anything that :func:`numpy.random.default_rng` takes.
+        Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
 
     Returns
     -------
@@ -654,7 +655,7 @@ def one_pass(
     solver.requires(problem)
     before = problem.zero()
     with np.errstate(over="ignore", invalid="ignore"):
-        state = solver.init(problem, before, np.random.default_rng(seed))
+        state = solver.init(problem, before, generator_of(seed))
         lag = visits * (before - average)
         if solver.keep == "average":
             state.elapsed, state.lag = visits, lag.copy()

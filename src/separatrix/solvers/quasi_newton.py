@@ -169,7 +169,8 @@ class QuasiNewton:
         size = int(np.prod(problem.shape))
         enough = 0.05 * size / rows
         for _ in range(20):
-            small = self.step(part, small, lambda: None)
+            problem.check_interrupt()
+            small = self.step(part, small, problem.check_interrupt)
             if small.status or small.decrement <= enough * abs(small.value):
                 break
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.

@@ -48,6 +48,7 @@ from separatrix._compiled.row_access import (
     row_prefetch,
 )
 from separatrix.certificate import Certificate
+from separatrix.data.random_state import generator_of
 from separatrix.losses import PerceptronLoss
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.base import Bound
@@ -1093,7 +1094,7 @@ def one_pass(
     part : str
         Name of this problem where it is one of several.
     seed : optional
-        Anything that :func:`numpy.random.default_rng` takes.
+        Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
 
     Returns
     -------
@@ -1105,7 +1106,7 @@ def one_pass(
     solver.requires(problem)
     before = problem.zero()
     with np.errstate(over="ignore", invalid="ignore"):
-        state = solver.init(problem, before, np.random.default_rng(seed))
+        state = solver.init(problem, before, generator_of(seed))
         state.now[_STEPS] = carried.steps
         if solver.average and carried.average is not None:
             state.now[_ELAPSED] = carried.elapsed
@@ -1174,7 +1175,7 @@ def try_rates(
     batch_size, average
         As in :class:`StochasticDescent`.
     seed : optional
-        Anything that :func:`numpy.random.default_rng` takes.
+        Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
 
     Returns
     -------
@@ -1183,7 +1184,7 @@ def try_rates(
         where the steps diverged.
     """
     first = problems[0]
-    rng = np.random.default_rng(seed)
+    rng = generator_of(seed)
     total = len(first.visits.rows)
     entries = first.design.n_stored / max(first.design.n_samples, 1)
     most = max(_LEAST_SAMPLE, int(_TRIAL_ENTRIES / max(entries, 1.0)))
@@ -1203,7 +1204,7 @@ def try_rates(
                 schedule(float(rate)), batch_size=batch_size, average=average
             )
             for problem in problems:
-                state = solver.init(problem, problem.zero(), np.random.default_rng(seed))
+                state = solver.init(problem, problem.zero(), generator_of(seed))
                 # The generator of every rate is the same, so that all see the same rows.
                 state.visits, state.shares = sample.rows.copy(), sample.shares.copy()
                 for _ in range(passes):
