@@ -197,30 +197,30 @@ def without_comments(path: Path, stack: contextlib.ExitStack) -> Path:
 
     A line of names that begins so, above a line of as many cells, is the header.
     """
-    with path.open("rb") as file:
-        start = file.read(4).removeprefix(codecs.BOM_UTF8)
-        if not start.startswith(b"#"):
+    # Byte by byte, with lines that end as they do on any system.
+    mark = codecs.BOM_UTF8.decode("latin-1")
+    with path.open(encoding="latin-1", newline="") as file:
+        if not file.read(4).removeprefix(mark).startswith("#"):
             return path
         file.seek(0)
-        above = b""
+        above = ""
         for line in file:
-            if not line.lstrip(codecs.BOM_UTF8).startswith(b"#"):
+            if not line.removeprefix(mark).startswith("#"):
                 break
-            above = line.removeprefix(codecs.BOM_UTF8)
+            above = line.removeprefix(mark)
         else:
-            line = b""
-        names = above.lstrip(b"# \t")
-        header = (
-            b""
-            if not _heads(names.decode(errors="replace"), line.decode(errors="replace"))
-            else names
-        )
+            line = ""
+        names = above.lstrip("# \t")
         file.seek(0)
         target = files.temporary_file(stack)
-        with target.open("wb") as out:
-            out.write(header)
-            out.writelines(line for line in file if line.lstrip(codecs.BOM_UTF8)[:1] != b"#")
+        with target.open("w", encoding="latin-1", newline="") as out:
+            out.write(names if _heads(_as_text(names), _as_text(line)) else "")
+            out.writelines(line for line in file if line.removeprefix(mark)[:1] != "#")
     return target
+
+
+def _as_text(line: str) -> str:
+    return line.encode("latin-1").decode(errors="replace")
 
 
 def _heads(names: str, row: str) -> bool:

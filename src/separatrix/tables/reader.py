@@ -616,6 +616,19 @@ def _through(
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
+    apart = all(part.is_csv for part in parts) and wide.is_wide(
+        len(parts[0].names), sum(part.path.stat().st_size for part in parts)
+    )
+    for part in parts:
+        if apart and asked.sql is None:
+            part.take_apart(stack)
+        elif part.skip:
+            # DuckDB can skip lines, but then loses every row where line ends are of two sorts.
+            part.rewrite("there are blank lines before the header", stack)
+        elif part.header_lines > 1:
+            # DuckDB takes the first line break of a file for the one that ends its lines, and
+            # finds no rows where those within quotes are of another sort.
+            part.rewrite("there are line breaks in its header", stack)
     if asked.sql is not None:
         every = [part.relation_by_name(parts[0].names) for part in parts]
         answer = containers.parquet_of_query(
@@ -627,15 +640,6 @@ def _through(
     if asked.most_rows is not None:
         for part in parts:
             part.most_rows = -(-asked.most_rows // len(parts))
-    apart = all(part.is_csv for part in parts) and wide.is_wide(
-        len(parts[0].names), sum(part.path.stat().st_size for part in parts)
-    )
-    for part in parts:
-        if apart:
-            part.take_apart(stack)
-        elif part.skip:
-            # DuckDB can skip lines, but then loses every row where line ends are of two sorts.
-            part.rewrite("there are blank lines before the header", stack)
     while True:  # every file is rewritten once at most
         try:
             return read(connection, _laid_out(connection, parts, source, asked, supposing))

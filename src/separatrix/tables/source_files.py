@@ -249,6 +249,7 @@ class Part:
     types: list[str] = field(default_factory=list)
     delimiter: str = ","
     skip: int = 0
+    header_lines: int = 1
     longest_line: int = 0
     unnamed: list[str] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
@@ -604,7 +605,9 @@ class Part:
                 found = "\t" if self.suffix == ".tsv" else _delimiter(first)
                 self.delimiter = self.given_delimiter or found
                 lines = itertools.chain([first], file)
-                row = next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
+                reader = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
+                row = next(reader, [])
+                self.header_lines = reader.line_num
         except UnicodeDecodeError:
             raise self._not_utf8(_utf8_fault(self.path)) from None
         except csv.Error as error:
@@ -656,18 +659,26 @@ class Part:
         """Say what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
 
         What Python finds sound (line ends of two sorts in one file, blank lines before the header,
-        very long lines) is rewritten in the plainest form.
+        line breaks within it, very long lines) is rewritten in the plainest form.
         """
         if self.longest_line:  # it is such a copy already
             raise _unreadable_csv(self.label, message)
         copy = temporary_file(stack)
         longest = 0
         with copy.open("w", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
-            for row in self.checked_rows():
+            # Python 3.11 leaves a cell without quotes in which only a carriage return is.
+            writer = csv.writer(
+                out, delimiter=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL
+            )
+            rows = self.checked_rows()
+            next(rows)
+            # The names are known; a line break in one of them would be taken for the end of a line.
+            writer.writerow([f"c{j}" for j in range(len(self.names))])
+            for row in rows:
                 writer.writerow(row)
                 longest = max(longest, sum(4 * len(value) + 3 for value in row))
         self.path, self.skip, self.longest_line = copy, 0, longest + 1024
+        self.header_lines = 1
 
     def take_apart(self, stack: contextlib.ExitStack) -> None:
         """Rewrite a CSV file of many columns, one cell a line."""
