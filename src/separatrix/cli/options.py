@@ -388,6 +388,13 @@ delimiter = partial(
 encoding = partial(
     option, "Of a file of text, such as latin-1. [default: UTF-8, or UTF-16 by its mark]"
 )
+unpacked_limit = partial(
+    option,
+    "The most that a packed file, a workbook or a view may take once it is read out, such as 20GB. "
+    "[default: half of the machine's memory]",
+    SIZE,
+    metavar="SIZE",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -441,6 +448,7 @@ class TableOptions(Options):
     )
     delimiter: str | None = delimiter(last=True)
     encoding: str | None = encoding(last=True)
+    unpacked_limit: str | None = unpacked_limit(last=True)
     sql: str | None = option(
         "Read the answer to a query over DATA, which is called data in it.", last=True
     )

@@ -205,6 +205,8 @@ TEMPLATES: dict[str, str] = {
     "strings; take it apart, or leave it out with {ignored}",
     "no_plain_columns": "{source}: the columns {columns} hold no numbers, dates or strings; take "
     "them apart, or leave them out with {ignored}",
+    "unpacked_limit": "{what} takes more than {limit}, the limit of what a packed file, a workbook "
+    "or a view may grow to; {remedy}raise it with {raised}",
     "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",
     "no_usable_column": "{source} has no column that a model can use{why}",
     "not_in_order": "column {column}, row {row}: {value} is none of the levels that {ordered} puts "

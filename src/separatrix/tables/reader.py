@@ -32,7 +32,7 @@ import glob as globbing
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,6 +46,7 @@ from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.coded import Coded
 from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.limits import Limit
 from separatrix.tables.progress import watched
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling, checked_order
@@ -104,6 +105,7 @@ def read_table(
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
     most_rows: int | None = None,
+    unpacked_limit: str | int | None = None,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -179,6 +181,7 @@ def read_table(
         sql,
         ignore_unusable,
         ordered,
+        unpacked_limit,
     )
     asked = replace(asked, most_rows=most_rows)
     name = os.fspath(source)
@@ -216,6 +219,7 @@ def open_files(
     sql: str | None = None,
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
+    unpacked_limit: str | int | None = None,
 ) -> _T | None:
     """What is made of files without reading all of their rows.
 
@@ -230,7 +234,7 @@ def open_files(
         With it, files that were made on the way are removed.
     missing, kinds, skip_absent, decimal, date_format, target, spellings
         As in :func:`read_table`.
-    delimiter, encoding, sql, ignore_unusable, ordered
+    delimiter, encoding, sql, ignore_unusable, ordered, unpacked_limit
         As in :func:`read_table`.
 
     Returns
@@ -257,6 +261,7 @@ def open_files(
         sql,
         ignore_unusable,
         ordered,
+        unpacked_limit,
     )
     names = [os.fspath(source) for source in sources]
     source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
@@ -292,6 +297,7 @@ def _what_is_asked(
     sql: str | None,
     ignore_unusable: bool,
     ordered: Mapping[str, Sequence[str]] | None,
+    unpacked_limit: str | int | None,
 ) -> _Asked:
     marks = missing_marks(missing)
     if decimal not in (None, ".", ","):
@@ -313,6 +319,7 @@ def _what_is_asked(
         encoding,
         sql,
         ignore_unusable,
+        limit=Limit.of(unpacked_limit),
     )
 
 
@@ -352,9 +359,9 @@ def _in_memory(path: Path, inner: str | None, asked: _Asked) -> Table | None:
     """The table of a file that is read in Python; None for others."""
     suffix = path.suffix.lower()
     if suffix in containers.BOOKS:
-        columns = containers.columns_of_book(path, inner)
+        columns = containers.columns_of_book(path, inner, asked.limit)
     elif suffix in containers.DATABASES and not _is_duckdb(path):
-        columns = containers.columns_of_sqlite(path, inner)
+        columns = containers.columns_of_sqlite(path, inner, asked.limit)
     else:
         return None
     return Table.from_columns(columns, missing=asked.marks, source=str(path))
@@ -378,6 +385,7 @@ class _Asked:
     sql: str | None = None
     ignore_unusable: bool = False
     most_rows: int | None = None
+    limit: Limit = field(default_factory=lambda: Limit.of(None))
 
     def opened(
         self, path: Path, inner: str | None, stack: contextlib.ExitStack, label: str | None = None
@@ -386,16 +394,18 @@ class _Asked:
         label = str(path) if label is None else label
         suffix, packing = containers.suffixes_of(path)
         if packing:
-            path, suffix = containers.unpacked(path, stack, _PLAIN)
+            path, suffix = containers.unpacked(path, stack, _PLAIN, self.limit)
             if suffix not in _PLAIN:
                 raise DataError(
                     f"{label} says nothing of what is packed in it; name it such as "
                     f"{Path(label).stem}.csv{packing}"
                 )
         if suffix in containers.ARROW:
-            path, suffix = containers.parquet_of_arrow(path, stack), ".parquet"
+            path = containers.parquet_of_arrow(path, stack, self.limit)
+            suffix = ".parquet"
         elif suffix in containers.DATABASES:
-            path, suffix = containers.parquet_of_database(path, inner, stack), ".parquet"
+            path = containers.parquet_of_database(path, inner, stack, self.limit)
+            suffix = ".parquet"
         if suffix in (*files.CSV_SUFFIXES, *_JSON_SUFFIXES):
             encoding = self.encoding or containers.encoding_of(path)
             if encoding is not None:
@@ -632,7 +642,7 @@ def _through(
     if asked.sql is not None:
         every = [part.relation_by_name(parts[0].names) for part in parts]
         answer = containers.parquet_of_query(
-            asked.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack
+            asked.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack, asked.limit
         )
         part = files.Part(answer, f"the answer of the query over {source}", ".parquet")
         part.describe(connection)
@@ -682,6 +692,7 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     pieces: dict[str, list[Any]] = {name: [] for name in groups}
     n_rows = 0
     for part in parts:
+        part.require_room(connection, len(groups), layout.asked.limit)
         select = partial(layout.select, part)
         count, fetched = part.fetch(connection, groups, select, layout.supposed, layout.asked.marks)
         n_rows += count

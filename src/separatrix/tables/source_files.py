@@ -27,6 +27,7 @@ from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.coded import Coded
+from separatrix.tables.limits import Limit
 from separatrix.tables.table import BLANKS, NUMBER, joined, missing_mask, parse_number, quote
 from separatrix.tables.wide import Cells, write_cells
 
@@ -394,6 +395,16 @@ class Part:
         sql = ", ".join(count(f"c{j}", kind) for kind in kinds for j in places)
         row = self.run(connection, f"SELECT {sql} FROM {relation}").values()
         return np.array([int(value[0]) for value in row]).reshape(len(kinds), len(names))
+
+    def require_room(self, connection: Any, n_columns: int, limit: Limit) -> None:
+        """Raise DataError if the columns of a Parquet file, unpacked, take more than a limit."""
+        if self.suffix != ".parquet" or self.most_rows is not None:
+            return
+        where = literal(globbing.escape(str(self.path.absolute())))
+        found = self.run(connection, f"SELECT num_rows AS n FROM parquet_file_metadata({where})")
+        rows = int(found["n"][0])
+        if 8 * rows * n_columns > limit.bytes:
+            raise limit.exceeded(f"{self.label}, with {rows:,} rows of {n_columns:,} columns,")
 
     def fetch(
         self,

@@ -32,7 +32,7 @@ DEFAULT_MISSING: tuple[str, ...] = (
 
 KINDS: tuple[str, ...] = ("number", "date", "category", "text", "ignore")
 
-OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql")
+OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql", "unpacked_limit")
 """Parameters of :func:`read_table` that say how a source is written, texts or None."""
 
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.
