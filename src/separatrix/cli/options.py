@@ -374,8 +374,8 @@ memory_limit = partial(
 )
 missing = partial(
     option,
-    "A cell that means missing, in place of the usual marks; can be repeated. "
-    "[default: ?, NA and the like; an empty cell always does]",
+    "A cell that means missing; can be repeated. A number means all ways to write it and is added "
+    "to the usual marks, words take their place. [default: ?, NA and the like, and an empty cell]",
     multiple=True,
     metavar="TEXT",
     callback=lambda context, param, given: list(given) or None,

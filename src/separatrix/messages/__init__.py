@@ -205,6 +205,8 @@ TEMPLATES: dict[str, str] = {
     "strings; take it apart, or leave it out with {ignored}",
     "no_plain_columns": "{source}: the columns {columns} hold no numbers, dates or strings; take "
     "them apart, or leave them out with {ignored}",
+    "unmet_mark": "no cell of the table is {mark}, so {missing} reads nothing as missing; look how "
+    "the value is written",
     "unpacked_limit": "{what} takes more than {limit}, the limit of what a packed file, a workbook "
     "or a view may grow to; {remedy}raise it with {raised}",
     "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",

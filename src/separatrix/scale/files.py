@@ -52,7 +52,7 @@ from separatrix.tables.table import joined, missing_mask, no_such_column, quote,
 __all__ = ["Asked", "scan_files"]
 
 # Of caches: what is written in another way is written anew.
-_FORMAT = 2
+_FORMAT = 3
 # What the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # Of what is left of the memory, what DuckDB may take, at the least and at the most, and a stretch
@@ -551,6 +551,7 @@ class _Scan:
         if asked.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
+        self.notes += self.layout.unmet(self.connection)
         self.notes += column_notes(self.layout.groups, self.layout.wanted, names)
         if extra:
             self.notes.append(unknown_columns(extra))

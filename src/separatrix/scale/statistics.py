@@ -33,7 +33,7 @@ from separatrix.tables.statistics import (
     WordCounts,
     weighted_moments,
 )
-from separatrix.tables.table import missing_mask, number_text, quote
+from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 
 __all__ = ["Levels", "Statistics"]
 
@@ -157,7 +157,7 @@ class Statistics:
                 value = "{c}"
             elif as_text:
                 value = self._text_sql(part, name, stored, group)
-            elif stored in PLAIN:
+            elif stored in PLAIN and not mark_numbers(self.layout.asked.marks):
                 value = "{c}"
             else:
                 value = self.layout.select(part, name, "{c}")
@@ -233,6 +233,9 @@ class Statistics:
         if group == "number":
             numbers = [float(text) for text in texts]
             texts = [None if math.isnan(x) else number_text(x) for x in numbers]
+        marks = self.layout.asked.marks
+        if mark_numbers(marks):
+            texts = [None if text is None or is_marked(text, marks) else text for text in texts]
         rows = np.ma.getdata(found["row"]).astype(np.int64) if first else None
         return Levels(str(path), texts, np.ma.getdata(found["n"]).astype(np.int64), rows)
 

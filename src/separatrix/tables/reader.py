@@ -22,7 +22,7 @@ How a column gets its kind
 
 What counts as missing
     NULL, NaN, nothing but blanks, and the marks in :data:`DEFAULT_MISSING`, in every format.
-    Blanks around a value are not part of it.
+    Blanks around a value are not part of it. A mark that is a number is compared as one.
 """
 
 from __future__ import annotations
@@ -63,14 +63,18 @@ from separatrix.tables.table import (
     date_note,
     joined,
     label_text,
+    mark_numbers,
     masked,
+    met_marks,
     missing_marks,
     missing_mask,
     nearest,
     number_column,
     quote,
     string_kind,
+    unmet_marks,
     with_kinds,
+    without_marked,
 )
 
 __all__ = ["OPTIONS", "SUFFIXES", "Layout", "open_files", "read_table"]
@@ -117,7 +121,9 @@ def read_table(
         the order of their names, with the same columns), ``"-"`` for CSV on standard input, or a
         built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
     missing : iterable of str
-        What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`.
+        What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
+        number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
+        of the usual marks, and numbers alone are added to them.
     kinds : mapping of str to {"number", "date", "category", "text", "ignore"}, optional
         Overrides for single columns.
     skip_absent : bool
@@ -188,7 +194,7 @@ def read_table(
     if name == "-":
         return _read_stdin(asked)
     if isinstance(source, str) and name in BUILTIN_NAMES:
-        return asked.apply(load_builtin(name))
+        return asked.apply(asked.marked(load_builtin(name)))
     name, inner = _split_name(name)
     paths = _found_files(name)
     if any(path.suffix.lower() in SVMLIGHT_SUFFIXES for path in paths):
@@ -299,7 +305,10 @@ def _what_is_asked(
     ordered: Mapping[str, Sequence[str]] | None,
     unpacked_limit: str | int | None,
 ) -> _Asked:
+    missing = (missing,) if isinstance(missing, str) else tuple(missing)
     marks = missing_marks(missing)
+    # Whoever reads a table as an earlier one was read gives the marks of that.
+    given = () if skip_absent or missing == DEFAULT_MISSING else tuple(dict.fromkeys(missing))
     if decimal not in (None, ".", ","):
         raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
     spellings = {**(spellings or {}), **_in_order(ordered or {}, kinds or {}, target)}
@@ -309,6 +318,7 @@ def _what_is_asked(
         spellings,
         target,
         ordered=frozenset(ordered or {}),
+        missing=mark_numbers(marks),
     )
     return _Asked(
         marks,
@@ -319,6 +329,7 @@ def _what_is_asked(
         encoding,
         sql,
         ignore_unusable,
+        given=tuple(mark for text in given if (mark := str(text).strip(BLANKS))),
         limit=Limit.of(unpacked_limit),
     )
 
@@ -364,7 +375,7 @@ def _in_memory(path: Path, inner: str | None, asked: _Asked) -> Table | None:
         columns = containers.columns_of_sqlite(path, inner, asked.limit)
     else:
         return None
-    return Table.from_columns(columns, missing=asked.marks, source=str(path))
+    return asked.of_memory(columns, str(path))
 
 
 def _is_duckdb(path: Path) -> bool:
@@ -385,6 +396,7 @@ class _Asked:
     sql: str | None = None
     ignore_unusable: bool = False
     most_rows: int | None = None
+    given: tuple[str, ...] = ()
     limit: Limit = field(default_factory=lambda: Limit.of(None))
 
     def opened(
@@ -413,6 +425,18 @@ class _Asked:
         if suffix in files.CSV_SUFFIXES:
             path = containers.without_comments(path, stack)
         return files.Part(path, label, suffix, self.delimiter)
+
+    def marked(self, table: Table) -> Table:
+        """A table whose marks for missing values were given."""
+        unmet = unmet_marks(self.given, met_marks(table.columns, self.given))
+        table = without_marked(table, self.marks)
+        return replace(table, alerts=(*table.alerts, *unmet))
+
+    def of_memory(self, columns: Mapping[str, Any], source: str) -> Table:
+        """A table of columns that are in memory."""
+        table = Table.from_columns(columns, missing=self.marks, source=source)
+        unmet = unmet_marks(self.given, met_marks(columns, self.given))
+        return replace(table, alerts=(*table.alerts, *unmet))
 
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
@@ -583,6 +607,14 @@ class Layout:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
         return _selected(part, part.values(self.asked.marks), self.groups, self.wanted, name, c)
 
+    def unmet(self, connection: Any) -> list[str]:
+        """What is said of marks for missing values that were given and are no cell."""
+        given = self.asked.given
+        if not given:
+            return []
+        met = set().union(*(part.met(connection, given) for part in self.parts))
+        return unmet_marks(given, met)
+
     def table(self, columns: dict[str, Any], n_rows: int) -> Table:
         """Columns, as SQL selected them, with their kinds, read by what they mean."""
         groups = {name: self.groups[name] for name in columns}
@@ -701,7 +733,8 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     if n_rows == 0:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
-    return layout.table(columns, n_rows)
+    made = layout.table(columns, n_rows)
+    return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
 
 
 def column_notes(
@@ -872,9 +905,10 @@ def _selected(
     if group in ("string", "json"):
         return values.cast(f"({c} ->> '$')" if own == "json" else f"CAST({c} AS VARCHAR)", "string")
     if as_is and own == group != "number":
-        return f"CAST({c} AS VARCHAR)"
+        text = f"CAST({c} AS VARCHAR)"
+        return values.cast(text, "string") if values.numbers else text
     converted = {"bool": c, "date": f"epoch({c}) / 86400.0", "time": f"epoch({c}) / 3600.0"}
-    return converted.get(group, f"CAST({c} AS DOUBLE)")
+    return converted.get(group) or values.unmarked(f"CAST({c} AS DOUBLE)")
 
 
 def _finish(pieces: list[Any], wanted: str | None) -> Any:
