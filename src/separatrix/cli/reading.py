@@ -110,7 +110,7 @@ class LabelledTable:
                 out.report(label, text)
         for note in self.table.notes:
             out.note(note)
-        for alert in (*self.table.alerts, *alerts):
+        for alert in dict.fromkeys((*self.table.alerts, *self.features.alerts, *alerts)):
             out.warn(alert)
 
 

@@ -263,7 +263,13 @@ class _Made:
             shown = ", ".join(quote(text, 20) for text in marks[:4])
             self.notes.add(
                 "with marks for missing values",
-                f"column {column}: {cells} read as missing ({shown})",
+                Message(
+                    "marks_read",
+                    column=column,
+                    cells=cells,
+                    shown=shown,
+                    category=Setting("kinds", (name, "category")),
+                ),
             )
         if found.strays:
             row = int(np.flatnonzero((values == found.strays[0]) & ~gone)[0])
