@@ -56,6 +56,20 @@ def test_in_the_middle_of_an_import(tmp_path, name):
     assert (process.returncode, err) == (130, f"ready\n{LINE}")
 
 
+@pytest.mark.parametrize("name", ["separatrix.cli", "separatrix._compiled.memory"])
+def test_before_the_command_line_is_there(tmp_path, name):
+    script = SCRIPT.replace("separatrix.cli", "separatrix.__main__")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script.format(name=name, words=["fit", "iris"])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (130, f"ready\n{LINE}")
+
+
 @pytest.mark.parametrize("name", ["click", "numpy"])
 def test_in_the_middle_of_an_import_as_json(tmp_path, name):
     process = start(tmp_path, "fit", "iris", "--json", name=name)

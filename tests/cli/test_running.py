@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -78,6 +79,29 @@ def test_the_debug_variable_shows_where(run, broken, monkeypatch):
     assert "Traceback (most recent call last)" in ran.err
     assert "in fail" in ran.err
     assert ran.document["error"]["type"] == "ZeroDivisionError"
+
+
+class Full(io.StringIO):
+    """A stream to a disk that is full."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_under_the_streams_changes_no_exit_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words, code, to_full in [
+        (["fit", "absent.csv"], 3, 3),
+        (["fit", "absent.csv", "--json"], 3, 3),
+        (["fit", "--bogus"], 2, 2),
+        (["separable", "iris"], 1, 3),
+        (["--version"], 0, 3),
+    ]:
+        for names, expected in [(["stderr"], code), (["stdout", "stderr"], to_full)]:
+            with pytest.MonkeyPatch.context() as patch:
+                for name in names:
+                    patch.setattr(sys, name, Full())
+                assert separatrix.cli.main(words) == expected, (words, names)
 
 
 def test_out_of_memory_is_no_bug(run, monkeypatch):

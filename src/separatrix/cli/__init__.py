@@ -7,6 +7,7 @@ each.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 from importlib.util import find_spec
@@ -68,11 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        print(
-            f"error     the command line needs {' and '.join(missing)}: "
-            'pip install "separatrix[app]"',
-            file=sys.stderr,
-        )
+        with contextlib.suppress(OSError):  # a disk that is full
+            print(
+                f"error     the command line needs {' and '.join(missing)}: "
+                'pip install "separatrix[app]"',
+                file=sys.stderr,
+            )
         return 2
     from separatrix.cli.app import run
 

@@ -23,6 +23,7 @@ from separatrix.cli.output import (
     print_document,
     say,
     silence,
+    write,
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, ModelFileError
@@ -182,10 +183,14 @@ def _fail(argv: list[str], code: Exit, error: BaseException, message: str) -> in
     except OSError:  # a full disk under stdout would fail once more when the interpreter ends
         silence(sys.stdout)
     if os.environ.get("SEPARATRIX_DEBUG"):
-        traceback.print_exception(error)
+        write("".join(traceback.format_exception(error)), sys.stderr)
     # The options of a command that could not be parsed are not known, so the words are searched.
     if "--json" in argv:
-        print_document(error_document(code, error, message))
+        try:
+            print_document(error_document(code, error, message))
+            sys.stdout.flush()
+        except OSError:
+            silence(sys.stdout)
     say("error", message)
     return int(code)
 

@@ -374,8 +374,8 @@ memory_limit = partial(
 )
 missing = partial(
     option,
-    "A cell that means missing, in place of the usual marks; can be repeated. "
-    "[default: ?, NA and the like; an empty cell always does]",
+    "A cell that means missing; can be repeated. A number means all ways to write it and is added "
+    "to the usual marks, words take their place. [default: ?, NA and the like, and an empty cell]",
     multiple=True,
     metavar="TEXT",
     callback=lambda context, param, given: list(given) or None,
@@ -387,6 +387,13 @@ delimiter = partial(
 )
 encoding = partial(
     option, "Of a file of text, such as latin-1. [default: UTF-8, or UTF-16 by its mark]"
+)
+unpacked_limit = partial(
+    option,
+    "The most that a packed file, a workbook or a view may take once it is read out, such as 20GB. "
+    "[default: half of the machine's memory]",
+    SIZE,
+    metavar="SIZE",
 )
 
 
@@ -441,6 +448,7 @@ class TableOptions(Options):
     )
     delimiter: str | None = delimiter(last=True)
     encoding: str | None = encoding(last=True)
+    unpacked_limit: str | None = unpacked_limit(last=True)
     sql: str | None = option(
         "Read the answer to a query over DATA, which is called data in it.", last=True
     )

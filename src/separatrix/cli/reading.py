@@ -110,7 +110,7 @@ class LabelledTable:
                 out.report(label, text)
         for note in self.table.notes:
             out.note(note)
-        for alert in (*self.table.alerts, *alerts):
+        for alert in dict.fromkeys((*self.table.alerts, *self.features.alerts, *alerts)):
             out.warn(alert)
 
 
@@ -206,7 +206,10 @@ def read_like_training(
 
 
 # Of how a table was read in memory, what `scan` takes as well.
-PASSED_ON = ("decimal", "date_format", "delimiter", "encoding", "ordered", "ignore_unusable")
+PASSED_ON = (
+    *("decimal", "date_format", "delimiter", "encoding", "unpacked_limit"),
+    *("ordered", "ignore_unusable"),
+)
 
 # What a command may take of the machine's memory, unless it is said.
 _SHARE = 0.5

@@ -315,9 +315,9 @@ class Recipe:
 
         Returns
         -------
-        ndarray of shape (2, n_columns) or None
-            The sums of differences from the centres, and of their squares; None where a value is
-            missing, or no number.
+        ndarray of shape (4, n_columns) or None
+            The sums of differences from the centres, and of their squares, and the lowest and
+            highest values; None where a value is missing, or no number.
         """
         fetched = self._fetch(stretch)
         columns = [fetched.arrays[one.key] for one in stage.columns]
@@ -326,8 +326,9 @@ class Recipe:
         stacked = np.empty((len(columns), fetched.n_rows), dtype=np.float32)
         for row, column in zip(stacked, columns, strict=True):
             row[:] = np.ma.getdata(column)
-        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((2, len(columns)))
+        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((4, len(columns)))
         _turn(stacked, centres, raw, sums)
+        sums[2], sums[3] = stacked.min(axis=1), stacked.max(axis=1)
         if not np.isfinite(sums).all():
             return None
         stage.put(stretch, raw, self._target(fetched, stretch), self._weights(fetched, stretch))
@@ -737,7 +738,9 @@ class _Plan:
                 places.append(self._codes(one, column, fetched, parts, notes))
                 continue
             assert isinstance(one, Number)
-            if column is not None and column.way == "number" and column.whole and one.with_value:
+            whole = column is not None and column.way == "number" and column.whole
+            if whole and one.with_value and not one.placeholders:
+                assert column is not None
                 mean = one.mean if self.settings.standardise else 0.0
                 plain.append((j, np.ma.getdata(fetched.arrays[column.key]), mean, one.scale))
                 if one.with_missing:

@@ -111,7 +111,8 @@ def scan(
         ``"encoding"``.
     **reading
         Other options of :func:`~separatrix.tables.read_table`: ``decimal``, ``date_format``,
-        ``delimiter``, ``encoding``, ``spellings``, ``ignore_unusable``, ``ordered``.
+        ``delimiter``, ``encoding``, ``unpacked_limit``, ``spellings``,
+        ``ignore_unusable``, ``ordered``.
 
     Returns
     -------

@@ -21,6 +21,7 @@ from separatrix.tables.column_encodings import (
     documents_of,
     mean_and_scale,
 )
+from separatrix.tables.placeholders import Placeholders
 from separatrix.tables.table import quote
 
 __all__ = [
@@ -128,12 +129,15 @@ class NumberFacts(Facts):
         Whether the numbers are days.
     identifies : bool
         Whether they are names of rows.
+    placeholders : sequence of Placeholders
+        Values that may stand for missing ones; those that are read so count as missing.
     """
 
     mean: float
     scale: float
     date: bool = False
     identifies: bool = False
+    placeholders: Sequence[Placeholders] = ()
 
     def learned(self, settings: Settings, alert: Alert) -> Number:
         return Number.of_moments(
@@ -145,6 +149,7 @@ class NumberFacts(Facts):
             self.identifies and not self.overridden and not self.date,
             settings,
             alert,
+            self.placeholders,
         )
 
 

@@ -24,6 +24,7 @@ class EvaluateOptions(options.Options):
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
     encoding: str | None = options.encoding()
+    unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
 
 

@@ -37,6 +37,7 @@ class PredictOptions(options.Options):
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
     encoding: str | None = options.encoding()
+    unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
     raw: bool = options.option(
         "Write class names as they are, also such as a spreadsheet would run as a formula.", bool
