@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +26,8 @@ from separatrix.studio.state import (
     PARAMETERS,
     SHOWN,
     StateError,
+    named,
+    number_of,
     parse,
 )
 from separatrix.studio.steps import frame_of, steps_of
@@ -36,6 +39,9 @@ __all__ = ["StudioModel"]
 _MOST_OF_TABLE = 300
 # So many fits are kept, for pages that ask for their steps.
 _KEPT = 8
+# The largest number of a message: what JavaScript counts up to.
+_LAST_SEQ = 2**53
+_LOG = logging.getLogger(__name__)
 
 
 class StudioModel:
@@ -120,7 +126,10 @@ class StudioModel:
             self.traits["seed_tables"]["lesson"] = lesson
 
     def reply(self, message: Any) -> dict[str, Any]:
-        """The answer to a message; one of type ``error``, with a sentence, where there is none.
+        """The one answer to a message: of type ``error``, with a sentence, where nothing else is.
+
+        Whatever a computation raises becomes such a sentence, so that the next message is
+        answered; what nobody foresaw is logged besides.
 
         Parameters
         ----------
@@ -130,21 +139,36 @@ class StudioModel:
         Returns
         -------
         dict
-            Of what JSON can hold, with the ``seq`` of the message.
+            Of what JSON can hold, with the ``seq`` of the message; 0 for a message without one.
         """
-        seq = message.get("seq") if isinstance(message, dict) else None
-        seq = seq if isinstance(seq, int) and not isinstance(seq, bool) else 0
+        seq = _seq_of(message)
         try:
             if not isinstance(message, dict):
                 raise StateError("A message must be an object.")
             kind = message.get("type")
             answer = _ANSWERS.get(kind) if isinstance(kind, str) else None
             if answer is None:
-                raise StateError(f"There is no message {str(kind)[:40]!r}.")
+                raise StateError(f"There is no message {named(kind)}.")
             found: dict[str, Any] = numbers({**answer(self, message), "seq": seq})
             return found
         except StateError as error:
             return {"type": "error", "seq": seq, "text": str(error)}
+        except Exception as error:
+            _LOG.exception("The studio could not answer a message.")
+            said = " ".join(str(error).split())[:200].rstrip(".")
+            text = f"This could not be computed ({type(error).__name__}: {said})."
+            return {"type": "error", "seq": seq, "text": text}
+
+    def notice(self, message: Any) -> dict[str, Any] | None:
+        """What a page is shown until :meth:`reply` has the answer; None where that is soon."""
+        if not isinstance(message, dict) or message.get("type") != "prove":
+            return None
+        return {"type": "thinking", "seq": _seq_of(message), "text": "thinking ..."}
+
+    @staticmethod
+    def replaced(message: Any) -> dict[str, Any]:
+        """The answer to a message that a newer one has made needless."""
+        return {"type": "replaced", "seq": _seq_of(message)}
 
     # --- one for each type of message ---------------------------------------------------------
 
@@ -153,10 +177,9 @@ class StudioModel:
         fit = fitted(parse(message.get("state")))
         self._last, self._asked = fit, copy.deepcopy(message["state"])
         steps, points, lines = steps_of(fit), points_of(fit), lines_of(fit)
-        seq = message.get("seq")
-        if isinstance(seq, int):
-            self._fits.pop(seq, None)
-            self._fits = dict([*self._fits.items(), (seq, (fit, steps))][-_KEPT:])
+        seq = _seq_of(message)
+        self._fits.pop(seq, None)
+        self._fits = dict([*self._fits.items(), (seq, (fit, steps))][-_KEPT:])
         plane = fit.plane
         certificate = getattr(fit.model, "certificate_", None)
         return {
@@ -189,8 +212,6 @@ class StudioModel:
 
     def _shape(self, message: dict[str, Any]) -> dict[str, Any]:
         given = {name: message[name] for name in ("n", "noise", "seed") if name in message}
-        if not all(isinstance(value, (int, float)) for value in given.values()):
-            raise StateError("n, noise and seed of a shape are numbers.")
         return {"type": "points", **shape(message.get("name", ""), **given)}
 
     def _of_table(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +220,7 @@ class StudioModel:
     def _columns(self, x: Any, y: Any) -> dict[str, Any]:
         for name in (x, y):
             if name not in list(self._table):
-                raise StateError(f"There is no column {str(name)[:40]!r}.")
+                raise StateError(f"There is no column {named(name)}.")
             far = _far_in(self._table[name])
             if far is not None:
                 raise StateError(
@@ -244,8 +265,7 @@ class StudioModel:
         at = message.get("at")
         if not isinstance(at, list) or len(at) != 2:
             raise StateError("A score is asked for at [x, y].")
-        if not all(isinstance(v, (int, float)) and abs(v) < 1e12 for v in at):
-            raise StateError("A score is asked for at two numbers.")
+        at = [number_of(value, "a place", -1e12, 1e12) for value in at]
         fit = self._last
         if "state" in message and message["state"] != self._asked:
             fit = fitted(parse(message["state"]))
@@ -308,6 +328,14 @@ _ANSWERS = {
     "tour": StudioModel._tour,
     "save": StudioModel._save,
 }
+
+
+def _seq_of(message: Any) -> int:
+    """The number of a message; 0 where it has none that JavaScript could count to."""
+    seq = message.get("seq") if isinstance(message, dict) else None
+    if not isinstance(seq, int) or isinstance(seq, bool) or abs(seq) > _LAST_SEQ:
+        return 0
+    return seq
 
 
 def _far_in(column: np.ndarray) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.studio.shapes import iris
-from separatrix.studio.state import StateError
+from separatrix.studio.state import StateError, named
 
 __all__ = ["LESSONS", "lesson_of"]
 
@@ -255,7 +255,7 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
         For a name that there is not.
     """
     if name not in list(_LESSONS):
-        raise StateError(f"There is no lesson {str(name)[:40]!r}; there are {', '.join(_LESSONS)}.")
+        raise StateError(f"There is no lesson {named(name)}; there are {', '.join(_LESSONS)}.")
     one = _LESSONS[name]
     points, codes, names = one.points()
     low, high = points.min(axis=0), points.max(axis=0)

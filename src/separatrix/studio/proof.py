@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.geometry import diagnose, min_training_error, separability
-from separatrix.studio.state import LIMITS, State, StateError
+from separatrix.studio.state import LIMITS, State, StateError, named
 
 __all__ = ["PROOFS", "proof_of"]
 
@@ -24,7 +24,7 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
         Where there are too many points, or they are of one class.
     """
     if what not in list(PROOFS):
-        raise StateError(f"There is no proof of {str(what)[:40]!r}.")
+        raise StateError(f"There is no proof of {named(what)}.")
     there = np.unique(state.codes).tolist()
     if len(there) < 2:
         raise StateError("Draw points of two classes, and there is something to prove.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,8 @@ __all__ = [
     "SHOWN",
     "State",
     "StateError",
+    "named",
+    "number_of",
     "parse",
 ]
 
@@ -31,6 +32,34 @@ _MOST_CLASSES = 4
 
 class StateError(ValueError):
     """A state, or a message, that is not one; the text is a sentence for people."""
+
+
+def named(given: Any) -> str:
+    """What a page sent, in a sentence: never more of it than a line holds."""
+    if isinstance(given, str):
+        return repr(given[:40])
+    if given is None or isinstance(given, (bool, float)):
+        return str(given)
+    if isinstance(given, int):
+        # Python writes out no number of thousands of digits.
+        return str(given) if abs(given) < 10**12 else "a number of many digits"
+    return "an object" if isinstance(given, dict) else "a list"
+
+
+def number_of(given: Any, what: str, low: float = -FAR, high: float = FAR) -> float:
+    """A number that a page sent.
+
+    Raises
+    ------
+    StateError
+        Where it is none, or outside of its range.
+    """
+    good = isinstance(given, (int, float)) and not isinstance(given, bool)
+    # Whole numbers of any length are compared exactly, and NaN is in no range.
+    if not good or not low <= given <= high:
+        reach = "at most a billion" if high == FAR else f"at least {low:g} and at most {high:,.12g}"
+        raise StateError(f"{what[:1].upper()}{what[1:]} must be a number of {reach}.")
+    return float(given)
 
 
 def _parameter(model: str, name: str, label: str, kind: str, default: Any, **more: Any) -> Any:
@@ -207,7 +236,7 @@ def parse(given: Any) -> State:
     box = (*_interval(view.get("x"), "x"), *_interval(view.get("y"), "y"))
     model = state.get("model")
     if not isinstance(model, str) or model not in PANELS:
-        raise StateError(f"There is no model {str(model)[:40]!r}.")
+        raise StateError(f"There is no model {named(model)}.")
     panel = state.get("panel", "none")
     return State(
         points=points,
@@ -236,21 +265,19 @@ def _list(given: Any, what: str) -> Sequence[Any]:
 def _text(given: Any, what: str) -> str:
     if not isinstance(given, str) or len(given) > 200:
         raise StateError(f"{what} must be a text of up to 200 letters.".capitalize())
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        # Half of a letter: no file and no notebook can hold it.
+        raise StateError(f"{what} must be a text that UTF-8 can hold.".capitalize()) from None
     return given
-
-
-def _number(given: Any, what: str) -> float:
-    good = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not good or not math.isfinite(given) or abs(given) > FAR:
-        raise StateError(f"{what} must be a number of at most a billion.".capitalize())
-    return float(given)
 
 
 def _interval(given: Any, what: str) -> tuple[float, float]:
     ends = _list(given, f"the view of {what}")
     if len(ends) != 2:
         raise StateError(f"The view of {what} must have two ends.")
-    low, high = (_number(end, f"the view of {what}") for end in ends)
+    low, high = (number_of(end, f"the view of {what}") for end in ends)
     if not low < high:
         raise StateError(f"The view of {what} must go from a lower to a higher number.")
     return low, high
@@ -264,7 +291,7 @@ def _points(given: Any, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     for k, row in enumerate(rows, start=1):
         if not isinstance(row, list) or len(row) != 3:
             raise StateError(f"Point {k} must be [x, y, class].")
-        x, y = _number(row[0], f"point {k}"), _number(row[1], f"point {k}")
+        x, y = number_of(row[0], f"point {k}"), number_of(row[1], f"point {k}")
         code = row[2]
         if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code < n_classes:
             raise StateError(f"Point {k} is of a class that there is not.")
@@ -277,7 +304,7 @@ def _parameters(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     known = {one["name"]: one for one in PARAMETERS if one["model"] == model}
     for name in given:
         if name not in known:
-            raise StateError(f"{str(name)[:40]!r} is no parameter of this model.")
+            raise StateError(f"{named(name)} is no parameter of this model.")
     return {name: _value(one, given.get(name, one["default"])) for name, one in known.items()}
 
 
@@ -294,7 +321,7 @@ def _value(one: Mapping[str, Any], given: Any) -> Any:
     numbers = _list(given, name) if kind == "vector" else [given]
     if kind == "vector" and len(numbers) != len(one["default"]):
         raise StateError(f"{name} must have {len(one['default'])} numbers.")
-    made = [_number(number, name) for number in numbers]
+    made = [number_of(number, name) for number in numbers]
     if not all(one["low"] <= number <= one["high"] for number in made):
         raise StateError(f"{name} must be from {one['low']:g} to {one['high']:g}.")
     if kind == "int":

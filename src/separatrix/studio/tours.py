@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from separatrix.studio.shapes import shape
-from separatrix.studio.state import StateError
+from separatrix.studio.state import StateError, named
 
 __all__ = ["TOURS", "tour"]
 
@@ -108,7 +108,7 @@ def tour(name: str, state: dict[str, Any]) -> dict[str, Any]:
         For a name that there is not.
     """
     if name not in list(_TOURS):
-        raise StateError(f"There is no tour {str(name)[:40]!r}.")
+        raise StateError(f"There is no tour {named(name)}.")
     one = dict(_TOURS[name])
     setting = one.pop("setting")
     kind, n = setting["shape"]
