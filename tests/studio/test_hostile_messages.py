@@ -166,7 +166,9 @@ def test_each_message_to_the_server_has_one_answer():
     asyncio.run(talk())
 
 
-@pytest.mark.parametrize("name", [70_000 * "x" + ".js", "%00", "a%00.js", "..%2fkernel.py", "x.js", "é.js"])
+@pytest.mark.parametrize(
+    "name", [70_000 * "x" + ".js", "%00", "a%00.js", "..%2fkernel.py", "x.js", "é.js"]
+)
 def test_a_name_that_is_no_file_of_the_page_is_not_found(name):
     sent = []
 

@@ -68,20 +68,36 @@ def _parameter(model: str, name: str, label: str, kind: str, default: Any, **mor
 
 
 def _strength(model: str, **more: Any) -> Any:
-    text = "The weight of the losses against that of the penalty: a small C widens the street."
+    text = "How much the losses weigh beside the penalty: a small C widens the street."
     return _parameter(model, "C", "C", "log", 1.0, low=1e-4, high=1e4, help=text, **more)
 
 
 MODELS = [
-    {"name": "perceptron", "label": "Perceptron", "help": "Corrected by one mistake at a time."},
-    {"name": "logistic", "label": "Logistic regression", "help": "Gives probabilities."},
-    {"name": "linear_svm", "label": "Linear SVM", "help": "The widest street."},
-    {"name": "kernel_svm", "label": "Kernel SVM", "help": "A street in a space of features."},
-    {"name": "lda", "label": "LDA", "help": "Gaussians of one covariance."},
-    {"name": "qda", "label": "QDA", "help": "A Gaussian for each class."},
-    {"name": "least_squares", "label": "Least squares", "help": "Targets -1 and +1."},
-    {"name": "regression", "label": "Regression to y", "help": "A polynomial of x."},
-    {"name": "sgd", "label": "Stochastic gradient", "help": "A step for each point."},
+    {
+        "name": "perceptron",
+        "label": "Perceptron",
+        "help": "Corrects its line mistake by mistake.",
+    },
+    {
+        "name": "logistic",
+        "label": "Logistic regression",
+        "help": "Gives each class a probability.",
+    },
+    {"name": "linear_svm", "label": "Linear SVM", "help": "The widest street between the classes."},
+    {
+        "name": "kernel_svm",
+        "label": "Kernel SVM",
+        "help": "A street in a space of features.",
+    },
+    {"name": "lda", "label": "LDA", "help": "A Gaussian for each class, all of one covariance."},
+    {"name": "qda", "label": "QDA", "help": "A Gaussian with its own covariance for each class."},
+    {"name": "least_squares", "label": "Least squares", "help": "Fits the targets \u22121 and +1."},
+    {"name": "regression", "label": "Regression to y", "help": "Fits a polynomial in x to y."},
+    {
+        "name": "sgd",
+        "label": "Stochastic gradient",
+        "help": "A gradient step for each point.",
+    },
 ]
 
 # Parameters that mean something only beside certain values of others.
@@ -161,7 +177,7 @@ _WEIGHTS = {"kind": "weights", "label": "weights"}
 PANELS = {
     "perceptron": [
         {"kind": "mistakes", "label": "mistakes by point"},
-        {"kind": "theorem", "label": "why it ends"},
+        {"kind": "theorem", "label": "why it stops"},
         _WEIGHTS,
     ],
     "logistic": [_LOSS, _OBJECTIVE, _WEIGHTS],
@@ -230,7 +246,7 @@ def parse(given: Any) -> State:
     names = _mapping(state.get("names"), "names")
     classes = tuple(_text(one, "a class") for one in _list(names.get("classes"), "classes"))
     if not 2 <= len(classes) <= _MOST_CLASSES:
-        raise StateError(f"There are {len(classes)} classes; the studio has room for 2 to 4.")
+        raise StateError(f"There are {len(classes)} classes; the studio takes 2 to 4.")
     points, codes = _points(state.get("points"), len(classes))
     view = _mapping(state.get("view"), "view")
     box = (*_interval(view.get("x"), "x"), *_interval(view.get("y"), "y"))
@@ -294,7 +310,7 @@ def _points(given: Any, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         x, y = number_of(row[0], f"point {k}"), number_of(row[1], f"point {k}")
         code = row[2]
         if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code < n_classes:
-            raise StateError(f"Point {k} is of a class that there is not.")
+            raise StateError(f"Point {k} has a class that does not exist.")
         places.append((x, y))
         codes.append(code)
     return np.array(places, dtype=float).reshape(-1, 2), np.array(codes, dtype=np.int64)
@@ -304,7 +320,7 @@ def _parameters(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     known = {one["name"]: one for one in PARAMETERS if one["model"] == model}
     for name in given:
         if name not in known:
-            raise StateError(f"{named(name)} is no parameter of this model.")
+            raise StateError(f"{named(name)} is not a parameter of this model.")
     return {name: _value(one, given.get(name, one["default"])) for name, one in known.items()}
 
 
