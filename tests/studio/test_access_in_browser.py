@@ -92,10 +92,10 @@ def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
     page.keyboard.press("m")
     page.keyboard.type("Linear")
     page.locator(".certificate").filter(has_text="optimal").wait_for()
-    page.wait_for_function("() => document.querySelector('.numbers').innerText.includes('street')")
+    page.wait_for_function("() => document.querySelector('.status').innerText.includes('street')")
     before = page.locator(".status").inner_text()
-    assert before.startswith("0 mistakes · the street is ")
-    for key in ("Tab", "Tab", *["ArrowLeft"] * 60):
+    assert before.startswith("0 mistakes in 4 points · the street is ")
+    for key in ("Tab", "Tab", "Home"):
         page.keyboard.press(key)
     page.wait_for_function(
         "text => document.querySelector('.status').innerText !== text", arg=before
@@ -107,6 +107,9 @@ def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
     last = where.inner_text()
     page.keyboard.press("[")
     assert where.inner_text() != last
+    # What is counted is of the step that is seen, where all weights are zero.
+    page.locator(".status").filter(has_text="2 mistakes in 4 points").wait_for()
+    assert page.locator(".point.mistaken").count() == 2
     page.get_by_label("Pace").select_option("very fast")
     page.keyboard.press("Escape")
     page.keyboard.press("p")

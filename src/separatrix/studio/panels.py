@@ -37,6 +37,8 @@ _EMPTY: dict[str, Any] = {
 }
 # Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
 _GRID, _LEVELS = 25, 9
+# The width of the picture over its height.
+_WIDE = 1.65
 
 
 def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) -> Any:
@@ -131,7 +133,7 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
     if contours and fit.model.certificate_.ok:
         w1, w2 = theta[-1, :2].tolist()
         series.append({"name": "minimum", "kind": "points", "x": [w1], "y": [w2]})
-        note += ", around the square at their minimum"
+        note += ", around the diamond at their minimum"
     made = _panel(
         "weights",
         "The path of the weights",
@@ -154,7 +156,10 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[np.ndarray], list[di
     _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
     answer = theta[-1, :2]
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
-    axes = [np.linspace(centre - reach, centre + reach, _GRID) for centre in answer]
+    axes = [
+        np.linspace(centre - wide * reach, centre + wide * reach, _GRID)
+        for centre, wide in zip(answer, (_WIDE, 1.0), strict=True)
+    ]
     values = np.array(
         [
             [_objective_at(problem, [w1, w2], theta[-1, 2]) for w1 in axes[0].tolist()]
@@ -165,8 +170,8 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[np.ndarray], list[di
         return axes, []
     least = min(float(values.min()), _objective_at(problem, theta[-1, :2], theta[-1, 2]))
     span = float(values.max()) - least
-    # Closer together near the optimum, as squares are.
-    levels = least + span * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 2
+    # Closer together near the optimum.
+    levels = least + span * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
     found = contour_generator(axes[0], axes[1], values)
     return axes, [
         {"level": level, "parts": [np.asarray(part).tolist() for part in found.lines(level)]}

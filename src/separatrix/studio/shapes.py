@@ -16,11 +16,12 @@ SHAPES = [
     {"name": "circles", "label": "circles"},
     {"name": "xor", "label": "XOR"},
     {"name": "strip", "label": "a strip"},
-    {"name": "iris", "label": "iris: two species"},
-    {"name": "species", "label": "iris: three species"},
-    {"name": "sepals", "label": "iris: sepals of three species"},
-    {"name": "four", "label": "four points"},
+    {"name": "iris", "label": "iris: two species", "fixed": True},
+    {"name": "species", "label": "iris: three species", "fixed": True},
+    {"name": "sepals", "label": "iris: sepals of three species", "fixed": True},
+    {"name": "four", "label": "four points", "fixed": True},
 ]
+"""Those that are fixed have their own number of points, and no noise."""
 
 _MOST = LIMITS["points"]
 # Measured in units of a standard deviation.

@@ -90,8 +90,7 @@ export class Pointer {
     } else if (act.tool === "point" && act.index >= 0) {
       // Another page, or Python, may have taken the point from under the hand.
       if (act.index >= store.state.points.length) return undefined;
-      const inside = [clamp(at[0], view.left, view.right), clamp(at[1], view.top, view.bottom)];
-      const to = view.rounded(view.toData(inside));
+      const to = view.rounded(view.toData(view.inside(at)));
       store.change({ points: moved(store.state.points, act.index, to) });
       this.app.point(act.index);
     } else if (act.tool === "erase") this.rub(at);
@@ -188,7 +187,7 @@ export class Pointer {
     if (arrow) {
       const by = event.shiftKey ? 40 : 8;
       const [x, y] = this.cross ?? [(view.left + view.right) / 2, (view.top + view.bottom) / 2];
-      const to = [clamp(x + by * arrow[0], view.left, view.right), clamp(y + by * arrow[1], view.top, view.bottom)];
+      const to = view.inside([x + by * arrow[0], y + by * arrow[1]]);
       this.showCross(to);
       app.score.at(view.toData(to), this.nearest(to, REACH));
     } else if ((event.key === "Enter" || event.key === "Insert") && !app.isReplay) {

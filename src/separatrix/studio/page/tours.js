@@ -68,7 +68,9 @@ export class Tours {
     this.node.hidden = false;
     if (isOpened) return;
     this.node.focus({ preventScroll: true });
-    this.node.scrollIntoView({ block: "nearest" });
+    // Right below a picture that stays in sight, so that the controls are seen, too.
+    const below = getComputedStyle(this.app.picture.node).position === "sticky";
+    this.node.scrollIntoView({ block: below ? "start" : "nearest" });
   }
 
   end() {
