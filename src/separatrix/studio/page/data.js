@@ -49,11 +49,11 @@ export function fromCsv(text, limit) {
   const width = rows[0][0].length;
   if (width < 2 || width > 3) throw new Error(`The first line has ${width} columns; there should be two of numbers, and perhaps a third with the class.`);
   const head = rows[0][0].slice(0, 2).some(isNumeric) ? [] : rows.shift()[0];
-  if (!rows.length) throw new Error("There is one line of names and none of numbers below it.");
-  if (rows.length > limit) throw new Error(`There are ${rows.length} rows; the studio takes ${limit}.`);
+  if (!rows.length) throw new Error("There is a line of names, but no line of numbers below it.");
+  if (rows.length > limit) throw new Error(`There are ${rows.length} rows; the studio takes at most ${limit}.`);
   const points = rows.map(([row, at]) => readRow(row, at, width));
   const classes = [...new Set(points.map(([, , name]) => name))];
-  if (classes.length > 4) throw new Error(`There are ${classes.length} classes in the third column; the studio takes 4.`);
+  if (classes.length > 4) throw new Error(`There are ${classes.length} classes in the third column; the studio takes at most 4.`);
   const sorted = classes.toSorted((a, b) => (isNumeric(a) && isNumeric(b) ? Number(a) - Number(b) : a < b ? -1 : 1));
   const names = sorted.length > 1 ? sorted : sorted[0] ? [sorted[0], sorted[0] === "+1" ? "-1" : "+1"] : ["-1", "+1"];
   return {
@@ -84,7 +84,7 @@ export class Data {
       element("div", { class: "row" }, element("label", { for: id }, "Shape"), this.shapes),
       element("div", { class: "row" }, element("label", { for: `${id}-n` }, "New points"), this.n),
       element("div", { class: "row" }, element("label", { for: `${id}-noise` }, "Noise"), this.noise),
-      element("div", { class: "buttons" }, button("Make points", { onclick: () => this.make(), kind: "primary" }), button("Others like them", { onclick: () => this.make(true), hint: "The same shape from the next seed" })),
+      element("div", { class: "buttons" }, button("Make points", { onclick: () => this.make(), kind: "primary" }), button("New sample", { onclick: () => this.make(true), hint: "The same shape, drawn anew from the next seed" })),
       this.columns,
       this.names.node,
       element(
@@ -121,7 +121,7 @@ export class Data {
     this.rows = element("p", { class: "note", role: "status" }, note ?? "");
     fill(
       this.columns,
-      element("p", { class: "note" }, target ? `The table's columns; the classes are those of ${target}.` : "The table's columns."),
+      element("p", { class: "note" }, target ? `Columns of the table; the classes are the values of ${target}.` : "Columns of the table."),
       element("div", { class: "row" }, element("label", { for: `${id}-0` }, "Across"), this.across),
       element("div", { class: "row" }, element("label", { for: `${id}-1` }, "Up"), this.up),
       element("div", { class: "buttons" }, button("Use these columns", { onclick: () => this.take() })),

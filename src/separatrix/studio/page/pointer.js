@@ -149,7 +149,7 @@ export class Pointer {
     const { store, view, limits, currentClass } = this.app;
     if (!view.holds(at)) return;
     if (store.state.points.length >= limits.points) {
-      this.app.voice.problem(`There is room for ${limits.points} points.`);
+      this.app.voice.problem(`The studio takes at most ${limits.points} points.`);
       return;
     }
     const [x, y] = view.rounded(view.toData(at));
@@ -165,7 +165,7 @@ export class Pointer {
       const spot = [at[0] + far * Math.cos(turn), at[1] + far * Math.sin(turn)];
       if (view.holds(spot)) fresh.push([...view.rounded(view.toData(spot)), currentClass]);
     }
-    if (store.state.points.length + fresh.length > limits.points) this.app.voice.problem(`There is room for ${limits.points} points.`);
+    if (store.state.points.length + fresh.length > limits.points) this.app.voice.problem(`The studio takes at most ${limits.points} points.`);
     store.change({ points: [...store.state.points, ...fresh].slice(0, limits.points) });
   }
 

@@ -127,7 +127,7 @@ export class Points {
 
   leave() {
     this.app.surface.focus({ preventScroll: true });
-    this.app.voice.announce("The point is not in the picture any more; the canvas has the focus.");
+    this.app.voice.announce("The point is no longer in the picture; the canvas has the focus.");
   }
 
   key(event) {

@@ -73,7 +73,7 @@ export class App {
     this.help = helpDialog(this);
     this.bar = new Bar(this);
     // Of many points, Tab would have to walk through all.
-    const past = button("Past the points, to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
+    const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
     const stage = [this.toolbar.node, past, this.picture.node, this.time.node, this.voice.nodes];
     const region = (label) => ({ class: "side", role: "region", "aria-label": label });
     fill(
@@ -101,7 +101,7 @@ export class App {
     const listeners = {
       "change:state": () => this.adopt(this.model.get("state")),
       "change:theme": () => this.bar.wear(this.model.get("theme")),
-      "host:lost": () => this.voice.problem("The kernel does not answer; the page tries to reach it again.", { stays: true }),
+      "host:lost": () => this.voice.problem("The kernel does not answer; the page keeps trying to reach it.", { stays: true }),
       "host:back": () => this.back(),
     };
     for (const [event, listener] of Object.entries(listeners)) {
@@ -125,7 +125,7 @@ export class App {
 
   follow(state) {
     this.adopt(state);
-    if (this.isBroken) this.voice.problem("This link carries no state of a studio; the points are others.");
+    if (this.isBroken) this.voice.problem("This link carries no state of the studio; the page keeps its own points.");
   }
 
   // The state of the link that one came by.
@@ -316,7 +316,7 @@ export class App {
     const { points, names } = this.store.state;
     const n = points.filter((point) => point[2] === c).length;
     this.store.change(withoutClass(this.store.state, c));
-    this.voice.say(`Class ${names.classes[c]} and its ${n} points are gone; Undo brings them back.`);
+    this.voice.say(`Class ${names.classes[c]} and its ${n} points were removed; Undo restores them.`);
   }
 
   zoom(factor) {

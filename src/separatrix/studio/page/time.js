@@ -20,7 +20,7 @@ export class Time {
       first: button("First step", { picture: "first", onclick: () => this.show(0) }),
       back: button("One step back", { picture: "back", onclick: go(-1) }),
       play: button("Play", { picture: "play", kind: "primary", onclick: () => this.toggle() }),
-      forward: button("One step on", { picture: "forward", onclick: go(1) }),
+      forward: button("One step forward", { picture: "forward", onclick: go(1) }),
       last: button("Last step", { picture: "last", onclick: () => this.show(this.count - 1) }),
     };
     this.slider = element("input", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Step", oninput: () => this.show(Number(this.slider.value)) });
