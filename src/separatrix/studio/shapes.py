@@ -10,7 +10,7 @@ from separatrix.studio.state import LIMITS, StateError, named, number_of
 
 __all__ = ["SHAPES", "shape"]
 
-SHAPES = [
+SHAPES: list[dict[str, Any]] = [
     {"name": "blobs", "label": "two blobs"},
     {"name": "moons", "label": "moons"},
     {"name": "circles", "label": "circles"},

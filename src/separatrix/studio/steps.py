@@ -141,7 +141,7 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
             where = f"{trace.n_support[step]} support vectors, {trace.n_bounded[step]} at C"
         if other and step == count - 1:
             where = f"The best of the run: {where}"
-        gap = f"objective {primal:.6g} \u2212 bound {dual:.6g} = gap {primal - dual:.2g}"
+        gap = f"objective {primal:.5g} \u2212 bound {dual:.5g} = gap {primal - dual:.2g}"
         formula.append(f"{where}: {gap}")
     return {
         "count": count,
