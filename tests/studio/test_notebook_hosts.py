@@ -104,7 +104,7 @@ def host(tmp_path):
 def _drawn_and_changed(page):
     """A fit is shown; another model and a point more are asked for on the page."""
     page.locator(".certificate:not(:empty)").wait_for(state="attached", timeout=60000)
-    assert "optimal" in page.locator(".certificate").inner_text()
+    assert "Optimal" in page.locator(".certificate").inner_text()
     page.locator("select.model-chooser").select_option("linear_svm")
     page.locator(".separatrix-studio .surface").focus()
     for key in ("1", "ArrowLeft", "Enter"):
@@ -146,10 +146,10 @@ def test_in_jupyter_lab(page, host, tmp_path):
     page.wait_for_timeout(1000)
     run(1)
     page.locator("pre").filter(has_text="seen 61 linear_svm optimal").wait_for()
-    before = page.locator(".certificate").inner_text()
+    before = page.locator(".numbers").inner_text()
     run(2)
     page.wait_for_function(
-        "text => document.querySelector('.certificate').innerText !== text", arg=before
+        "text => document.querySelector('.numbers').innerText !== text", arg=before
     )
 
 

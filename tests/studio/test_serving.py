@@ -118,8 +118,9 @@ def test_hostile_messages_get_a_sentence_and_the_conversation_goes_on(address):
             answer = {"type": None}
             while answer["type"] != "answer":
                 answer = json.loads(socket.recv(timeout=60))["content"]
-                assert answer["type"] in ("answer", "error", "thinking")
-                assert answer["type"] == "answer" or 3 < len(answer["text"]) < 400
+                # Of messages that wait, a newer one may have replaced an older one.
+                assert answer["type"] in ("answer", "error", "thinking", "replaced")
+                assert "text" not in answer or 3 < len(answer["text"]) < 400
             assert answer["seq"] == seq
     # What is far too long, or no text, may end a conversation; others go on.
     for text in ("[" * (1 << 21), b"\x00\xff"):
@@ -141,8 +142,8 @@ def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_pag
     page.goto(address)
     certificate = page.locator(".certificate:not(:empty)")
     certificate.wait_for(state="attached")
-    before = certificate.inner_text()
-    assert "optimal" in before
+    assert certificate.inner_text().startswith("Optimal: ")
+    before = page.locator(".numbers").inner_text()
     box = page.locator(".layer.points .point").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
@@ -150,7 +151,7 @@ def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_pag
     page.mouse.move(x + 60, y + 40, steps=4)
     page.mouse.up()
     page.wait_for_function(
-        "text => document.querySelector('.certificate').innerText !== text", arg=before
+        "text => document.querySelector('.numbers').innerText !== text", arg=before
     )
     page.close()
     assert process.wait(timeout=30) == 0

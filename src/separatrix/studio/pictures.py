@@ -11,7 +11,7 @@ from contourpy import contour_generator
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
 
-__all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of"]
+__all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of", "width_of"]
 
 # Of the grid that a curve is followed on, and of the field.
 _FINE, _COARSE = 101, 48
@@ -164,6 +164,13 @@ def _multipliers(fit: Fitted) -> dict[str, Any]:
     kinds = np.where(alpha >= most * (1.0 - 1e-6), "bound", "free")
     kinds[alpha <= _NONE * max(float(alpha.max(initial=0.0)), 1e-300)] = "none"
     return {"alpha": _spread(fit, alpha), "kind": _spread(fit, kinds)}
+
+
+def width_of(fit: Fitted) -> float | None:
+    """How wide the street between the margin lines is."""
+    if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
+        return None
+    return 2.0 / float(np.linalg.norm(fit.plane[0]))
 
 
 def ellipses_of(fit: Fitted) -> list[dict[str, Any]]:

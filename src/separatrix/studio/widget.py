@@ -106,8 +106,9 @@ class Studio(anywidget.AnyWidget):
         return state
 
     def _answer(self, widget: Any, content: Any, buffers: Any) -> None:
-        if isinstance(content, dict) and content.get("type") == "prove":
-            self.send({"type": "thinking", "seq": content.get("seq"), "text": "thinking ..."})
+        notice = self._kernel.notice(content)
+        if notice is not None:
+            self.send(notice)
         self.send(self._kernel.reply(content))
 
     def _change(self, **parts: Any) -> None:
