@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -18,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.labels import factors_of_totals
 from separatrix.data.validation import check_number
+from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models import blocked
 from separatrix.models.path import (
@@ -139,7 +139,7 @@ def fit_path_in_passes(
         raise PathInterrupt(path)
     parts = summed_up(path, limit)
     if parts is not None:
-        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
+        warn(Message("path", parts=parts), ConvergenceWarning)
     return path
 
 

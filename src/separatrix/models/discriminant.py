@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -45,7 +44,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
@@ -239,7 +238,7 @@ class _GaussianClassifier(
         self.classes_ = labels.classes
         self._set(moments, found, start)
         if found.warning:
-            warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+            warn(found.warning, LinAlgWarning)
         return self
 
     def _moments_over(self, fit: blocked.InPasses) -> Moments:
@@ -269,7 +268,7 @@ class _GaussianClassifier(
         self._set(moments, found, start)
         self.n_passes_ = fit.passes.count
         if found.warning:
-            warnings.warn(found.warning, LinAlgWarning, stacklevel=3)
+            warn(found.warning, LinAlgWarning)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -334,7 +333,7 @@ class _GaussianClassifier(
         self._set(moments, found, start)
         changed = not np.array_equal(before, self.independent_columns_)
         if found.warning and changed and not found.floored.any():
-            warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+            warn(found.warning, LinAlgWarning)
         return self
 
     _strengths: ClassVar[dict[str, bool]] = {"shrinkage": False}
@@ -405,7 +404,7 @@ class _GaussianClassifier(
                 found = member._estimate(moments, labels.classes)
                 member._set(moments, found, start)
                 if found.warning:
-                    warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+                    warn(found.warning, LinAlgWarning)
                 yield i, fold, member
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:

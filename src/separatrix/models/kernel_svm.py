@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,7 +20,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, one_vs_one_scores
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
-from separatrix.exceptions import NotSeparableError
+from separatrix.exceptions import NotSeparableError, warn
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
@@ -922,7 +921,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
                 [s.certificate for s in solutions], tol=self.tol, seconds=0.0
             )
             if not certificate.ok:
-                warnings.warn(str(certificate), ConvergenceWarning, stacklevel=2)
+                warn(str(certificate), ConvergenceWarning)
         return self._class_scores(out)
 
 

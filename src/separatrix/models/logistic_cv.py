@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import (
 
 from separatrix.data import rules
 from separatrix.data.validation import check_choice, check_number
+from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
 from separatrix.models.inherited import Inherited, inherits
@@ -310,7 +311,7 @@ class LogisticRegressionCV(LogisticRegression):
                 raise
             # Said by this name, and where it was called.
             for warning in caught:
-                warnings.warn(warning.message, warning.category, stacklevel=2)
+                warn(warning.message, warning.category)
             paths.append(path)
         self._choose(paths)
         options["l1_ratio"] = self.chosen_l1_ratio_

@@ -20,6 +20,7 @@ from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.messages import Joined, Message, Setting
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.solvers.continuation import mean_square
@@ -617,12 +618,12 @@ def fit_path(
     # That a fit is above its tolerance is summed up below; what else there is, once.
     others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
     for other in others.values():
-        warnings.warn(other.message, other.category, stacklevel=3)
+        warn(other.message, other.category)
     if interrupt.requested:
         raise PathInterrupt(path)
     parts = summed_up(path, limit)
     if parts is not None:
-        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
+        warn(Message("path", parts=parts), ConvergenceWarning)
     return path
 
 

@@ -16,6 +16,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
 from separatrix.models.base import portion_of
@@ -459,7 +460,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         self.n_iter_ = passes + 1
         self.n_updates_ += updates
         if self.certificate_.status == "non_finite":
-            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+            warn(str(self.certificate_), ConvergenceWarning)
         return self
 
     @property
@@ -473,7 +474,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
     def _check_parameters(self) -> None:
         self._check_inherited()
         if self.penalty is not None:
-            tell("free_perceptron", stacklevel=4)
+            tell("free_perceptron")
         self._check_calibrate()
         check_choice("order", self.order, ORDERS)
         check_number("learning_rate", self.learning_rate, above=0)
