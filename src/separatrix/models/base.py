@@ -507,7 +507,7 @@ def linear_scores(
     few = matrix.size * len(coef) <= _FEW
     with (
         contextlib.nullcontext() if few else pool.bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         scores, total = as_design(matrix).scores(coef, intercept)
     # Some BLAS pass over weights of zero, where an infinity would show as NaN.

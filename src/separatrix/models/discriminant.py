@@ -50,6 +50,7 @@ from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import Path, fit_path
+from separatrix.models.pickled import Pickled
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -141,7 +142,7 @@ def certify_classes(
 
 
 class _GaussianClassifier(
-    Inheriting, blocked.ScoresClasses, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+    Pickled, Inheriting, blocked.ScoresClasses, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
 ):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
@@ -626,10 +627,38 @@ class _GaussianClassifier(
         kinds, planes = [self.covariance], self._planes
         return certify_classes(self, None, None, kinds, self.covariance_, planes, tol, moments)
 
-    def __getstate__(self) -> Any:
+    # Factors follow from the covariances.
+    _left_out = ("_gaussians",)
+
+    def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        # Factors follow from the rest.
-        return {name: value for name, value in state.items() if name != "_gaussians"}
+        if self._follows_from_moments():
+            state.pop("covariance_")
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "means_" in vars(self) and "covariance_" not in vars(self):
+            self._gaussians = self._estimate(self.moments_, self.classes_).gaussians
+            self.covariance_ = self._gaussians.covariance
+
+    def _follows_from_moments(self) -> bool:
+        """Whether the covariance is the one that an unpickled model works out anew."""
+        if "means_" not in vars(self) or self.covariance_estimator is not None:
+            return False
+        try:
+            found = self._estimate(self.moments_, self.classes_).gaussians
+        except (DataError, ValueError):
+            # Parameters have been changed since the fit.
+            return False
+        return all(
+            np.array_equal(mine, made)
+            for mine, made in (
+                (self.covariance_, found.covariance),
+                (self.means_, found.means),
+                (self.independent_columns_, found.kept),
+            )
+        )
 
     def _design(self, X: Any) -> Design:
         return as_design(validate(self, X))

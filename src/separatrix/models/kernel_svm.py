@@ -50,6 +50,7 @@ from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.kernel_machine import STEERING, KernelMachine, check_support_vectors
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
+from separatrix.models.pickled import Pickled
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
@@ -100,7 +101,7 @@ class _Fitting:
         "``predict`` takes equal votes of the pairs apart by the sum of the scores in any case",
     ),
 )
-class SVC(KernelMachine, CalibrationMixin, Penalised):
+class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     r"""Support vector classification with kernels, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the
@@ -276,6 +277,9 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
         "certificate_": rules.certificate,
     }
     _needed: tuple[str, ...] = ("kernel_", "intercept_", "slack_", "classes_", "certificate_")
+    # The margins of all rows, which kkt_violations(X, y) works out anew.
+    _left_out = ("_conditions",)
+    _mostly_zero = ("slack_", "bounded_")
 
     def __init__(
         self,

@@ -24,6 +24,7 @@ from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.pickled import Pickled
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
@@ -78,7 +79,7 @@ def _is_rate(value: Any) -> bool:
     n_iter_no_change=Inherited(5, "passes without a better score after which it then stops"),
     warm_start=Inherited(False, "a fit starts from the weights of the one before"),
 )
-class Perceptron(CalibrationMixin, LinearClassifier):
+class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
@@ -176,6 +177,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     _label = "perceptron"
     _where_separable = Message("one_of_many_planes")
+    # How often each row was on the wrong side: for most of them never.
+    _mostly_zero = ("mistakes_",)
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         **AVERAGED,
