@@ -35,6 +35,14 @@ class _Advised:
     status: str
     tol: float
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By position, and without what is left at its default: a pickle repeats no names.
+        known = fields(self)  # type: ignore[arg-type]
+        values = [getattr(self, one.name) for one in known]
+        while values and values[-1] == known[len(values) - 1].default:
+            values.pop()
+        return type(self), tuple(values)
+
     @property
     def cause(self) -> str:
         """What the status means; empty where all is well."""

@@ -1253,7 +1253,7 @@ class Gaussians:
         if not r:
             return out
         work = float(n) * r * r * (1 if self.pooled else self.n_classes)
-        with pool.one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        with pool.one_blas_thread(), np.errstate(over="ignore", under="ignore", invalid="ignore"):
             pool.run(
                 [partial(self._add_distances, design, out, a, b) for a, b in pool.ranges(n, work)]
             )

@@ -590,7 +590,7 @@ class NormalResidual:
         # A column without any weight in the rows has no length: what it gets is zero.
         change = np.where(np.isfinite(change), change, 0.0)
         level = np.zeros(len(self.intercept))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             sizes = _norms(of.penalised[:, None] * change)
             whole = _norms(of.penalised[:, None] * self.coef.T) + 1e-300
             if of.level:

@@ -33,6 +33,7 @@ from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import sum_parts
 from separatrix._compiled.outer_products import add_products
 from separatrix.data.design import CSRDesign, DenseDesign, Design
+from separatrix.data.packing import pack, pack_triangle, unpack, unpack_triangle
 
 __all__ = ["Moments", "add_gram", "mirror"]
 
@@ -257,6 +258,17 @@ class Moments:
     third: np.ndarray | None = None
     fourth: np.ndarray | None = None
     unit: np.ndarray | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        squares = [self.scatter, self.fourth]
+        scatter, fourth = (
+            None if one is None else pack_triangle(one, symmetric=True) for one in squares
+        )
+        rest = None if self.rest is None else pack(self.rest)
+        return _unpickled, (
+            *(self.weight, self.mean, scatter, self.n_rows, rest),
+            *(self.third, fourth, self.unit),
+        )
 
     @property
     def n_classes(self) -> int:
@@ -805,3 +817,11 @@ def _of_sparse(design: CSRDesign, rows: _Rows, pooled: bool) -> Moments | None:
     if np.any(whole > _HARMLESS * diagonal):
         return None
     return Moments(mass, mean, scatter[0] if pooled else scatter, n)
+
+
+def _unpickled(
+    weight: Any, mean: Any, scatter: Any, n_rows: int, rest: Any, third: Any, fourth: Any, unit: Any
+) -> Moments:
+    rest = None if rest is None else unpack(rest)
+    fourth = None if fourth is None else unpack_triangle(fourth)
+    return Moments(weight, mean, unpack_triangle(scatter), n_rows, rest, third, fourth, unit)

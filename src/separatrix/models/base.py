@@ -7,7 +7,6 @@ import copy
 import functools
 import math
 import time
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.inherited import Inheriting
 from separatrix.objectives.base import LinearProblem
@@ -133,8 +133,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         interrupted = self._fit_heard(X, y, sample_weight, design, labels)
-        # The caller of the public fit is one level further up.
-        conclude(self, interrupted, stacklevel=4)
+        conclude(self, interrupted)
 
     # --- in passes --------------------------------------------------------------------------
 
@@ -205,7 +204,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
             self.n_passes_ = fit.passes.count
         if fit.passes.checkpoint is not None and self.certificate_.ok:
             fit.passes.checkpoint.remove()
-        conclude(self, interrupt.requested, stacklevel=4)
+        conclude(self, interrupt.requested)
 
     def _minimised(
         self,
@@ -449,17 +448,14 @@ def keep_record(
         model.trace_ = traces[0] if len(traces) == 1 else traces
 
 
-def conclude(model: Any, interrupted: bool, stacklevel: int = 3) -> None:
-    """Raise KeyboardInterrupt after Ctrl-C, and warn where the certificate is not good enough.
-
-    ``stacklevel``: how far up the caller of the public fit is.
-    """
+def conclude(model: Any, interrupted: bool) -> None:
+    """Raise KeyboardInterrupt after Ctrl-C, and warn where the certificate is not good enough."""
     certificate = model.certificate_
     if certificate.status == "interrupted" or interrupted:
         raise KeyboardInterrupt(str(certificate))
     # A tolerance of None asks for all iterations, whatever they come to.
     if not certificate.ok and getattr(model, "tol", 0.0) is not None:
-        warnings.warn(str(certificate), ConvergenceWarning, stacklevel=stacklevel)
+        warn(str(certificate), ConvergenceWarning)
 
 
 def portion_of(
@@ -531,7 +527,7 @@ def linear_scores(
     few = matrix.size * len(coef) <= _FEW
     with (
         contextlib.nullcontext() if few else pool.bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         scores, total = as_design(matrix).scores(coef, intercept)
     # Some BLAS pass over weights of zero, where an infinity would show as NaN.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -17,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.data.labels import factors_of_totals
 from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_number
+from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models import blocked
 from separatrix.models.base import deadline_of
@@ -135,7 +135,7 @@ def fit_path_in_passes(
         raise PathInterrupt(path)
     parts = summed_up(path, getattr(model, "time_limit", None))
     if parts is not None:
-        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
+        warn(Message("path", parts=parts), ConvergenceWarning)
     return path
 
 

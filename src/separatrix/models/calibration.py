@@ -57,6 +57,7 @@ from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import check_choice, require_classes, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
 from separatrix.models.base import agreeing, winners
@@ -571,9 +572,9 @@ class CalibrationMixin:
         early = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
         for other in caught:
             if other not in early:
-                warnings.warn(other.message, other.category, stacklevel=3)
+                warn(other.message, other.category)
         if early:
-            warnings.warn(
+            warn(
                 Message(
                     "calibration_folds",
                     folds=len(folds),
@@ -581,7 +582,6 @@ class CalibrationMixin:
                     first=said_by(early[0].message),
                 ),
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _folds(self, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:

@@ -207,7 +207,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
                 time_limit=self.time_limit,
             )
             self._keep(problem, solution, design)
-        conclude(self, interrupt.requested, stacklevel=4)
+        conclude(self, interrupt.requested)
 
     def _keep(self, problem: Any, solution: Solution, design: Design) -> None:
         coefficients = problem.weights_of(solution.theta)

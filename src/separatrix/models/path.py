@@ -21,6 +21,7 @@ from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.messages import Joined, Message, Setting
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.solvers.continuation import mean_square
@@ -614,17 +615,17 @@ def fit_path(
             warnings.simplefilter("always")
             if scored_with is None:
                 scored_with = {} if weights is None else {"sample_weight": weights}
-            found = _collected(run, scorer, scored_with, keep_folds)
+            found = _collected(run, order, scorer, scored_with, keep_folds)
         path = _in_order(run, found, values, order, scoring, prepared)
     # That a fit is above its tolerance is summed up below; what else there is, once.
     others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
     for other in others.values():
-        warnings.warn(other.message, other.category, stacklevel=3)
+        warn(other.message, other.category)
     if interrupt.requested:
         raise PathInterrupt(path)
     parts = summed_up(path, limit)
     if parts is not None:
-        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
+        warn(Message("path", parts=parts), ConvergenceWarning)
     return path
 
 
@@ -764,7 +765,7 @@ class _Found:
 
 
 def _collected(
-    run: _Run, scorer: Any, scored_with: dict[str, Any], keep_folds: bool = False
+    run: _Run, order: np.ndarray, scorer: Any, scored_with: dict[str, Any], keep_folds: bool = False
 ) -> _Found:
     """Make the fits; keep those to all rows, and the scores and certificates of the others."""
     n_values, n_folds = len(run.values), len(run.folds)
@@ -774,6 +775,18 @@ def _collected(
         np.full((n_folds, n_values), np.nan),
         [[None] * n_values for _ in range(n_folds if keep_folds else 0)],
     )
+
+    def score(i: int, j: int, member: Any) -> None:
+        held = run.folds[j].scored
+        options = {k: v if v is None else _safe_indexing(v, held) for k, v in scored_with.items()}
+        try:
+            found.scores[j, i] = scorer(
+                member, _safe_indexing(run.rows, held), run.y[held], **options
+            )
+        except AttributeError as error:
+            # Scikit-learn's scorers look for what a model gives only then.
+            raise ValueError(f"this scoring is not for such a model: {error}") from error
+
     for i, j, member in run.model._path_fits(run):
         for name in ("_fitting", "_ready"):
             member.__dict__.pop(name, None)
@@ -782,17 +795,17 @@ def _collected(
                 member._without_rows()
             found.models[i] = member
             continue
-        held = run.folds[j - 1].scored
-        options = {k: v if v is None else _safe_indexing(v, held) for k, v in scored_with.items()}
-        try:
-            score = scorer(member, _safe_indexing(run.rows, held), run.y[held], **options)
-        except AttributeError as error:
-            # Scikit-learn's scorers look for what a model gives only then.
-            raise ValueError(f"this scoring is not for such a model: {error}") from error
-        found.scores[j - 1, i] = score
         found.certificates[j - 1][i] = member.certificate_
         if keep_folds:
             found.fold_models[j - 1][i] = member
+        else:
+            score(i, j - 1, member)
+    # Where the models are kept they are scored as scikit-learn does, fold by fold, each along the
+    # values as given: a scorer may have a memory.
+    for j, members in enumerate(found.fold_models):
+        for i in np.argsort(order).tolist():
+            if members[i] is not None:
+                score(i, j, members[i])
     return found
 
 
@@ -818,7 +831,8 @@ def _in_order(
         not_reached=values[~reached],
         models=models,
         fold_models=tuple(tuple(row[p] for p in kept) for row in found.fold_models),
-        matrix=run.matrix,
+        # Of a kernel machine alone, whose models leave their support vectors to it.
+        matrix=run.matrix if hasattr(prepared, "_with_rows") else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -24,6 +23,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.exceptions import warn
 from separatrix.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -102,10 +102,10 @@ def check_share_of_l1(penalty: str | None, l1_ratio: Any) -> None:
         raise ValueError(f"l1_ratio={l1_ratio!r} must be a number from 0 to 1.")
 
 
-def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool, stacklevel: int) -> None:
+def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
-        tell("weights_are_copies", stacklevel=stacklevel + 1)
+        tell("weights_are_copies")
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -627,7 +627,7 @@ class SGDClassifier(LinearClassifier):
         first = not hasattr(self, "classes_")
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
-        tell_of_copies(labels.sample_weight, self._penalised, stacklevel=2)
+        tell_of_copies(labels.sample_weight, self._penalised)
         if labels.weights is not None and not labels.weights.any():
             raise ValueError(
                 "Every row of this call has a weight of zero, so there is nothing to visit; leave "
@@ -666,7 +666,7 @@ class SGDClassifier(LinearClassifier):
         self._keep(list(problems), solutions)
         self.n_iter_ = passes + 1
         if self.certificate_.status == "non_finite":
-            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+            warn(str(self.certificate_), ConvergenceWarning)
         return self
 
     def search_learning_rate(
@@ -812,7 +812,7 @@ class SGDClassifier(LinearClassifier):
                 "margin of its own; leave it at 0."
             )
         if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
-            tell("free_perceptron", stacklevel=4)
+            tell("free_perceptron")
         if not isinstance(self.learning_rate, Schedule):
             check_choice("learning_rate", self.learning_rate, [*SCHEDULES, _ADAPTIVE])
             check_number("power_t", self.power_t)
@@ -892,7 +892,7 @@ class SGDClassifier(LinearClassifier):
         seed = seed_of(self.random_state)
         for name in ("validation_rows_", "eta0_", "rate_curve_"):
             self.__dict__.pop(name, None)
-        tell_of_copies(labels.sample_weight, self._penalised, stacklevel=6)
+        tell_of_copies(labels.sample_weight, self._penalised)
         if not self._by_rows:
             return
         if self.early_stopping:

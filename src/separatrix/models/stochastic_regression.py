@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.base import narrowed
 from separatrix.models.inherited import Inherited, Inheriting, inherits
@@ -298,7 +298,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
         design, rows = self._rows_of(X, y, sample_weight)
-        tell_of_copies(rows.weights, self._penalised, stacklevel=2)
+        tell_of_copies(rows.weights, self._penalised)
         start = None
         if coef_init is not None or intercept_init is not None:
             start = starting_points(
@@ -362,7 +362,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         weights = sample_weight_of(sample_weight, matrix)
         rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
         design = as_design(matrix).merged()
-        tell_of_copies(rows.weights, self._penalised, stacklevel=2)
+        tell_of_copies(rows.weights, self._penalised)
         loss, penalty, options = self._options(rows)
         if not penalty.smooth:
             raise ValueError(KINKED_PART)
@@ -404,7 +404,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         self.certificate_ = solution.certificate
         self.objective_formula_ = problem.formula()
         if solution.certificate.status == "non_finite":
-            warnings.warn(str(solution.certificate), ConvergenceWarning, stacklevel=2)
+            warn(str(solution.certificate), ConvergenceWarning)
         return self
 
     def _schedule(self) -> Schedule:

@@ -263,7 +263,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         start = time.perf_counter()
         # Scikit-learn has no hard margin to differ from.
         if self.fit_intercept and not self._hard:
-            tell("free_intercept", stacklevel=3)
+            tell("free_intercept")
         if not is_blocked(X):
             self._require_rows_for_folds(y, sample_weight)
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)

@@ -343,7 +343,7 @@ class MistakePasses:
         """Visit the rows of a block; how long the weights have stood, and the longest."""
         n = block.design.n_samples
         visits, shares = self._visits._schedule(block.upper, np.random.default_rng(0))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             _, _, updates, _, state.elapsed, stood, most = self._visits._visiting(block)(
                 block.design.rows,
                 block.y,

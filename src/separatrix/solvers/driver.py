@@ -385,7 +385,7 @@ def minimise(
     with (
         Interrupt() as interrupt,
         bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         fit = _Fit(
             problem, tol, time_limit, interrupt, Trace(part) if record else None, part, verbose
@@ -454,7 +454,7 @@ def minimise_jointly(
     with (
         Interrupt() as interrupt,
         bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         state = solver.init(joint)
         while fit.active.any() and not (solver.stopped(state) or fit.late):

@@ -602,7 +602,7 @@ def finalize(
     theta = state.average if solver.keep == "average" else state.best
     status, primal = run.status, run.primal
     if theta is not solution.theta:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             primal = problem.certify(theta, problem.bound(theta), run.tol).primal
         if not np.isfinite(primal):
             return solution
@@ -654,7 +654,7 @@ def one_pass(
     start = time.perf_counter()
     solver.requires(problem)
     before = problem.zero()
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         state = solver.init(problem, before, generator_of(seed))
         lag = visits * (before - average)
         if solver.keep == "average":

@@ -921,7 +921,7 @@ def announcing(problem: Visited) -> Callable[..., Any]:
 
 def settle(problem: Visited, state: StochasticState) -> None:
     """Bring the weights up to scale."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         _settle(state.theta, state.lag, state.summed, int(problem.fit_intercept), state.now)
 
 
@@ -1044,7 +1044,7 @@ def finalize(
     tighten = problem.penalty.curvature > 0.0 and run.status != "optimal" and worth and not late
     if theta is solution.theta and not tighten:
         return replace(solution, certificate=replace(run, n_iter=n_iter))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         scores = problem.linear(theta)
         residual = None
         if tighten:
@@ -1105,7 +1105,7 @@ def one_pass(
     start = time.perf_counter()
     solver.requires(problem)
     before = problem.zero()
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         state = solver.init(problem, before, generator_of(seed))
         state.now[_STEPS] = carried.steps
         if solver.average and carried.average is not None:
@@ -1198,7 +1198,7 @@ def try_rates(
     objective = np.zeros(len(rates))
     seed = int(rng.integers(2**31))
     shares = sample.shares if len(sample.shares) else np.ones(len(sample.rows))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for k, rate in enumerate(rates):
             solver = StochasticDescent(
                 schedule(float(rate)), batch_size=batch_size, average=average
