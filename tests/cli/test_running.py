@@ -169,6 +169,22 @@ def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
     assert 'pip install "separatrix[app]"' in ran.err
 
 
+@pytest.mark.parametrize(
+    ("call", "extras"),
+    [
+        ("studio iris", "studio"),
+        ("fit studio", "app"),
+        ("fit x.csv --engine dask --scheduler tcp://127.0.0.1:1", "app,dask"),
+        ("fit x.csv --engine=dask --scheduler tcp://127.0.0.1:1", "app,dask"),
+        ("verify m.separatrix iris --rigorous", "app,exact"),
+        ("fit x.feather", "app,arrow"),
+    ],
+)
+def test_all_extras_that_a_call_needs_are_named_at_once(run, monkeypatch, call, extras):
+    monkeypatch.setattr(separatrix.cli, "find_spec", lambda name: None)
+    assert run(*call.split()).err.endswith(f'pip install "separatrix[{extras}]"\n')
+
+
 @pytest.mark.parametrize("command", ["fit", "diagnose", "separable"])
 def test_a_column_whose_name_is_not_utf8_is_bad_data(run, tmp_path, command):
     import duckdb
