@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import click
 import numpy as np
 import pytest
 
@@ -155,6 +156,19 @@ def test_python_gets_one_sentence_where_a_library_does_not_fit():
     )  # fmt: skip
     assert done.stdout.startswith("the address space of this process, limited to 450 MB")
     assert "fewer threads" in done.stdout and "cache_mb" in done.stdout
+
+
+def test_the_help_of_every_option_is_a_phrase_that_stands_alone():
+    from separatrix.cli.app import cli
+
+    top = click.Context(cli)
+    for name in cli.list_commands(top):
+        for option in cli.get_command(top, name).params:
+            text = getattr(option, "help", None) or ""
+            first = text.split(" ", 1)[0]
+            assert first not in ("Of", "On", "By", "Which,", "Say", "Some", "As", "Who"), (
+                f"{name} {option.name}: {text}"
+            )
 
 
 @pytest.mark.parametrize("absent", ["click", "duckdb", "rich"])
