@@ -1,5 +1,5 @@
-# demo, test, sanitize, lint, bench, docs: each works by itself on a fresh clone. The first one that runs makes .venv
-# and installs the package into it; after that only a change of pyproject.toml installs again.
+# demo, test, sanitize, lint, bench, docs: each works on a fresh clone. The first one that runs makes .venv and installs
+# the package into it with what it needs; after that only a change of pyproject.toml installs again.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -7,6 +7,7 @@ VENV   ?= .venv
 WORKERS ?= 2
 
 BIN   := $(VENV)/bin
+APP   := $(VENV)/.installed-app
 DEV   := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
 DOCS  := $(VENV)/.installed-docs
@@ -28,19 +29,27 @@ help:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,dev]"
+comma := ,
+
+define install
+	@echo "Installing separatrix with its extras $(1) into $(VENV), once: $(2)."
+	$(BIN)/python -m pip install --disable-pip-version-check -e ".[$(1)]"
 	@touch $@
+endef
+
+$(APP): pyproject.toml | $(BIN)/python
+	$(call install,app,25 packages and 0.7 GB)
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(call install,app$(comma)dev,130 packages and 1.7 GB)
 
 $(BENCH): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,dev,bench]"
-	@touch $@
+	$(call install,app$(comma)dev$(comma)bench,150 packages and 3 GB)
 
 $(DOCS): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,docs]"
-	@touch $@
+	$(call install,app$(comma)docs,80 packages and 1 GB)
 
-demo: $(DEV)
+demo: $(APP)
 	$(BIN)/python examples/demo.py
 
 test: $(DEV)

@@ -19,7 +19,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 # What differs from one machine or run to the next.
 _MEASURED = re.compile(
     r"(?<=within )[\d.e+-]+(?= %)|(?<=certified gap )[\d.e+-]+|(?<=hold to )[\d.e+-]+"
-    r"|\b\d+\.\d+(?= s\b)"
+    r"|\b\d+\.\d+(?= s\b)|(?<=digest )[0-9a-f]{16}"
 )
 _check_output = doctest.OutputChecker.check_output
 

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 
+import click
 import numpy as np
 import pytest
 
@@ -181,6 +182,19 @@ def test_python_gets_one_sentence_where_a_library_does_not_fit():
     assert "fewer threads" in done.stdout and "cache_mb" in done.stdout
 
 
+def test_the_help_of_every_option_is_a_phrase_that_stands_alone():
+    from separatrix.cli.app import cli
+
+    top = click.Context(cli)
+    for name in cli.list_commands(top):
+        for option in cli.get_command(top, name).params:
+            text = getattr(option, "help", None) or ""
+            first = text.split(" ", 1)[0]
+            assert first not in ("Of", "On", "By", "Which,", "Say", "Some", "As", "Who"), (
+                f"{name} {option.name}: {text}"
+            )
+
+
 @pytest.mark.parametrize("absent", ["click", "duckdb", "rich"])
 def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
     monkeypatch.setattr(
@@ -191,6 +205,22 @@ def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
     assert ran.out == ""
     assert f"needs {absent}" in ran.err
     assert 'pip install "separatrix[app]"' in ran.err
+
+
+@pytest.mark.parametrize(
+    ("call", "extras"),
+    [
+        ("studio iris", "studio"),
+        ("fit studio", "app"),
+        ("fit x.csv --engine dask --scheduler tcp://127.0.0.1:1", "app,dask"),
+        ("fit x.csv --engine=dask --scheduler tcp://127.0.0.1:1", "app,dask"),
+        ("verify m.separatrix iris --rigorous", "app,exact"),
+        ("fit x.feather", "app,arrow"),
+    ],
+)
+def test_all_extras_that_a_call_needs_are_named_at_once(run, monkeypatch, call, extras):
+    monkeypatch.setattr(separatrix.cli, "find_spec", lambda name: None)
+    assert run(*call.split()).err.endswith(f'pip install "separatrix[{extras}]"\n')
 
 
 @pytest.mark.parametrize("command", ["fit", "diagnose", "separable"])

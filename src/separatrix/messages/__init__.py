@@ -65,9 +65,10 @@ TEMPLATES: dict[str, str] = {
     "cause.not_separable": "no hyperplane separates the classes, so there is no margin to make "
     "large",
     "advice.not_separable": "a finite C allows for overlap",
-    "cause.not_separated": "no pass without a mistake",
-    "advice.not_separated": "the data may not be separable: raise max_passes, or use LinearSVC or "
-    "LogisticRegression, which allow for overlap",
+    "cause.not_separated": "no pass was free of mistakes",
+    "advice.not_separated": "separable classes may need more passes (raise max_passes; "
+    "separatrix.separability(X, y) decides whether they are); LinearSVC and LogisticRegression "
+    "allow for overlap",
     "cause.non_finite": "the arithmetic overflowed",
     "advice.non_finite": "this is the last finite iterate; standardise the features",
     "cause.indefinite": "the kernel's matrix is not positive semidefinite, so the problem is not "
