@@ -6,17 +6,26 @@ VENV   ?= .venv
 # Two workers are what a small machine has. WORKERS=0 runs in one process, WORKERS=auto on all cores.
 WORKERS ?= 2
 
+# Clusters, browsers and signals have a run of their own, so that what goes wrong among processes
+# fails no other test. Each kind but signals has one worker of its own.
+APART := cluster or browser or signals
+define SUITE
+	$(1) -m pytest -n $(WORKERS) -m "not ($(APART) or exhaustive)" $(2)
+	$(1) -m pytest -n $(WORKERS) --dist loadgroup -m "$(APART)" $(2)
+endef
+
 BIN   := $(VENV)/bin
 DEV   := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
 DOCS  := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test sanitize lint bench docs pictures oldest clean
+.PHONY: help demo test exhaustive sanitize lint bench docs pictures oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
 	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
+	@echo "make exhaustive  what make test leaves out: the rest of the grids, long random searches"
 	@echo "make sanitize  the test suite with every index of compiled loops checked (slow)"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries (BENCH_ARGS=--quick)"
@@ -44,12 +53,14 @@ demo: $(DEV)
 	$(BIN)/python examples/demo.py
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(call SUITE,$(BIN)/python,$(PYTEST_ARGS))
+
+exhaustive: $(DEV)
+	$(BIN)/python -m pytest -n $(WORKERS) -m exhaustive
 
 # Numba compiles everything again, with a look at every index: IndexError where one is beyond its array.
 sanitize: $(DEV)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/sanitize \
-		$(BIN)/python -m pytest -n $(WORKERS)
+	$(call SUITE,NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/sanitize $(BIN)/python)
 
 lint: $(DEV)
 	$(BIN)/python -m ruff check .
@@ -70,7 +81,7 @@ oldest: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint .ci/oldest.txt -e ".[app,dev]"
-	NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/oldest .venv-oldest/bin/python -m pytest -n $(WORKERS)
+	$(call SUITE,NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/oldest .venv-oldest/bin/python)
 
 clean:
 	rm -rf $(VENV) .venv-oldest build dist docs/_build docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache

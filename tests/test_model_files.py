@@ -346,6 +346,7 @@ def writer(path: Path) -> subprocess.Popen:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks as POSIX has them")
+@pytest.mark.signals
 def test_the_next_write_sweeps_up_after_one_that_was_killed(path):
     process = writer(path)
     temporary = [name for name in os.listdir(path.parent) if name.endswith(".tmp")]

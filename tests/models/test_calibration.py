@@ -725,6 +725,7 @@ class Press:
 @each_method
 @pytest.mark.parametrize("fit", [1, 2, 4, 6])
 @pytest.mark.parametrize("model", [LinearSVC(), Perceptron(max_passes=500)], ids=repr)
+@pytest.mark.signals
 def test_ctrl_c(model, method: str, fit: int, default_ctrl_c) -> None:
     X, _ = data(2)
     y = (X[:, 0] > 0).astype(int)

@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix import LinearSVC, LogisticRegression, Perceptron
 from separatrix.solvers.driver import watch
 
+pytestmark = pytest.mark.signals
+
 
 @pytest.fixture(autouse=True)
 def default_ctrl_c():

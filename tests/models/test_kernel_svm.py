@@ -678,6 +678,7 @@ def default_ctrl_c():
 @pytest.mark.usefixtures("default_ctrl_c")
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("C", [10.0, np.inf])
+@pytest.mark.signals
 def test_interrupted(C: float, classes: int) -> None:
     X, y = data(classes, n=300)
     pressed: list[str] = []

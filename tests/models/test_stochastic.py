@@ -581,6 +581,7 @@ def default_ctrl_c():
     ],
     ids=["default", "perceptron", "early stopping"],
 )
+@pytest.mark.signals
 def test_ctrl_c_keeps_the_best_so_far(model) -> None:
     X, _ = overlapping(n=200)
     y = np.random.default_rng(0).integers(3, size=200)

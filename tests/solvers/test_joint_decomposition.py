@@ -148,6 +148,7 @@ def default_ctrl_c():
 
 
 @pytest.mark.usefixtures("default_ctrl_c")
+@pytest.mark.signals
 def test_ctrl_c_leaves_every_part_with_a_bound() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2))
