@@ -75,6 +75,8 @@ def same(left: dict, right: dict, rtol: float = 0.0) -> None:
 # --- scikit-learn's own checks -----------------------------------------------------------------
 
 
+# Of classes whose other configurations are in test_sklearn_contract.py.
+@pytest.mark.exhaustive
 @overlap
 @parametrize_with_checks(
     [

@@ -18,8 +18,14 @@ LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
 pytestmark = pytest.mark.filterwarnings("ignore::separatrix.exceptions.ConventionWarning")
 
 
-@parametrize_with_checks([LinearSVR(), LinearSVR(loss=LOSSES[1], epsilon=0.1)])
+@parametrize_with_checks([LinearSVR()])
 def test_check_estimator(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.exhaustive
+@parametrize_with_checks([LinearSVR(loss=LOSSES[1], epsilon=0.1)])
+def test_check_other_configurations(estimator, check) -> None:
     check(estimator)
 
 
