@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import separatrix.plots
+from grids import grid
 from separatrix.certificate import REMEDIES
 from separatrix.cli import main
 from separatrix.losses import Loss
@@ -157,7 +158,7 @@ def parameters(thing: Any) -> set[str]:
     return set(signature.parameters) - {"self", "cls"}
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_parameter_is_explained(entry: tuple[str, str]):
     thing = resolved(entry)
     if thing is None:
@@ -184,7 +185,7 @@ _SHOWN_ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_example_is_there(entry: tuple[str, str]):
     thing = resolved(entry)
     if thing is None:
@@ -195,7 +196,7 @@ def test_every_example_is_there(entry: tuple[str, str]):
     assert ">>> " in sections(inspect.getdoc(thing) or "").get("Examples", "")
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_method_says_what_it_does(entry: tuple[str, str]):
     thing = resolved(entry)
     if not inspect.isclass(thing):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grids import grid
 from helpers import loss_value
 from separatrix._compiled.elementary import log_normal
 from separatrix.losses import LOSSES as BY_NAME
@@ -257,8 +258,8 @@ def test_dual_step_without_curvature(loss: Loss) -> None:
 
 
 @each_loss
-@pytest.mark.parametrize("z", [0.0, 1e300, -1e300, 1e10, -1e10, 800.0, -800.0])
-@pytest.mark.parametrize("q", [0.0, 1e-300, 1.0, 1e300])
+@grid("z", [0.0, 1e300, -1e300, 1e10, -1e10, 800.0, -800.0])
+@grid("q", [0.0, 1e-300, 1.0, 1e300])
 def test_dual_step_at_extremes(loss: Loss, z: float, q: float) -> None:
     for upper in (1e-12, 1.0, 1e12):
         for a in [0.0, 0.5 * upper] + ([upper] if np.isfinite(loss.dual_upper) else []):
