@@ -347,7 +347,7 @@ def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
 
 
 def _width(fit: Fitted) -> float | None:
-    """Of the street between the margin lines."""
+    """Return the width of the street between the margin lines."""
     if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
         return None
     return 2.0 / float(np.linalg.norm(fit.plane[0]))

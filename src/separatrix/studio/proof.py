@@ -16,7 +16,7 @@ _PATIENCE = 10.0
 
 
 def proof_of(state: State, what: str) -> dict[str, Any]:
-    """What is true of the points of the first two classes that there are.
+    """Prove a statement about the points of the first two classes.
 
     Raises
     ------
