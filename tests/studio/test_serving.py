@@ -14,6 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+pytestmark = pytest.mark.signals
+
 
 def _started(*options):
     process = subprocess.Popen(
