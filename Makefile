@@ -7,11 +7,12 @@ VENV   ?= .venv
 WORKERS ?= 2
 
 # Clusters, browsers and signals have a run of their own, so that what goes wrong among processes
-# fails no other test. Each kind but signals has one worker of its own.
+# fails no other test. One worker runs all that needs the cluster, and one all that needs a browser.
 APART := cluster or browser or signals
+LATER := exhaustive or benchmarks
 define SUITE
-	$(1) -m pytest -n $(WORKERS) -m "not ($(APART) or exhaustive)" $(2)
-	$(1) -m pytest -n $(WORKERS) --dist loadgroup -m "$(APART)" $(2)
+	$(1) -m pytest -n $(WORKERS) -m "not ($(APART) or $(LATER))" $(PYTEST_ARGS)
+	$(1) -m pytest -n $(WORKERS) --dist loadgroup -m "($(APART)) and not ($(LATER))" $(PYTEST_ARGS)
 endef
 
 BIN   := $(VENV)/bin
@@ -20,12 +21,13 @@ BENCH := $(VENV)/.installed-bench
 DOCS  := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test exhaustive sanitize lint bench docs pictures oldest clean
+.PHONY: help demo test exhaustive bench-test sanitize lint bench docs pictures oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
-	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
-	@echo "make exhaustive  what make test leaves out: the rest of the grids, long random searches"
+	@echo "make test    the test suite                              (WORKERS=$(WORKERS))"
+	@echo "make exhaustive  the rest of its grids and random searches"
+	@echo "make bench-test  the tests of the benchmarks themselves"
 	@echo "make sanitize  the test suite with every index of compiled loops checked (slow)"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries (BENCH_ARGS=--quick)"
@@ -53,10 +55,15 @@ demo: $(DEV)
 	$(BIN)/python examples/demo.py
 
 test: $(DEV)
-	$(call SUITE,$(BIN)/python,$(PYTEST_ARGS))
+	$(call SUITE,$(BIN)/python)
 
+# All configurations of each class in scikit-learn's checks, and four times the random cases.
 exhaustive: $(DEV)
-	$(BIN)/python -m pytest -n $(WORKERS) -m exhaustive
+	SEPARATRIX_EXHAUSTIVE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "exhaustive or sampled" $(PYTEST_ARGS)
+
+# Those that need a library of the extra bench are skipped where it is not installed.
+bench-test: $(DEV)
+	$(BIN)/python -m pytest -n $(WORKERS) -m benchmarks $(PYTEST_ARGS)
 
 # Numba compiles everything again, with a look at every index: IndexError where one is beyond its array.
 sanitize: $(DEV)

@@ -9,8 +9,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+# make exhaustive sets it, and runs the tests that are marked exhaustive or sampled.
+EXHAUSTIVE = os.environ.get("SEPARATRIX_EXHAUSTIVE") == "1"
+
+
+def share(number: int) -> int:
+    """A number of random cases: all of them in make exhaustive, and a quarter otherwise.
+
+    A test that calls it is marked ``sampled``.
+    """
+    return number if EXHAUSTIVE else -(-number // 4)
 
 
 def grid(

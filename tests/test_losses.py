@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import grid
+from grids import grid, share
 from helpers import loss_value
 from separatrix._compiled.elementary import log_normal
 from separatrix.losses import LOSSES as BY_NAME
@@ -193,7 +193,8 @@ def test_conjugate_at_the_edges(loss: Loss) -> None:
 
 @each_loss
 @given(z=st.floats(-1e6, 1e6), share=st.floats(0, 1))
-@settings(max_examples=200, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(200), deadline=None)
 def test_fenchel_young(loss: Loss, z: float, share: float) -> None:
     low = loss.dual_lower if np.isfinite(loss.dual_lower) else -1e3
     high = loss.dual_upper if np.isfinite(loss.dual_upper) else 1e3

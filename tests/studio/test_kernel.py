@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grids import share
 from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
 from separatrix.studio.shapes import SHAPES
@@ -252,7 +253,8 @@ def test_a_state_that_is_none_gets_one_sentence(studio, change, said):
     assert said in answer["text"]
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(100), deadline=None)
 @given(fragment=st.text(max_size=60) | st.binary(max_size=60).map(base64.urlsafe_b64encode))
 def test_a_link_carries_a_state_or_gets_a_sentence(fragment):
     with pytest.raises(StateError, match="carries no state"):
@@ -273,7 +275,8 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(300), deadline=None)
 @given(
     kind=st.sampled_from(
         ["ask", "frame", "shape", "columns", "prove", "score", "tour", "save", ""]
@@ -291,7 +294,8 @@ def test_no_message_is_worse_than_a_sentence(studio, kind, rest):
         assert answer["text"]
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(300), deadline=None)
 @given(
     change=st.dictionaries(
         st.sampled_from(["version", "points", "names", "view", "model", "parameters", "panel"]),
