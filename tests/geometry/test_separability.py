@@ -106,12 +106,13 @@ TRANSFORMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_sizes_that_floats_cannot_handle(transform):
     """The verdict is exact of the numbers as they are stored, whatever the float stage makes."""
     rng = np.random.default_rng([7, *transform.encode()])
     for kind in reference.KINDS:
-        for X, y in reference.problems(kind, 3, seed=2):
+        for X, y in reference.problems(kind, share(3), seed=2):
             moved = TRANSFORMS[transform](rng, X)
             for fit_intercept in (True, False):
                 judge(moved, y, fit_intercept, margin=False)
