@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import separatrix.plots
+from grids import grid
 from separatrix.certificate import REMEDIES
 from separatrix.cli import main
 from separatrix.losses import Loss
@@ -158,7 +159,7 @@ def parameters(thing: Any) -> set[str]:
     return set(signature.parameters) - {"self", "cls"}
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_parameter_is_explained(entry: tuple[str, str]):
     thing = resolved(entry)
     if thing is None:
@@ -185,7 +186,7 @@ _SHOWN_ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_example_is_there(entry: tuple[str, str]):
     thing = resolved(entry)
     if thing is None:
@@ -196,7 +197,7 @@ def test_every_example_is_there(entry: tuple[str, str]):
     assert ">>> " in sections(inspect.getdoc(thing) or "").get("Examples", "")
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_method_says_what_it_does(entry: tuple[str, str]):
     thing = resolved(entry)
     if not inspect.isclass(thing):
@@ -209,6 +210,23 @@ def test_every_method_says_what_it_does(entry: tuple[str, str]):
             # A method that takes the place of an inherited one has its docstring, too.
             said = inspect.getdoc(member if isinstance(member, property) else getattr(thing, name))
             assert said, name
+
+
+# Words with which a phrase begins that has no subject.
+_NO_SUBJECT = re.compile(
+    r"(Of|Some|That|By|As many|By how much|By which|What is|What are|For what|For each|For every)\b"
+)
+
+
+def test_every_docstring_begins_with_its_subject():
+    found = []
+    for file in sorted(Path(separatrix.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                text = ast.get_docstring(node) or ""
+                if _NO_SUBJECT.match(text):
+                    found.append(f"{file.name}: {text.splitlines()[0]}")
+    assert found == []
 
 
 # --- what builds the pages, where it is installed -------------------------------------------

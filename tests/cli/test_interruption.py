@@ -13,7 +13,10 @@ import pytest
 from separatrix.cli import interruption
 from separatrix.cli.output import Exit, error_document
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+pytestmark = [
+    pytest.mark.signals,
+    pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them"),
+]
 
 LINE = "error     interrupted; nothing was written\n"
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import separatrix
+from grids import share
 from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
 from separatrix.studio import fitting as fitting_module
@@ -258,7 +259,8 @@ def test_a_state_that_is_none_gets_one_sentence(studio, change, said):
     assert said in answer["text"]
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(100), deadline=None)
 @given(fragment=st.text(max_size=60) | st.binary(max_size=60).map(base64.urlsafe_b64encode))
 def test_a_link_carries_a_state_or_gets_a_sentence(fragment):
     with pytest.raises(StateError, match="carries no state"):
@@ -279,7 +281,8 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(300), deadline=None)
 @given(
     kind=st.sampled_from(
         ["ask", "frame", "shape", "columns", "prove", "score", "tour", "save", ""]
@@ -297,7 +300,8 @@ def test_no_message_is_worse_than_a_sentence(studio, kind, rest):
         assert answer["text"]
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(300), deadline=None)
 @given(
     change=st.dictionaries(
         st.sampled_from(["version", "points", "names", "view", "model", "parameters", "panel"]),

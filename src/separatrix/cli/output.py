@@ -148,7 +148,7 @@ def say(label: str, message: str) -> None:
 
 
 def terminal_width() -> int:
-    """Of standard output; of one that is no terminal what fits a page."""
+    """Return the width of standard output, or of a page where it is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
 
 

@@ -135,7 +135,7 @@ class RawTable(LabelledTable):
 
     @property
     def names(self) -> list[str]:
-        """Of the columns of the matrix."""
+        """The names of the columns of the matrix."""
         return self.encoder.feature_names_
 
     @property
@@ -272,7 +272,7 @@ _LEAST = 1 << 28
 def sample_of(
     stored: StoredModel, data: str, missing: Sequence[str] | None, *, memory: str | None
 ) -> Table:
-    """Some rows of a table that does not fit the memory, the same ones each time."""
+    """Read a sample of a table that does not fit in memory, the same rows each time."""
     from separatrix.tables.source_files import limited
 
     with (

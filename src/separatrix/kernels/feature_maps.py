@@ -407,7 +407,7 @@ def _solved(factor: np.ndarray, block: np.ndarray) -> np.ndarray:
 def _unexplained_products(
     kernel: Kernel, x: Any, coordinates: np.ndarray, rows: np.ndarray, known: int
 ) -> np.ndarray:
-    """What is left of the kernel's matrix of some rows."""
+    """Return the kernel matrix of some rows less the part that their coordinates explain."""
     part = coordinates[rows, :known]
     return kernel(x[rows]) - part @ part.T
 

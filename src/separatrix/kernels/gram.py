@@ -430,7 +430,7 @@ class _Face(ABC):
         return out
 
     def height(self, c: np.ndarray) -> float:
-        """By how much an intercept beside these coefficients is less for the points as they are.
+        """Return the difference of intercepts that centring the points makes at these coefficients.
 
         The matrix of the linear kernel is that of the points less their mean.
         """
@@ -843,7 +843,7 @@ class SmallGram(_Face):
 
 
 class PartialGram(_Face):
-    """Some rows and columns of a :class:`Gram` matrix, whose cache they share."""
+    """A submatrix of a :class:`Gram` matrix, whose cache it shares."""
 
     def __init__(self, whole: Gram, index: np.ndarray, samples: np.ndarray) -> None:
         self.whole = whole

@@ -168,7 +168,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
     def _concluded(
         self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
     ) -> list[Solution]:
-        """What is made of the solutions of a fit in passes; by default they are as they are."""
+        """Post-process the solutions of a fit in passes; by default they stay as they are."""
         return solutions
 
     def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> None:

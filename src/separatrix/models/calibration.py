@@ -164,7 +164,7 @@ def _bounded(scores: np.ndarray) -> np.ndarray:
 
 
 def _leads(scores: np.ndarray) -> np.ndarray:
-    """By how much each score is above the largest of the others."""
+    """Return each score less the largest of the others."""
     rows, best = np.arange(len(scores)), scores.argmax(axis=1)
     others = scores.copy()
     others[rows, best] = -np.inf
@@ -471,7 +471,7 @@ class CalibrationMixin:
     def _cross_fitted_scores(
         self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Folds
     ) -> np.ndarray:
-        """For every row of every fold its scores by a model that was fitted without the fold.
+        """Score the rows of every fold by a model that was fitted without the fold.
 
         ``X`` is validated and ``folds`` holds numbers of its rows; rows in no fold may get any
         score.  A ``ConvergenceWarning`` for a fold is caught, and all are summed up in one.

@@ -175,7 +175,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         return float(self.lam)
 
     def _targets_of(self, fit: InPasses) -> Targets:
-        """What is fitted to the rows of blocks."""
+        """Return the targets of the rows of blocks."""
         from separatrix.scale.equations import Targets
 
         if not len(fit.classes):
@@ -196,7 +196,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             )
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
-        """What is left of the equations of a fitted model, over row blocks."""
+        """Certify a fitted model by the residual of its equations over row blocks."""
         from separatrix.scale.equations import certify_in_passes
 
         require_same(self, data)

@@ -313,7 +313,7 @@ class Path:
         return f"<Path of {len(self)} values of {self.parameter}{chosen}>"
 
     def _columns(self) -> list[list[str]]:
-        """Of every value a word in each column, below its head."""
+        """Return the columns of the table: a heading, then a word for every value."""
         table = self.table()
         heads = {
             "relative_gap": "gap",

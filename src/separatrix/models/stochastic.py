@@ -968,7 +968,7 @@ class SGDClassifier(LinearClassifier):
         return out
 
     def _held_out(self, design: Design, labels: Labels, seed: int) -> np.ndarray:
-        """Some rows of every class; copies of a row stay together."""
+        """Hold out rows of every class; copies of a row stay together."""
         order, group = canonical_order(design, labels.codes)
         if labels.weights is not None:
             used = labels.weights[order] > 0.0

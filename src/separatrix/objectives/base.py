@@ -248,12 +248,12 @@ class LinearProblem(ABC):
         return False
 
     def support_counts(self, residual: np.ndarray | None) -> tuple[int, int] | None:
-        """Of a kernel machine, how many multipliers are not zero, and how many are at the top."""
+        """Count the nonzero multipliers of a kernel machine, and those at the upper bound."""
         return None
 
     @abstractmethod
     def formula(self) -> str:
-        """What is minimised, as text."""
+        """The objective as text."""
 
     @abstractmethod
     def bound(
@@ -364,7 +364,7 @@ def sharper(one: Bound, other: Bound) -> Bound:
 
 
 def balancing_share(multipliers: np.ndarray, y: np.ndarray, slope: float) -> float:
-    """By which share the heavier class, whichever it is, is scaled down at most to balance both.
+    """Bound the share by which balancing scales the heavier class down, whichever it is.
 
     ``slope`` bounds the difference of the two sums; infinite where a class has no multipliers.
     """
@@ -869,7 +869,7 @@ class Objective(LinearProblem):
         return point, -point.conjugate_above
 
     def _slices(self) -> list[slice]:
-        """Some rows at a time, because fresh memory costs more than what is done to it."""
+        """Slice the rows, because fresh memory costs more than the arithmetic on it."""
         return [slice(start, start + ROWS) for start in range(0, len(self.upper), ROWS)]
 
     @abstractmethod

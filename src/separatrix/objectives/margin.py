@@ -356,7 +356,7 @@ class MarginObjective(Objective):
         return super().charged(theta, level, proof, known)
 
     def _charged_at_once(self, theta: np.ndarray, proof: Bound, known: Bound) -> Bound:
-        """By the norms of the rows, in one pass over vectors of the length of the data.
+        """Charge rounding by the norms of the rows, in one pass over vectors as long as the data.
 
         Sums are those of blocks, whose rounding is bounded as that of any order of their terms.
         """

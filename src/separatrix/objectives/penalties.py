@@ -271,7 +271,7 @@ class L1(Penalty):
 
 
 def _pull(penalty: Penalty, v: np.ndarray) -> np.ndarray:
-    """By how much weights are pulled away from zero, to where they may be."""
+    """Return the pull of each weight away from zero, towards where it may be."""
     return v if penalty.nonnegative else np.abs(v)
 
 

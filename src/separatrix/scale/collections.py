@@ -284,7 +284,7 @@ def _rows(matrix: Any, y: np.ndarray, w: Any, classes: np.ndarray | None) -> Hel
 
 
 def _facts(held: Held, n_classes: int) -> dict[str, Any]:
-    """What is to be known of an encoded piece."""
+    """Summarise an encoded piece."""
     rows = held.load()
     matrix, target = rows.matrix, rows.target
     digest = hashlib.sha256(np.ascontiguousarray(rows.squares).tobytes())

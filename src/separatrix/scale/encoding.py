@@ -437,7 +437,7 @@ def _mixed(word: np.ndarray) -> np.ndarray:
 
 
 def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:
-    """Some rows; a slice of a dense matrix is a view."""
+    """Select rows; a slice of a dense matrix is a view."""
     return Rows(
         rows.matrix[mask],
         rows.target[mask],
@@ -657,7 +657,7 @@ class _Plan:
         self.n_plain = at
 
     def _places(self, one: Category, column: SourceColumn) -> np.ndarray:
-        """Of every level of a column, and of a missing value, the feature; -1 for none."""
+        """Return the feature of every level of a column and of a missing value; -1 for none."""
         start = self.starts[one.name]
         missing = start + one.n_features - 1 if one.with_missing else -1
         there = [text for text in column.texts if text is not None]
@@ -909,7 +909,7 @@ class SourceBlock(Block):
 
 
 def contents_of(rows: Rows) -> bytes:
-    """What is in each of some rows, however rows are cut into blocks."""
+    """Return bytes that identify the content of each row, however rows are cut into blocks."""
     columns = [row_keys(rows.design), rows.target.astype("<f8").view("<u8")]
     if rows.weights is not None:
         columns.append(rows.weights.astype("<f8").view("<u8"))

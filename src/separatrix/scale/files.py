@@ -376,7 +376,7 @@ def _size_of(folder: Path) -> int:
 
 
 class _Scan:
-    """What is found out about files, step by step."""
+    """A scan of files, step by step."""
 
     def __init__(
         self,
@@ -882,7 +882,7 @@ def table_counts(levels: Any) -> dict[str, int]:
 
 
 def _few(counts: np.ndarray) -> np.ndarray:
-    """As many rows of each value as tell whether it is rare."""
+    """Return how many rows of each value decide whether it is rare."""
     return np.minimum(counts, 1000 if len(counts) <= 1000 else 20)
 
 

@@ -1,4 +1,4 @@
-"""What is found out about data before they are fitted, and where their row blocks come from."""
+"""Scans of data before they are fitted, and the sources of their row blocks."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Levels:
 
 
 class Statistics:
-    """What is known of the columns of some Parquet files.
+    """Statistics of the columns of Parquet files.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ class Statistics:
         return Levels(str(path), texts, np.ma.getdata(found["n"]).astype(np.int64), rows)
 
     def too_many(self, name: str, about: int) -> DataError:
-        """What is said of a column of more levels than memory has room for."""
+        """Return the error of a column of more levels than fit in memory."""
         ignored = Setting("kinds", (name, "ignore"))
         return DataError(
             Message("too_many_levels", column=quote(name), about=about, ignored=ignored)
@@ -361,7 +361,7 @@ class Statistics:
         return words.facts(self.n_rows, missing)
 
     def _glance(self, columns: Sequence[SourceColumn]) -> list[list[Any]]:
-        """Some values of columns, None where one is missing, spread over all rows."""
+        """Read sample values of columns, spread over all rows; None where one is missing."""
         out: list[list[Any]] = [[] for _ in columns]
         some = self.stretches[:: max(1, len(self.stretches) // 8)]
         rows = max(_GLANCE // len(some), 64)

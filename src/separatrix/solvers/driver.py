@@ -684,7 +684,7 @@ class _Fit:
         return "time_limit" if time.perf_counter() > self.deadline else None
 
     def check_interrupt(self) -> None:
-        """For solvers to call within a long step."""
+        """Raise where a long step should end now; solvers call it between parts of a step."""
         if self.enclosing is not None:
             self.enclosing()
         if self.why_now():

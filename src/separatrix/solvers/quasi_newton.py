@@ -316,7 +316,7 @@ class QuasiNewton:
 
 
 def _gap(problem: Objective, state: QuasiNewtonState) -> float:
-    """That with the slopes as dual point: half the squared gradient, up to balancing."""
+    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing."""
     w = problem.weights_of(state.gradient)
     return 0.5 * inner(w, w) / problem.penalty.curvature
 

@@ -223,7 +223,7 @@ class Visited(MarginObjective):
 
     @property
     def offsets(self) -> np.ndarray:
-        """What is taken off the margin of each row, or of all, before its slope is looked up."""
+        """The offset that the margin of each row, or of all, loses before its slope is taken."""
         raise NotImplementedError
 
     @property
@@ -262,7 +262,7 @@ class StochasticObjective(Visited):
 
     @property
     def level(self) -> float:
-        """What is taken off the margin before the slope of the loss is looked up."""
+        """The offset that a margin loses before the slope of the loss is taken."""
         margin = getattr(self.loss, "margin", 0.0)
         # Below the margin is at most the next number below it: one rule for both.
         return float(np.nextafter(margin, -np.inf)) if margin > 0.0 else 0.0

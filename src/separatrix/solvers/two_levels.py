@@ -314,6 +314,6 @@ class TwoLevels:
 
 
 def _gap(problem: Any, state: TwoLevelsState) -> float:
-    """That with the slopes as dual point: half the squared gradient, up to balancing."""
+    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing."""
     w = problem.weights_of(state.gradient)
     return 0.5 * inner(w, w) / float(problem.penalty.curvature)

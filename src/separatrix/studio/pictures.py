@@ -1,4 +1,4 @@
-"""What is drawn of a fitted model: its lines, its field, and what it says of each point."""
+"""Pictures of a fitted model: its lines, its field, and its values at each point."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def field_of(fit: Fitted) -> dict[str, Any] | None:
 
 
 def _spread(fit: Fitted, values: np.ndarray) -> list[Any]:
-    """Of all points of the state; None of those that were not fitted."""
+    """Spread values over all points of the state; None for those that were not fitted."""
     whole: list[Any] = [None] * len(fit.state.points)
     for row, value in zip(fit.rows.tolist(), values.tolist(), strict=True):
         whole[row] = value
@@ -157,7 +157,7 @@ def points_of(fit: Fitted) -> dict[str, Any]:
 
 
 def _multipliers(fit: Fitted) -> dict[str, Any]:
-    """Of each point, and what it is by its multiplier; of several pairs the largest."""
+    """Return the multiplier of each point, the largest of all pairs, and its kind of support."""
     alpha = np.zeros(len(fit.y))
     alpha[fit.model.support_] = np.abs(fit.model.dual_coef_).max(axis=0, initial=0.0)
     most = float(fit.state.parameters["C"])

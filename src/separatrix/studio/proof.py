@@ -22,7 +22,7 @@ _UNDECIDED = f"Undecided: {_PATIENCE:g} s did not suffice for a proof."
 
 
 def proof_of(state: State, what: str) -> dict[str, Any]:
-    """What is true of the points of the first two classes that there are.
+    """Prove a statement about the points of the first two classes.
 
     Raises
     ------

@@ -194,7 +194,7 @@ class Studio(anywidget.AnyWidget):
 
     @property
     def certificate(self) -> Any:
-        """That of the estimator; None for a model that minimises nothing."""
+        """The certificate of the estimator; None for a model that minimises nothing."""
         return getattr(self.estimator, "certificate_", None)
 
     def to_html(

@@ -367,7 +367,7 @@ class Category(Encoding):
         return np.array(own, dtype=np.int64)
 
     def places(self, values: Sequence[Any]) -> np.ndarray:
-        """Of each value the number of its feature, or -1 for none."""
+        """Return the feature of each value, or -1 for none."""
         out: np.ndarray = self._features[self._match.find_all(values)]
         return out
 
@@ -413,7 +413,7 @@ class Category(Encoding):
         return names + ([f"{self.name}=(missing)"] if self.with_missing else [])
 
     def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
-        """Of each row the number of the one feature that is 1, or -1 for none."""
+        """Return for each row the one feature that is 1, or -1 for none."""
         column = table.columns[self.name]
         gone = missing_mask(column)
         if isinstance(column, Coded):

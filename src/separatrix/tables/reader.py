@@ -227,7 +227,7 @@ def open_files(
     ordered: Mapping[str, Sequence[str]] | None = None,
     unpacked_limit: str | int | None = None,
 ) -> _T | None:
-    """What is made of files without reading all of their rows.
+    """Apply a function to files without reading all of their rows.
 
     Parameters
     ----------
@@ -650,7 +650,7 @@ def _through(
     *,
     supposing: bool = False,
 ) -> _T:
-    """What is made of files; CSV that DuckDB cannot read is rewritten on the way.
+    """Apply a function to files; CSV that DuckDB cannot read is rewritten on the way.
 
     ``supposing``: columns of CSV are taken to be what their first rows are, which saves a reading;
     where they are not, :class:`files.NotAsSupposed` is raised.
@@ -740,7 +740,7 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
 def column_notes(
     groups: Mapping[str, str], wanted: Mapping[str, str], names: Iterable[str]
 ) -> list[str]:
-    """What is said of columns that are read as numbers, and are stored as something else."""
+    """Return notes about columns that are read as numbers and stored as something else."""
     notes = Remarks()
     for name in names:
         if wanted.get(name, "date") in ("date", "number"):
@@ -759,7 +759,7 @@ def _say_how_read(notes: Remarks, name: str, group: str) -> None:
 
 
 def no_rows(source: str, first: files.Part) -> DataError:
-    """What is said of a table without rows."""
+    """Return the error of a table without rows."""
     return DataError(f"{source} holds {'a header but no rows' if first.is_csv else 'no rows'}")
 
 

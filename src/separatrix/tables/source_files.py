@@ -239,7 +239,7 @@ _LIKE: dict[str, Callable[[str], object]] = {
 
 
 def _unlike_kinds(values: Iterable[str | None], marks: frozenset[str]) -> list[bool]:
-    """Of each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
+    """Test for each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
     left = dict(_LIKE)
     for value in values:
         text = "" if value is None else value.strip(BLANKS)
@@ -563,7 +563,7 @@ class Part:
         return fetched
 
     def _known_levels(self, connection: Any, text: Mapping[str, str]) -> dict[str, str]:
-        """Of columns of few strings in the first rows a type that has these, by name."""
+        """Return for columns of few strings in the first rows a type with those levels, by name."""
         # What has columns of such types goes before them.
         self.run(connection, "DROP TABLE IF EXISTS fetched", fetch=False)
         first = ", ".join(f"{sql} AS {f}" for f, sql in text.items())

@@ -94,7 +94,7 @@ def weighted_moments(values: Any, counts: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Facts:
-    """Of any column.
+    """Facts about any column.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class NumberFacts(Facts):
-    """Of a column of numbers.
+    """Facts about a column of numbers.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class NumberFacts(Facts):
 
 @dataclass(frozen=True)
 class CategoryFacts(Facts):
-    """Of a column of levels.
+    """Facts about a column of levels.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class CategoryFacts(Facts):
 
 @dataclass(frozen=True)
 class TextFacts(Facts):
-    """Of a column of free text.
+    """Facts about a column of free text.
 
     Attributes
     ----------

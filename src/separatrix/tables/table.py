@@ -270,7 +270,7 @@ class Table:
 
 
 def _in_turn(values: Any) -> Iterator[Any]:
-    """Some rows at a time, so that what is made of them takes no memory."""
+    """Yield blocks of rows, so that what is made of them takes no memory."""
     for start in range(0, len(values), _AT_A_TIME):
         yield values[start : start + _AT_A_TIME]
 
@@ -592,7 +592,7 @@ class Remarks:
 
 
 class Faults:
-    """What is wrong with columns, all of it told at once rather than one column a run."""
+    """The faults of columns, reported all at once rather than one column a run."""
 
     _IN_FULL = 20
 

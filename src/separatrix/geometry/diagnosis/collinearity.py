@@ -341,7 +341,7 @@ def _shortened(
     centred: bool,
     families: Sequence[str] | None,
 ) -> list[Relation]:
-    """As many relations that say the same, made simpler by adding them up where they can be."""
+    """Replace relations by equivalent simpler ones where their combinations are simpler."""
     shorter = True
     while shorter:
         shorter = False

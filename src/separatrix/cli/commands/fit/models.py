@@ -247,7 +247,7 @@ class ModelOptions(TableOptions):
 
 
 def _faults(given: ModelOptions, model: str) -> Iterator[str]:
-    """What is wrong with the options of a model, in sentences."""
+    """Yield a sentence for every option that does not suit the model."""
     if given.C is not None and given.lam is not None:
         yield "--C and --lam set the same thing: give one of them"
     if model == "kernel-svm":
@@ -299,7 +299,7 @@ def _faults_of_sgd(given: ModelOptions) -> Iterator[str]:
 
 
 def _faults_of_kernel(given: ModelOptions, kernel: str) -> Iterator[str]:
-    """What is an option of another kernel, or what a kernel machine always does."""
+    """Yield a sentence for every option that does not suit the kernel."""
     if given.no_intercept:
         yield "--model kernel-svm always has an intercept"
     if given.multiclass is not None:

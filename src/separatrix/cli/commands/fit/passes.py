@@ -249,7 +249,7 @@ def model_over(options: ModelOptions, quantity: bool) -> str:
 
 
 def _positive(options: FitOptions, data: BlockedData) -> Any:
-    """Of two classes the one that matters; None of a quantity, or of more."""
+    """Return the positive class of two; None for a number or for more classes."""
     if data.classes is None or len(data.classes) != 2:
         return None
     if options.positive is None:
