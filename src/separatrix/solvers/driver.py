@@ -324,6 +324,7 @@ def minimise(
     time_limit: float | None = None,
     theta: np.ndarray | None = None,
     residual: np.ndarray | None = None,
+    start: Candidate | None = None,
     seed: int | np.random.Generator | None = None,
     record: bool = False,
     verbose: int = 0,
@@ -347,6 +348,9 @@ def minimise(
         Starting point; default zero.
     residual : ndarray, optional
         Dual starting point, as :attr:`Solution.residual`; it need not be feasible.
+    start : Candidate, optional
+        The starting point with what is known of it, instead of ``theta``.  It is certified before
+        the solver looks at the problem, and returned where it is good enough.
     seed : int or Generator, optional
         For methods that visit rows at random.
     record : bool
@@ -377,6 +381,12 @@ def minimise(
             problem, tol, time_limit, interrupt, Trace(part) if record else None, part, verbose
         )
         fit.single = single
+        if start is not None:
+            fit.check(start)
+            fit.judge(exhausted if max_iter <= 0 else None)
+            if fit.status is not None:
+                return fit.solution(None)
+            theta = start.theta
         start_at = (problem.zero() if theta is None else theta, np.random.default_rng(seed))
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
         # The start is a point like any other, and the answer where it is already good enough.  Zero
