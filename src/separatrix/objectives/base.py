@@ -680,20 +680,23 @@ class Objective(LinearProblem):
             adjoint = self.design.t_dot(r)
         v = -adjoint
         scale = min(self.penalty.dual_scale(v), self.dual_scale(r))
+        # A product that is scaled as its residual is differs from that of the scaled residual in
+        # the last digits of each alone.
+        apart = 0.0
         if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
-            r, v, adjoint = scale * r, scale * v, None
+            r, v, adjoint, apart = scale * r, scale * v, scale * adjoint, 4.0 * UNIT
         dual = self._weak_duality(theta, scores, primal, r, v)
         if self.penalty.coercive and not dual > _POOR * primal:
             # Far from the optimum the slopes are too long: somewhere between them and zero, which
             # is worth nothing, the bound is best.
             scale = self._best_scale(r, v)
             if scale < 1.0:
-                r, v, adjoint = scale * r, scale * v, None
+                r, v, adjoint, apart = scale * r, scale * v, scale * adjoint, apart + 4.0 * UNIT
                 dual = self._weak_duality(theta, scores, primal, r, v)
         if not dual > 0.0:
             return self._trivial(primal, r)
-        return Bound(primal, dual, primal - dual, r, scores, adjoint)
+        return Bound(primal, dual, primal - dual, r, scores, adjoint, apart)
 
     def _weak_duality(
         self, theta: np.ndarray, scores: np.ndarray, primal: float, r: np.ndarray, v: np.ndarray

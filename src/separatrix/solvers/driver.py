@@ -338,6 +338,7 @@ def minimise(
     time_limit: float | None = None,
     theta: np.ndarray | None = None,
     residual: np.ndarray | None = None,
+    start: Candidate | None = None,
     seed: int | np.random.Generator | None = None,
     record: bool = False,
     verbose: int = 0,
@@ -361,6 +362,9 @@ def minimise(
         Starting point; default zero.
     residual : ndarray, optional
         Dual starting point, as :attr:`Solution.residual`; it need not be feasible.
+    start : Candidate, optional
+        The starting point with what is known of it, instead of ``theta``.  It is certified before
+        the solver looks at the problem, and returned where it is good enough.
     seed : int or Generator, optional
         For methods that visit rows at random.
     record : bool
@@ -391,7 +395,9 @@ def minimise(
             problem, tol, time_limit, interrupt, Trace(part) if record else None, part, verbose
         )
         fit.single = single
-        start = Candidate(problem.zero() if theta is None else theta, residual)
+        known = start is not None
+        if start is None:
+            start = Candidate(problem.zero() if theta is None else theta, residual)
         # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
         problem.listen(fit.check_interrupt)
         try:
@@ -402,6 +408,7 @@ def minimise(
                 max_iter,
                 exhausted,
                 look=record or (theta is not None and residual is None),
+                known=known,
             )
         except _Stop as stop:
             if stop.fit is not fit:
@@ -605,12 +612,20 @@ class _Fit:
         exhausted: str,
         *,
         look: bool,
+        known: bool = False,
     ) -> None:
         """Step and check until the status is settled.
 
-        ``look``: whether the start is to be checked, although the method would not.
+        ``look``: whether the start is to be checked, although the method would not; ``known``:
+        whether it is to be certified before the method begins.
         """
         problem, record = self.problem, self.trace is not None
+        if known:
+            self.check(start)
+            self.judge(exhausted if max_iter <= 0 else None)
+            if self.status is not None:
+                return
+            start = Candidate(start.theta)
         residual = () if start.residual is None else (start.residual,)
         state = self.state = solver.init(problem, start.theta, rng, *residual)
         # The start is a point like any other, and the answer where it is already good enough.  Zero
