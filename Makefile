@@ -1,22 +1,34 @@
-# demo, test, sanitize, lint, bench, docs: each works by itself on a fresh clone. The first one that runs makes .venv
-# and installs the package into it; after that only a change of pyproject.toml installs again.
+# demo, test, sanitize, lint, bench, docs: each works on a fresh clone. The first one that runs makes .venv and installs
+# the package into it with what it needs; after that only a change of pyproject.toml installs again.
 
 PYTHON ?= python3
 VENV   ?= .venv
 # Two workers are what a small machine has. WORKERS=0 runs in one process, WORKERS=auto on all cores.
 WORKERS ?= 2
 
+# Clusters, browsers and signals have a run of their own, so that what goes wrong among processes
+# fails no other test. One worker runs all that needs the cluster, and one all that needs a browser.
+APART := cluster or browser or signals
+LATER := exhaustive or benchmarks
+define SUITE
+	$(1) -m pytest -n $(WORKERS) -m "not ($(APART) or $(LATER))" $(PYTEST_ARGS)
+	$(1) -m pytest -n $(WORKERS) --dist loadgroup -m "($(APART)) and not ($(LATER))" $(PYTEST_ARGS)
+endef
+
 BIN   := $(VENV)/bin
+APP   := $(VENV)/.installed-app
 DEV   := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
 DOCS  := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test sanitize lint bench docs pictures oldest clean
+.PHONY: help demo test exhaustive bench-test sanitize lint bench docs pictures oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
-	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
+	@echo "make test    the test suite                              (WORKERS=$(WORKERS))"
+	@echo "make exhaustive  the rest of its grids and random searches"
+	@echo "make bench-test  the tests of the benchmarks themselves"
 	@echo "make sanitize  the test suite with every index of compiled loops checked (slow)"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries (BENCH_ARGS=--quick)"
@@ -28,28 +40,43 @@ help:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,dev]"
+comma := ,
+
+define install
+	@echo "Installing separatrix with its extras $(1) into $(VENV), once: $(2)."
+	$(BIN)/python -m pip install --disable-pip-version-check -e ".[$(1)]"
 	@touch $@
+endef
+
+$(APP): pyproject.toml | $(BIN)/python
+	$(call install,app,25 packages and 0.7 GB)
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(call install,app$(comma)dev,130 packages and 1.7 GB)
 
 $(BENCH): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,dev,bench]"
-	@touch $@
+	$(call install,app$(comma)dev$(comma)bench,150 packages and 3 GB)
 
 $(DOCS): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,docs]"
-	@touch $@
+	$(call install,app$(comma)docs,80 packages and 1 GB)
 
-demo: $(DEV)
+demo: $(APP)
 	$(BIN)/python examples/demo.py
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(call SUITE,$(BIN)/python)
+
+# All configurations of each class in scikit-learn's checks, and four times the random cases.
+exhaustive: $(DEV)
+	SEPARATRIX_EXHAUSTIVE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "exhaustive or sampled" $(PYTEST_ARGS)
+
+# Those that need a library of the extra bench are skipped where it is not installed.
+bench-test: $(DEV)
+	$(BIN)/python -m pytest -n $(WORKERS) -m benchmarks $(PYTEST_ARGS)
 
 # Numba compiles everything again, with a look at every index: IndexError where one is beyond its array.
 sanitize: $(DEV)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/sanitize \
-		$(BIN)/python -m pytest -n $(WORKERS)
+	$(call SUITE,NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/sanitize $(BIN)/python)
 
 lint: $(DEV)
 	$(BIN)/python -m ruff check .
@@ -70,7 +97,7 @@ oldest: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint .ci/oldest.txt -e ".[app,dev]"
-	NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/oldest .venv-oldest/bin/python -m pytest -n $(WORKERS)
+	$(call SUITE,NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/oldest .venv-oldest/bin/python)
 
 clean:
 	rm -rf $(VENV) .venv-oldest build dist docs/_build docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache

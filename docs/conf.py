@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,7 @@ html_sidebars = {
     for page in (
         "index",
         "start",
+        "tour",
         "choosing",
         "certificate",
         "from_scikit_learn",
@@ -151,7 +153,14 @@ def _of_this_library(
     return None
 
 
+def _link_to_built_lessons(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to scripts of the course, as a code host follows them, lead to their built pages."""
+    text = source[0].replace("](../examples/)", "](auto_examples/index.rst)")
+    source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](auto_examples/\1.rst)", text)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", _link_to_built_lessons)
     app.connect("autodoc-skip-member", _of_this_library)
     app.connect("builder-inited", lambda app: draw_pictures(Path(app.srcdir) / "generated"))
     app.connect("source-read", thumbnails_for_two_themes)

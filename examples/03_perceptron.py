@@ -198,7 +198,7 @@ print(f"worst: {min(hits):.1%} of the flowers right")
 #       ...     warnings.simplefilter("ignore")
 #       ...     lost = Perceptron(record=True).fit(corners, labels)
 #       >>> print(lost.certificate_)
-#       not_separated: objective 4, ... 1,000 iterations, ...; no pass without a mistake; ...
+#       not_separated: 4 training mistakes left, 1,000 passes, ...; no pass was free of ...
 #       >>> [u.coef.tolist() for u in lost.trace_.updates[:4]]
 #       [[1.0, 1.0], [0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]]
 #

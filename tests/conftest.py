@@ -1,4 +1,4 @@
-"""What every test shares: one compilation cache per worker, and the optional real data."""
+"""What every test shares: which tests run apart from the others, and the optional real data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Numba numbers the files of its cache per function. Two processes that compile the same function
-# for different types at the same moment can both take the same number, and one then loads the
-# other's machine code. One cache per worker removes the race; it must be set before numba is
-# imported, and the processes that a test starts inherit it.
-_worker = os.environ.get("PYTEST_XDIST_WORKER")
-if _worker is not None:
-    _caches = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
-    os.environ["NUMBA_CACHE_DIR"] = os.path.join(_caches, _worker)
+# What such tests need is opened once, by the one worker that runs them.
+_ONE_WORKER = ("cluster", "browser")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what opens a browser or starts a cluster, and keep each kind in one process."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+        # Examples of the library that make a client of Dask.
+        example = getattr(item, "dtest", None)
+        if example is not None and any("distributed" in one.source for one in example.examples):
+            item.add_marker("cluster")
+        for name in _ONE_WORKER:
+            if item.get_closest_marker(name) is not None:
+                item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture(scope="session")

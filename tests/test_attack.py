@@ -25,6 +25,7 @@ from flint import ctx
 from mpmath import mp
 
 import separatrix
+from grids import share
 
 # Bits of the logarithm's reference.
 mp.prec = 300
@@ -42,6 +43,7 @@ def the_environment_afterwards():
 # --- the slice --------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("seed", "way"),
     [
@@ -54,7 +56,7 @@ def the_environment_afterwards():
     ],
 )
 def test_no_certificate_is_false(seed, way):
-    false = [o for o in attack(seed, problems=200, way=way) if o.findings]
+    false = [o for o in attack(seed, problems=share(200), way=way) if o.findings]
     told = [f"{o.code}\n# FALSE {o.findings[0]}" for o in false]
     assert not false, f"{len(false)} false certificates, the first two:\n\n" + "\n\n".join(told[:2])
 

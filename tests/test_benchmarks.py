@@ -29,6 +29,7 @@ from benchmarks.worker import store
 from benchmarks.workloads import Data, Row, Workload
 from benchmarks.workloads.images import images
 
+pytestmark = pytest.mark.benchmarks
 SMALL = Options(repeats=2, limit=20.0, compile_times=False)
 
 

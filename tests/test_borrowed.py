@@ -12,6 +12,8 @@ pytest.importorskip("matplotlib")
 from benchmarks.borrowed.__main__ import Count, programs
 from benchmarks.borrowed.program import statements
 
+pytestmark = pytest.mark.benchmarks
+
 SCRIPT = """
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from grids import share
 from helpers import (
     EPS,
     loss_value,
@@ -275,6 +276,7 @@ def report(faults: list, counts: Counter) -> str:
     return f"{dict(kinds)}; first: {faults[:3]}; of {dict(counts)}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "penalised", "count", "seed"),
     [
@@ -288,7 +290,7 @@ def report(faults: list, counts: Counter) -> str:
     ],
 )
 def test_bound_of_margin_losses(name: str, penalised: bool, count: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+    rng, count = np.random.default_rng(seed), share(count)
     problems = margin_problems(rng, count, penalised)
     batch = pad(problems, ROWS, COLUMNS)
     points, values = minimum_hinge(batch) if name == "hinge" else minimum_smooth(name, batch)
@@ -341,10 +343,11 @@ def test_bound_of_margin_losses(name: str, penalised: bool, count: int, seed: in
     assert certified >= (0.5 if penalised else 0.2) * count, report(faults, counts)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("penalised", "count", "seed"), [(True, 100, 7), (False, 100, 8)])
 def test_bound_of_the_multinomial_loss(penalised: bool, count: int, seed: int) -> None:
     classes = 3
-    rng = np.random.default_rng(seed)
+    rng, count = np.random.default_rng(seed), share(count)
     problems = []
     for k in range(count):
         problem = random_problem(rng, GEOMETRIES[k % len(GEOMETRIES)], classes)

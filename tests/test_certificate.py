@@ -29,13 +29,39 @@ def test_sentence_of_an_optimal_fit() -> None:
 
 @pytest.mark.parametrize("status", [s for s in REMEDIES if s != "optimal"])
 def test_every_other_status_says_what_to_do(status: str) -> None:
-    text = str(make(status=status, tol=3e-5))
-    assert text.startswith(f"{status}: objective 2, within 5.0 % of the best possible")
+    certificate = make(status=status, tol=3e-5)
+    text = str(certificate)
+    if certificate.counts_mistakes:
+        assert text.startswith(f"{status}: 2 training mistakes left, 0 passes")
+    else:
+        assert text.startswith(f"{status}: objective 2, within 5.0 % of the best possible")
     assert "{" not in text
     assert text.count("; ") >= 1
     assert "\n" not in text
     if "{tol" in REMEDIES[status]:
         assert "3e-05" in text
+
+
+def test_a_bound_that_says_nothing_is_no_percentage() -> None:
+    for primal, dual in ((3.0, 0.0), (3.0, -1.0)):
+        certificate = make(primal, dual)
+        texts = (str(certificate), certificate.brief, certificate._repr_html_())
+        assert all("%" not in text for text in texts)
+        assert f"objective 3, lower bound {dual:g} (certified gap" in texts[0]
+
+
+def test_mistakes_are_mistakes_and_problems_are_counted() -> None:
+    parts = [make(n, 0.0, status="not_separated", n_iter=100) for n in (1.0, 0.0, 40.0)]
+    whole = Certificate.total(parts, tol=1e-6, seconds=0.0)
+    assert str(whole).startswith(
+        "not_separated: 41 training mistakes left, 300 passes in 3 problems, 0.00 s; "
+    )
+    assert "%" not in whole.brief
+    assert str(parts[0]).startswith("not_separated: 1 training mistake left, 100 passes, ")
+    assert "mistakes of weight 1.5 left" in str(make(1.5, 0.0, status="not_separated"))
+    assert "mistakes of weight inf" in str(make(math.inf, 0.0, status="not_separated"))
+    two = Certificate.total([make(n_iter=4), make(n_iter=5)], tol=1e-6, seconds=0.0)
+    assert ", 9 iterations in 2 problems, " in str(two)
 
 
 def test_one_iteration_is_singular_and_thousands_have_commas() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from grids import grid
 from separatrix import LogisticRegression
 from separatrix._compiled import pool
 from separatrix.data import design as design_module
@@ -120,8 +121,8 @@ each_storage = pytest.mark.parametrize("storage", STORAGES)
 
 
 @each_storage
-@pytest.mark.parametrize("columns", [None, 1, 4])
-@pytest.mark.parametrize("large", [False, True])
+@grid("columns", [None, 1, 4])
+@grid("large", [False, True])
 def test_products(storage: str, columns: int | None, large: bool, monkeypatch) -> None:
     if large:
         monkeypatch.setattr(design_module, "_OWN_PRODUCTS", 0)
@@ -151,7 +152,7 @@ def test_products_with_strided_vectors(storage: str) -> None:
 
 
 @each_storage
-@pytest.mark.parametrize("zeros", [0.0, 0.3, 0.9, 1.0])
+@grid("zeros", [0.0, 0.3, 0.9, 1.0])
 def test_gram(storage: str, zeros: float) -> None:
     X = base()
     rng = np.random.default_rng(3)
@@ -380,8 +381,8 @@ def test_prediction_on_float32_does_not_copy_the_matrix() -> None:
 
 
 @each_storage
-@pytest.mark.parametrize("owned", [False, True])
-@pytest.mark.parametrize("size", [None, 1, 64, 10_000])
+@grid("owned", [False, True])
+@grid("size", [None, 1, 64, 10_000])
 def test_blocks_are_the_rows(storage: str, owned: bool, size: int | None) -> None:
     X = base()
     design = as_design(STORAGES[storage](X))
@@ -425,7 +426,7 @@ def test_blocks_reuse_one_buffer(storage: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.array, sp.csr_matrix, sp.csr_array, np.asfortranarray])
-@pytest.mark.parametrize("n", [5, 30_000])
+@grid("n", [5, 30_000])
 def test_factors_of_another_length_are_refused(kind, n):
     design = as_design(kind(np.ones((n, 40))))
     for w in (np.ones(39), np.ones(41), np.ones((39, 3)), np.ones((41, 1)), np.array(1.0)):
@@ -436,7 +437,7 @@ def test_factors_of_another_length_are_refused(kind, n):
             design.t_dot(a)
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
+@grid("index", [np.int32, np.int64])
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import gc
 import inspect
@@ -17,11 +18,13 @@ from typing import Any
 import pytest
 
 import separatrix.plots
+from grids import grid
 from separatrix.certificate import REMEDIES
 from separatrix.cli import main
 from separatrix.losses import Loss
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(path for path in DOCS.glob("*.md") if ">>> " in path.read_text("utf-8"))
 MODULES = (
@@ -40,7 +43,7 @@ MODULES = (
 
 
 def test_the_pages_that_are_run():
-    assert {"index", "start", "choosing", "certificate", "from_scikit_learn", "design"} <= {
+    assert {"index", "start", "tour", "choosing", "certificate", "from_scikit_learn", "design"} <= {
         path.stem for path in PAGES
     }
 
@@ -87,8 +90,7 @@ def test_terminal_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_links_between_pages():
     for page in DOCS.glob("*.md"):
         for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", page.read_text("utf-8")):
-            if not target.startswith("auto_examples/"):
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_every_status_is_a_sentence():
@@ -157,7 +159,7 @@ def parameters(thing: Any) -> set[str]:
     return set(signature.parameters) - {"self", "cls"}
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_parameter_is_explained(entry: tuple[str, str]):
     thing = resolved(entry)
     if thing is None:
@@ -184,7 +186,7 @@ _SHOWN_ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_example_is_there(entry: tuple[str, str]):
     thing = resolved(entry)
     if thing is None:
@@ -195,7 +197,7 @@ def test_every_example_is_there(entry: tuple[str, str]):
     assert ">>> " in sections(inspect.getdoc(thing) or "").get("Examples", "")
 
 
-@pytest.mark.parametrize("entry", public(), ids=".".join)
+@grid("entry", public(), ids=".".join)
 def test_every_method_says_what_it_does(entry: tuple[str, str]):
     thing = resolved(entry)
     if not inspect.isclass(thing):
@@ -208,6 +210,23 @@ def test_every_method_says_what_it_does(entry: tuple[str, str]):
             # A method that takes the place of an inherited one has its docstring, too.
             said = inspect.getdoc(member if isinstance(member, property) else getattr(thing, name))
             assert said, name
+
+
+# Words with which a phrase begins that has no subject.
+_NO_SUBJECT = re.compile(
+    r"(Of|Some|That|By|As many|By how much|By which|What is|What are|For what|For each|For every)\b"
+)
+
+
+def test_every_docstring_begins_with_its_subject():
+    found = []
+    for file in sorted(Path(separatrix.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                text = ast.get_docstring(node) or ""
+                if _NO_SUBJECT.match(text):
+                    found.append(f"{file.name}: {text.splitlines()[0]}")
+    assert found == []
 
 
 # --- what builds the pages, where it is installed -------------------------------------------
@@ -241,6 +260,46 @@ def test_formulas_need_no_script(formula: str, made: str, monkeypatch: pytest.Mo
     converted = mathml._converted(nodes.math(formula, formula), block=False)
     assert made in converted.replace("\n", "")
     assert converted.startswith("<math")
+
+
+def formulas() -> list[tuple[str, str, bool]]:
+    """File, formula and whether it is displayed, for all pages, docstrings and lessons."""
+    markdown_it = pytest.importorskip("markdown_it")
+    dollars = pytest.importorskip("mdit_py_plugins.dollarmath").dollarmath_plugin
+    reader = markdown_it.MarkdownIt("commonmark").enable("table").use(dollars)
+    found = []
+    for page in DOCS.glob("*.md"):
+        for token in reader.parse(page.read_text("utf-8")):
+            found += [
+                (page.name, part.content, part.type == "math_block")
+                for part in (token, *(token.children or ()))
+                if part.type.startswith("math")
+            ]
+    for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py")):
+        text = path.read_text("utf-8")
+        if path.parent.name == "examples":
+            texts = [re.sub(r"^# ?", "", text, flags=re.M)]
+        else:
+            tree = ast.walk(ast.parse(text))
+            documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+            texts = [ast.get_docstring(n) or "" for n in tree if isinstance(n, documented)]
+        for text in texts:
+            found += [(path.name, one, False) for one in re.findall(r":math:`([^`]*)`", text)]
+            blocks = re.findall(r"\.\. math::\s((?:.*\S.*\n?)+)", text)
+            found += [(path.name, one, True) for one in blocks]
+    return found
+
+
+def test_every_formula_can_be_drawn(monkeypatch: pytest.MonkeyPatch):
+    mathml = extension("mathml", monkeypatch)
+    nodes = pytest.importorskip("docutils.nodes")
+    failed = []
+    monkeypatch.setattr(mathml.logger, "warning", lambda text, *args, **_: failed.append(args))
+    all_formulas = formulas()
+    assert len(all_formulas) > 900
+    for _, formula, displayed in all_formulas:
+        mathml._converted(nodes.math(formula, formula), block=displayed)
+    assert failed == []
 
 
 def test_a_page_that_loads_something_is_found(monkeypatch: pytest.MonkeyPatch):

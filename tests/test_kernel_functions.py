@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from grids import grid
 from separatrix.kernels import (
     CallableKernel,
     DeltaKernel,
@@ -59,8 +60,11 @@ KERNELS = [
     (SquaresKernel(), lambda x, z: math.fsum((a * b) ** 2 for a, b in zip(x, z, strict=True))),
     (DeltaKernel(), lambda x, z: float(list(x) == list(z))),
 ]
-every_kernel = pytest.mark.parametrize(
-    ("kernel", "value"), KERNELS, ids=[f"{type(k).__name__}: {k.formula}" for k, _ in KERNELS]
+every_kernel = grid(
+    ("kernel", "value"),
+    KERNELS,
+    ids=[f"{type(k).__name__}: {k.formula}" for k, _ in KERNELS],
+    kind=lambda case: type(case[0]).__name__,
 )
 LIFTED = [k for k, _ in KERNELS if k.semidefinite and not isinstance(k, RBFKernel)]
 
@@ -94,7 +98,7 @@ def test_values_against_loops(kernel, value):
 
 
 @every_kernel
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@grid("form", [np.asarray, sp.csr_array])
 def test_of_one_set_of_points(kernel, value, form):
     X = points()
     K = kernel(form(X))
@@ -116,7 +120,7 @@ def test_no_points(kernel, value):
     assert kernel(X[:0]).shape == (0, 0) and kernel.diagonal(X[:0]).shape == (0,)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@grid("dtype", [np.float32, np.float64])
 @every_kernel
 def test_of_products_in_place(kernel, value, dtype, monkeypatch):
     if not isinstance(kernel, InnerProductKernel):
@@ -137,8 +141,8 @@ def test_of_products_in_place(kernel, value, dtype, monkeypatch):
     assert kernel.of_norms(left).dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("gamma", [1e10, 1e30, 1e300])
+@grid("dtype", [np.float32, np.float64])
+@grid("gamma", [1e10, 1e30, 1e300])
 def test_huge_gamma_in_place(dtype, gamma):
     X = points() * 100
     left = np.sum(X * X, axis=1).astype(dtype)
@@ -150,9 +154,9 @@ def test_huge_gamma_in_place(dtype, gamma):
     assert np.all(products[apart] == 0)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("offset", [0.0, 1e3, 1e7, 1e10])
-@pytest.mark.parametrize("gamma", [0.01, 1.0, 1e4, 1e100])
+@grid("form", [np.asarray, sp.csr_array])
+@grid("offset", [0.0, 1e3, 1e7, 1e10])
+@grid("gamma", [0.01, 1.0, 1e4, 1e100])
 def test_rbf_far_from_the_origin(form, offset, gamma):
     rng = np.random.default_rng(3)
     # Sixteenths: exact at every offset.
@@ -275,9 +279,9 @@ def parsed(name: str, width: int) -> tuple[Fraction, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("gamma", [Fraction(1), Fraction(1, 4), Fraction(3), Fraction(0)])
-@pytest.mark.parametrize("coef0", [Fraction(0), Fraction(1), Fraction(5, 2)])
-@pytest.mark.parametrize("width", [1, 2, 4])
+@grid("gamma", [Fraction(1), Fraction(1, 4), Fraction(3), Fraction(0)])
+@grid("coef0", [Fraction(0), Fraction(1), Fraction(5, 2)])
+@grid("width", [1, 2, 4])
 def test_the_polynomial_lift_in_rationals(degree, gamma, coef0, width):
     kernel = PolynomialKernel(degree=degree, gamma=float(gamma), coef0=float(coef0))
     columns = [parsed(name, width) for name in kernel.lift_names(width)]
@@ -309,7 +313,7 @@ def test_the_polynomial_lift_in_rationals(degree, gamma, coef0, width):
     assert np.allclose(kernel.lift(X), expected, rtol=4 * EPS, atol=0)
 
 
-@pytest.mark.parametrize("kernel", LIFTED, ids=lambda k: k.formula)
+@grid("kernel", LIFTED, ids=lambda k: k.formula)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix])
 def test_the_kernel_is_the_scalar_product_of_the_lift(kernel, form):
     X = points(12, 3)
@@ -428,20 +432,20 @@ def test_numbers_of_numpy_become_plain():
 
 
 @pytest.mark.parametrize("kind", [PolynomialKernel, RBFKernel, SigmoidKernel])
-@pytest.mark.parametrize("bad", [-1, -1e-300, np.nan, np.inf, "scale", None, True])
+@grid("bad", [-1, -1e-300, np.nan, np.inf, "scale", None, True])
 def test_bad_gamma(kind, bad):
     with pytest.raises(ValueError, match=r"gamma=.* must be a finite number of at least 0\."):
         kind(gamma=bad)
 
 
 @pytest.mark.parametrize("kind", [PolynomialKernel, SigmoidKernel])
-@pytest.mark.parametrize("bad", [np.nan, -np.inf, "0", None, False])
+@grid("bad", [np.nan, -np.inf, "0", None, False])
 def test_bad_coef0(kind, bad):
     with pytest.raises(ValueError, match=r"coef0=.* must be a finite number\."):
         kind(coef0=bad)
 
 
-@pytest.mark.parametrize("bad", [0, -2, 2.0, 1.5, np.nan, "3", None, True])
+@grid("bad", [0, -2, 2.0, 1.5, np.nan, "3", None, True])
 def test_bad_degree(bad):
     with pytest.raises(ValueError, match=r"degree=.* must be a finite whole number of at least 1"):
         PolynomialKernel(degree=bad)
@@ -469,7 +473,7 @@ def test_bad_points(kernel, value):
         kernel(good, [[0.0]])
 
 
-@pytest.mark.parametrize("bad", ["ab", -1, 1.5, None, True])
+@grid("bad", ["ab", -1, 1.5, None, True])
 def test_bad_features(bad):
     for kernel in (LinearKernel(), PolynomialKernel(2, 1, 1), SquaresKernel()):
         with pytest.raises(ValueError, match="features="):

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from grids import share
 from separatrix import LinearSVC
 from separatrix.kernels import (
     CallableKernel,
@@ -169,6 +170,7 @@ def test_in_many_blocks(monkeypatch):
     assert np.allclose(FourierLift(0.2, 50, 0).fit(X).transform(X), waves, atol=1e-13)
 
 
+@pytest.mark.sampled
 def test_landmarks_are_drawn_by_what_is_unexplained():
     # The first with probability k(x, x) / trace, the second likewise of what the first leaves;
     # candidates by the hundred, thinned by rejection, must follow the same distribution.
@@ -178,7 +180,7 @@ def test_landmarks_are_drawn_by_what_is_unexplained():
     for i in range(4):
         rest = np.diagonal(K) - K[:, i] ** 2 / K[i, i]
         expected[i] = K[i, i] / np.trace(K) * rest / rest.sum()
-    runs = 1500
+    runs = share(1500)
     seen = np.zeros((5, 5))
     for seed in range(runs):
         seen[tuple(NystroemLift(LinearKernel(), 2, seed).fit(X).landmarks_)] += 1

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grids import grid, share
 from helpers import loss_value
 from separatrix._compiled.elementary import log_normal
 from separatrix.losses import LOSSES as BY_NAME
@@ -192,7 +193,8 @@ def test_conjugate_at_the_edges(loss: Loss) -> None:
 
 @each_loss
 @given(z=st.floats(-1e6, 1e6), share=st.floats(0, 1))
-@settings(max_examples=200, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(200), deadline=None)
 def test_fenchel_young(loss: Loss, z: float, share: float) -> None:
     low = loss.dual_lower if np.isfinite(loss.dual_lower) else -1e3
     high = loss.dual_upper if np.isfinite(loss.dual_upper) else 1e3
@@ -257,8 +259,8 @@ def test_dual_step_without_curvature(loss: Loss) -> None:
 
 
 @each_loss
-@pytest.mark.parametrize("z", [0.0, 1e300, -1e300, 1e10, -1e10, 800.0, -800.0])
-@pytest.mark.parametrize("q", [0.0, 1e-300, 1.0, 1e300])
+@grid("z", [0.0, 1e300, -1e300, 1e10, -1e10, 800.0, -800.0])
+@grid("q", [0.0, 1e-300, 1.0, 1e300])
 def test_dual_step_at_extremes(loss: Loss, z: float, q: float) -> None:
     for upper in (1e-12, 1.0, 1e12):
         for a in [0.0, 0.5 * upper] + ([upper] if np.isfinite(loss.dual_upper) else []):

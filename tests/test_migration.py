@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import re
 import subprocess
@@ -9,11 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import sklearn.discriminant_analysis
 import sklearn.linear_model
 import sklearn.linear_model._logistic
+import sklearn.linear_model._ransac
 import sklearn.svm
+from sklearn.base import is_regressor
 
 import separatrix
+from separatrix.migration.installing import CLASSES
 from separatrix.migration.running import run
 
 SCRIPT = """
@@ -44,9 +49,13 @@ def test_installed_classes_are_this_librarys_until_they_are_not() -> None:
         assert sklearn.linear_model.LogisticRegression is separatrix.LogisticRegression
         assert sklearn.linear_model._logistic.LogisticRegression is separatrix.LogisticRegression
         assert sklearn.svm.SVC is separatrix.SVC
+        # Where scikit-learn asks what an estimator is, and in what its classes inherit.
+        assert sklearn.linear_model._ransac.LinearRegression is separatrix.LinearRegression
+        assert isinstance(separatrix.Ridge(), sklearn.linear_model._base.LinearModel)
     finally:
         separatrix.uninstall()
     assert sklearn.linear_model.LogisticRegression is theirs
+    assert sklearn.linear_model._ransac.LinearRegression is sklearn.linear_model.LinearRegression
     assert theirs.__module__.startswith("sklearn")
 
 
@@ -83,6 +92,72 @@ def test_what_a_script_raises_is_raised_and_what_it_did_is_said(tmp_path: Path) 
         run([str(path)], err)
     assert "1 fit in scikit-learn's place" in err.getvalue()
     assert sklearn.svm.SVC is not separatrix.SVC
+
+
+def test_an_error_of_the_script_says_that_the_classes_were_exchanged(tmp_path: Path) -> None:
+    path = tmp_path / "two words.py"
+    path.write_text("raise ValueError('mine')\n", "utf-8")
+    with pytest.raises(ValueError, match="mine") as caught:
+        run([str(path), "-x"], io.StringIO())
+    assert caught.value.__notes__ == [
+        "The script ran with separatrix's classes in place of scikit-learn's; "
+        f"`python '{path}' -x` runs it without."
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_class_is_fitted_and_counted_with_and_without_y(tmp_path: Path) -> None:
+    rows = "X, y = [[0.0], [1.0], [2.0], [3.5], [5.0], [5.5]] * 5, [0, 0, 1, 0, 1, 1] * 5\n"
+    lines = [rows]
+    for module, names in CLASSES.items():
+        kinds = importlib.import_module(module)
+        for name in names:
+            number = is_regressor(getattr(kinds, name)())
+            lines.append(f"from {module} import {name}\n{name}().fit(X, y)\n{name}().fit(X=X, y=y)")
+            if name == "OneClassSVM":
+                lines.append("OneClassSVM().fit(X)\nOneClassSVM().fit_predict(X)")
+            assert number or not name.endswith("Regressor")
+    lines.append("from sklearn.linear_model import RANSACRegressor")
+    lines.append("RANSACRegressor(LinearRegression(), random_state=0).fit(X, y)")
+    lines.append("SGDClassifier().partial_fit(X, y, [0, 1])")
+    path = tmp_path / "all.py"
+    path.write_text("\n".join(lines), "utf-8")
+    err = io.StringIO()
+    assert run([str(path)], err) == 0
+    counts = dict(re.findall(r"^  (\w+) +(\d+) fits?,", err.getvalue(), flags=re.MULTILINE))
+    every = [name for names in CLASSES.values() for name in names]
+    assert sorted(counts) == sorted(every)
+    assert counts["OneClassSVM"] == "4" and counts["LogisticRegression"] == "2"
+    assert int(counts["LinearRegression"]) > 2
+    assert "calls of partial_fit, which are not judged: 1 of SGDClassifier" in err.getvalue()
+
+
+def test_uncertified_fits_are_named_by_line_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "short.py"
+    path.write_text(
+        "from sklearn.datasets import load_iris\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "from sklearn.model_selection import cross_val_score\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "X, y = load_iris(return_X_y=True)\n"
+        "LogisticRegression().fit(X, y)\n"
+        "LogisticRegression(max_iter=1).fit(X, y)\n"
+        "cross_val_score(make_pipeline(LogisticRegression(max_iter=1)), X, y, cv=2)\n",
+        "utf-8",
+    )
+    err = io.StringIO()
+    with pytest.warns(sklearn.exceptions.ConvergenceWarning) as caught:
+        assert run([str(path)], err) == 0
+    # Also of fits that scikit-learn calls for the user.
+    places = [(w.filename, w.lineno) for w in caught]
+    assert places == [(str(path), 7), (str(path), 8), (str(path), 8)]
+    lines = err.getvalue().splitlines()
+    assert lines[0].startswith("separatrix: 4 fits in scikit-learn's place, 1 certified")
+    assert lines[2] == "not certified to their tolerance:"
+    assert lines[3].startswith(f"  {path}:7: LogisticRegression, 1 fit: max_iter: ")
+    assert lines[3].endswith("raise max_iter, or standardise the features")
+    assert lines[4].startswith(f"  {path}:8: LogisticRegression, 2 fits, the worst: max_iter: ")
+    assert len(lines) == 5
 
 
 def test_without_a_script_there_is_a_sentence(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from grids import grid
 from separatrix._compiled import blas, outer_products, pool
 from separatrix.data import moments
 from separatrix.data.design import CSRDesign, DenseDesign, as_design
@@ -74,8 +75,8 @@ STORAGES = {
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
-@pytest.mark.parametrize("weighted", [False, True])
+@grid("kind", ["pooled", "each", "fourth"])
+@grid("weighted", [False, True])
 def test_every_storage_gives_the_moments(storage, kind, weighted) -> None:
     X, codes, weights, targets = data()
     design = as_design(STORAGES[storage](X))
@@ -177,9 +178,9 @@ def exact(X, weights):
     return np.array([float(m) for m in mean]), np.array(scatter)
 
 
-@pytest.mark.parametrize("chunk", [400, 37, 1])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("worth", [0.0, np.inf])
+@grid("chunk", [400, 37, 1])
+@grid("weighted", [False, True])
+@grid("worth", [0.0, np.inf])
 def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool, worth, monkeypatch) -> None:
     monkeypatch.setattr(moments, "_WORTH", worth)
     rng = np.random.default_rng(5)
@@ -284,7 +285,7 @@ def test_a_weight_is_so_many_copies(fourth: bool) -> None:
         )
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 100, 899])
+@grid("chunk", [1, 7, 100, 899])
 @pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
 def test_any_portions_merge_to_the_whole(chunk: int, kind: str) -> None:
     X, codes, weights, _ = data()
@@ -380,9 +381,9 @@ def test_moments_of_other_things_do_not_merge() -> None:
 # --- threads, routes, memory -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("worth", [0.0, 1e9])
-@pytest.mark.parametrize("own_bytes", [0, 1 << 30])
-@pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
+@grid("worth", [0.0, 1e9])
+@grid("own_bytes", [0, 1 << 30])
+@grid("kind", ["pooled", "each", "fourth"])
 @pytest.mark.parametrize("storage", ["C", "fortran", "csr"])
 def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, monkeypatch) -> None:
     X, codes, weights, _ = data()
@@ -408,8 +409,8 @@ def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, m
             np.testing.assert_array_equal(right, getattr(again, name))
 
 
-@pytest.mark.parametrize("d", [1, 5, 8, 23, 31, 40, 97, 250])
-@pytest.mark.parametrize("pooled", [True, False])
+@grid("d", [1, 5, 8, 23, 31, 40, 97, 250])
+@grid("pooled", [True, False])
 @pytest.mark.parametrize("kind", ["C", "float32", "fortran", "csr"])
 def test_products_in_registers(d, pooled, kind, monkeypatch) -> None:
     rng = np.random.default_rng(d)
@@ -435,7 +436,7 @@ def test_products_in_registers(d, pooled, kind, monkeypatch) -> None:
             assert np.array_equal(own.scatter, np.swapaxes(own.scatter, -1, -2))
 
 
-@pytest.mark.parametrize("d", [1, 7, 13, 62, 100])
+@grid("d", [1, 7, 13, 62, 100])
 @pytest.mark.parametrize("kind", ["C", "float32", "fortran"])
 def test_one_class_in_registers(d, kind, monkeypatch) -> None:
     rng = np.random.default_rng(d)
@@ -455,7 +456,7 @@ def test_one_class_in_registers(d, kind, monkeypatch) -> None:
         np.testing.assert_allclose(found.scatter, scatter[0], rtol=1e-10, atol=1e-8)
 
 
-@pytest.mark.parametrize("p", [1, 31, 32, 33, 100])
+@grid("p", [1, 31, 32, 33, 100])
 def test_mirror(p: int) -> None:
     rng = np.random.default_rng(p)
     out, roots = rng.normal(size=(p, p)), rng.normal(size=(3, p))
@@ -503,8 +504,8 @@ def test_nothing_is_copied(kind: str) -> None:
         assert peak < 8e6
 
 
-@pytest.mark.parametrize("pooled", [True, False])
-@pytest.mark.parametrize("k", [1, 3])
+@grid("pooled", [True, False])
+@grid("k", [1, 3])
 def test_few_rows_have_the_moments_of_many(k, pooled, monkeypatch) -> None:
     rng = np.random.default_rng(0)
     X = 1e6 + rng.normal(size=(60, 4))

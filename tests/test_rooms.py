@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import separatrix
+from grids import grid
 
 ROOT = Path(separatrix.__file__).parent
 
@@ -58,7 +59,7 @@ def test_nothing_else_lies_flat() -> None:
         assert {path.parent.name for path in (ROOT / room).glob("*/__init__.py")} == set(inner)
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if m])
+@grid("module", [m for m in FILES if m])
 def test_imports_go_one_way(module: str) -> None:
     own = ROOMS.index(room_of(module))
     # The package itself hands out names of every room; the highest ones may ask it.

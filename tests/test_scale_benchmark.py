@@ -22,6 +22,8 @@ from benchmarks.scale.peers import LOGISTIC
 from benchmarks.scale.rows import logistic_peers, resume, same_bits
 from benchmarks.scale.setup import Setup
 
+pytestmark = pytest.mark.benchmarks
+
 
 def table(files: str) -> dict[str, np.ndarray]:
     return duckdb.connect().execute(f"select * from '{files}'").fetchnumpy()

@@ -19,8 +19,8 @@ _NAMED = r"log|exp|cos|sin|min|max|sup|inf"
 # What the converter lacks or takes for something else, in terms of what it has.
 _SPELLINGS = (
     (re.compile(r"\\dots(?![a-zA-Z])"), r"\\ldots"),
-    (re.compile(r"\\([bB]ig)(?=[(\[])"), r"\\\1l"),
-    (re.compile(r"\\([bB]ig)(?=[)\]])"), r"\\\1r"),
+    (re.compile(r"\\([bB]igg?)(?=[)\]])"), r"\\\1r"),
+    (re.compile(r"\\([bB]igg?)m?(?![a-zA-Z])"), r"\\\1l"),
     # \frac12 is a half, and 12 is no number there; nor is 0,1 one in max(0,1-z).
     (re.compile(r"(\\[td]?frac)\s*(\d)\s*(\d)"), r"\1{\2}{\3}"),
     (re.compile(r"(?<=\d),(?=\d)"), r", "),

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from separatrix.messages import TEMPLATES, Column, Message
+from separatrix.messages import TEMPLATES, Column, Message, counted
 from separatrix.messages.markup import facts_html, paragraphs_html
 
 __all__ = ["REMEDIES", "Certificate", "ResidualCertificate", "RigorousCertificate"]
@@ -34,6 +34,14 @@ class _Advised:
 
     status: str
     tol: float
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By position, and without what is left at its default: a pickle repeats no names.
+        known = fields(self)  # type: ignore[arg-type]
+        values = [getattr(self, one.name) for one in known]
+        while values and values[-1] == known[len(values) - 1].default:
+            values.pop()
+        return type(self), tuple(values)
 
     @property
     def cause(self) -> str:
@@ -90,6 +98,13 @@ def _number(value: float) -> str:
         text = f"{value:,.2f}" if abs(value) >= 100 else f"{value:.5g}"
         return text
     return f"{value:.5g}"
+
+
+def _mistakes(weight: float) -> str:
+    """Training mistakes, or the sum of their weights where that is no whole number."""
+    if float(weight).is_integer():
+        return counted(int(weight), "training mistake")
+    return f"training mistakes of weight {weight:,.6g}"
 
 
 def _percent(fraction: float) -> str:
@@ -256,6 +271,11 @@ class Certificate(_Advised):
         return Message("advice.offset", column=named, offset=self.offset)
 
     @property
+    def counts_mistakes(self) -> bool:
+        """Whether the status is one of a perceptron, whose objective counts training mistakes."""
+        return self.status in ("not_separated", "averaged")
+
+    @property
     def ok(self) -> bool:
         """Whether the point is certified to within ``tol``."""
         return self.status == "optimal"
@@ -287,7 +307,12 @@ class Certificate(_Advised):
     @property
     def outcome(self) -> str:
         """What the fit came to, in one sentence without advice."""
-        if math.isfinite(self.gap):
+        if self.counts_mistakes:
+            return self.in_mistakes()
+        if math.isfinite(self.gap) and self.relative_gap >= 1.0:
+            # A bound at or below zero is no share of the objective.
+            distance = f"lower bound {_number(self.dual)} (certified gap {self.gap:.2g})"
+        elif math.isfinite(self.gap):
             distance = (
                 f"within {_percent(self.relative_gap)} % of the best possible "
                 f"(certified gap {self.gap:.2g})"
@@ -298,17 +323,33 @@ class Certificate(_Advised):
             distance = "no lower bound"
         else:
             distance = "no lower bound yet"
-        count = "1 iteration" if self.n_iter == 1 else f"{self.n_iter:,} iterations"
         return (
-            f"{self.status}: objective {_number(self.primal)}, {distance}, {count}, "
-            f"{self.seconds:.2f} s"
+            f"{self.status}: objective {_number(self.primal)}, {distance}, "
+            f"{self._effort('iteration')}"
         )
+
+    def in_mistakes(self) -> str:
+        """The outcome of a fit whose objective is the weight of its training mistakes.
+
+        Zero is the only lower bound of such an objective, so no gap is stated.
+        """
+        left = f"{_mistakes(self.primal)} left" if self.primal > 0 else "no training mistake"
+        return f"{self.status}: {left}, {self._effort('pass')}"
+
+    def _effort(self, noun: str) -> str:
+        """Iterations or passes, of all problems together, and seconds."""
+        problems = f" in {len(self.parts)} problems" if len(self.parts) > 1 else ""
+        return f"{counted(self.n_iter, noun)}{problems}, {self.seconds:.2f} s"
 
     @property
     def brief(self) -> str:
         """The status and how far from the best possible, in a few words."""
+        if self.counts_mistakes:
+            return f"{self.status}, {_mistakes(self.primal)} left"
         if not math.isfinite(self.relative_gap):
             return f"{self.status}, no bound"
+        if self.relative_gap >= 1.0:
+            return f"{self.status}, lower bound {_number(self.dual)}"
         return f"{self.status}, within {_percent(self.relative_gap)} %"
 
     def facts(self) -> list[tuple[str, str]]:
@@ -321,9 +362,9 @@ class Certificate(_Advised):
             ("certified gap", f"{self.gap:.2g}" if known else "unknown"),
             (
                 "of the best possible",
-                f"within {_percent(self.relative_gap)} %" if known else "unknown",
+                f"within {_percent(self.relative_gap)} %" if self.relative_gap < 1.0 else "unknown",
             ),
-            ("iterations", f"{self.n_iter:,}"),
+            ("passes" if self.counts_mistakes else "iterations", f"{self.n_iter:,}"),
             ("seconds", f"{self.seconds:.2f}"),
         ]
 

@@ -1,4 +1,4 @@
-"""The library's own exceptions.
+"""The library's own exceptions, and warnings at the line that called it.
 
 ::
 
@@ -13,9 +13,22 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from types import FrameType
 from typing import Any
 
-__all__ = ["ConventionWarning", "DataError", "ModelFileError", "NotSeparableError"]
+__all__ = [
+    "ConventionWarning",
+    "DataError",
+    "ModelFileError",
+    "NotSeparableError",
+    "calling_frame",
+    "warn",
+]
+
+# Packages between a user's line and a fit: a search or a pipeline calls it for the user.
+_BETWEEN = ("separatrix", "sklearn", "joblib")
 
 
 class ConventionWarning(UserWarning):
@@ -27,6 +40,44 @@ class ConventionWarning(UserWarning):
     >>> from separatrix.exceptions import ConventionWarning
     >>> warnings.simplefilter("ignore", ConventionWarning)
     """
+
+
+def calling_frame() -> FrameType:
+    """The innermost frame outside of this library, scikit-learn and joblib.
+
+    Returns
+    -------
+    frame
+        In a worker of a pool, where there is no such frame, the outermost one.
+    """
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return frame
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, however many calls lie between it and here.
+
+    Parameters
+    ----------
+    message : str or Warning
+    category : type, default=UserWarning
+        Of a message that is a string.
+    """
+    frame = calling_frame()
+    names = frame.f_globals
+    warnings.warn_explicit(
+        message,
+        category,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        names.get("__name__", "<string>"),
+        names.setdefault("__warningregistry__", {}),
+        names,
+    )
 
 
 class DataError(ValueError):

@@ -335,6 +335,7 @@ def test_json_tells_errors(run, apart):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.signals
 def test_ctrl_c(run, apart, monkeypatch):
     monkeypatch.setattr(check_run, "encode_raw", lambda *_: signal.raise_signal(signal.SIGINT))
     ran = run("check-certificate", "apart.json", "apart.csv")

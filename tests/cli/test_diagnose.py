@@ -234,6 +234,7 @@ def test_usage_errors_are_one_sentence(run, words, told):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.signals
 def test_ctrl_c(run, monkeypatch):
     monkeypatch.setattr(
         diagnose_run, "diagnose", lambda *a, **o: signal.raise_signal(signal.SIGINT)

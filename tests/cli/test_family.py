@@ -306,6 +306,7 @@ def test_small_steps_are_told_in_options(run, people):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.signals
 def test_an_interrupted_fit_saves_the_best_model_so_far(run, people, number):
     seen = []
 

@@ -453,6 +453,7 @@ def test_a_reader_that_leaves_early_costs_no_model(people):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.signals
 def test_an_interrupted_fit_saves_the_best_model_so_far(run, people, number):
     from separatrix.solvers.driver import watch
 

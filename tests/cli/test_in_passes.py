@@ -355,6 +355,7 @@ with watch_passes(end):
 """
 
 
+@pytest.mark.signals
 def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
     words = ["fit", str(table), "--target", "paid", "-C", "1000", "--tol", "1e-10", "--json"]
     words += ["--cache", str(table.parent / "cache"), "-o", str(table.parent / "m.separatrix")]

@@ -13,7 +13,10 @@ import pytest
 from separatrix.cli import interruption
 from separatrix.cli.output import Exit, error_document
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+pytestmark = [
+    pytest.mark.signals,
+    pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them"),
+]
 
 LINE = "error     interrupted; nothing was written\n"
 
@@ -52,6 +55,20 @@ def test_in_the_middle_of_an_import(tmp_path, name):
     # Of a table of its own: a built-in one needs no DuckDB.
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n3,x\n4,y\n")
     process = start(tmp_path, "fit", "t.csv", name=name)
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (130, f"ready\n{LINE}")
+
+
+@pytest.mark.parametrize("name", ["separatrix.cli", "separatrix._compiled.memory"])
+def test_before_the_command_line_is_there(tmp_path, name):
+    script = SCRIPT.replace("separatrix.cli", "separatrix.__main__")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script.format(name=name, words=["fit", "iris"])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
     _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, f"ready\n{LINE}")
 

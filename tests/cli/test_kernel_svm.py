@@ -443,6 +443,7 @@ def interrupt_at(count: int, number: signal.Signals = signal.SIGINT):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("options", [[], ["-C", "inf"], ["--approximation", "nystroem"]])
+@pytest.mark.signals
 def test_an_interrupted_fit_saves_the_best_model_so_far(run, number, options):
     interrupt, _ = interrupt_at(3, number)
     with watch(interrupt):
@@ -458,6 +459,7 @@ def test_an_interrupted_fit_saves_the_best_model_so_far(run, number, options):
 
 
 @pytest.mark.parametrize("count", [1, 4, 9])
+@pytest.mark.signals
 def test_an_interruption_among_the_pairs_keeps_those_that_are_done(run, count):
     interrupt, seen = interrupt_at(count)
     # One after another, where the matrix is not all in memory.
@@ -483,6 +485,7 @@ def _pairs(k: int) -> list[str]:
     return [f"{i} vs {j}" for i in range(k) for j in range(i + 1, k)]
 
 
+@pytest.mark.signals
 def test_an_interruption_while_probabilities_are_made_keeps_the_model(run):
     proved = []
 

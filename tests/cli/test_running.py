@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import subprocess
 import sys
 
+import click
 import numpy as np
 import pytest
 
@@ -78,6 +80,29 @@ def test_the_debug_variable_shows_where(run, broken, monkeypatch):
     assert "Traceback (most recent call last)" in ran.err
     assert "in fail" in ran.err
     assert ran.document["error"]["type"] == "ZeroDivisionError"
+
+
+class Full(io.StringIO):
+    """A stream to a disk that is full."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_under_the_streams_changes_no_exit_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words, code, to_full in [
+        (["fit", "absent.csv"], 3, 3),
+        (["fit", "absent.csv", "--json"], 3, 3),
+        (["fit", "--bogus"], 2, 2),
+        (["separable", "iris"], 1, 3),
+        (["--version"], 0, 3),
+    ]:
+        for names, expected in [(["stderr"], code), (["stdout", "stderr"], to_full)]:
+            with pytest.MonkeyPatch.context() as patch:
+                for name in names:
+                    patch.setattr(sys, name, Full())
+                assert separatrix.cli.main(words) == expected, (words, names)
 
 
 def test_out_of_memory_is_no_bug(run, monkeypatch):
@@ -157,6 +182,19 @@ def test_python_gets_one_sentence_where_a_library_does_not_fit():
     assert "fewer threads" in done.stdout and "cache_mb" in done.stdout
 
 
+def test_the_help_of_every_option_is_a_phrase_that_stands_alone():
+    from separatrix.cli.app import cli
+
+    top = click.Context(cli)
+    for name in cli.list_commands(top):
+        for option in cli.get_command(top, name).params:
+            text = getattr(option, "help", None) or ""
+            first = text.split(" ", 1)[0]
+            assert first not in ("Of", "On", "By", "Which,", "Say", "Some", "As", "Who"), (
+                f"{name} {option.name}: {text}"
+            )
+
+
 @pytest.mark.parametrize("absent", ["click", "duckdb", "rich"])
 def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
     monkeypatch.setattr(
@@ -167,6 +205,22 @@ def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
     assert ran.out == ""
     assert f"needs {absent}" in ran.err
     assert 'pip install "separatrix[app]"' in ran.err
+
+
+@pytest.mark.parametrize(
+    ("call", "extras"),
+    [
+        ("studio iris", "studio"),
+        ("fit studio", "app"),
+        ("fit x.csv --engine dask --scheduler tcp://127.0.0.1:1", "app,dask"),
+        ("fit x.csv --engine=dask --scheduler tcp://127.0.0.1:1", "app,dask"),
+        ("verify m.separatrix iris --rigorous", "app,exact"),
+        ("fit x.feather", "app,arrow"),
+    ],
+)
+def test_all_extras_that_a_call_needs_are_named_at_once(run, monkeypatch, call, extras):
+    monkeypatch.setattr(separatrix.cli, "find_spec", lambda name: None)
+    assert run(*call.split()).err.endswith(f'pip install "separatrix[{extras}]"\n')
 
 
 @pytest.mark.parametrize("command", ["fit", "diagnose", "separable"])

@@ -474,6 +474,7 @@ def test_the_time_limit_is_handed_on(run, apart, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.signals
 def test_ctrl_c_writes_nothing(run, apart, monkeypatch):
     def interrupted(*args, **options):
         signal.raise_signal(signal.SIGINT)

@@ -12,6 +12,7 @@ from string import Formatter
 import pytest
 
 import separatrix
+from grids import grid
 from separatrix.certificate import REMEDIES, Certificate
 from separatrix.cli.wording import TERMINAL, Terminal
 from separatrix.messages import PYTHON, TEMPLATES, Column, Joined, Message, Row, Setting, said_by
@@ -88,7 +89,7 @@ def test_every_code_is_said_somewhere():
 SPEAKS_PYTHON = re.compile(r"[a-z_]+\w=|\bC=|\(X, y\)|[a-z][A-Z]|\bmax_|\b(step_tol|cache_mb)\b")
 
 
-@pytest.mark.parametrize("code", TEMPLATES)
+@grid("code", TEMPLATES)
 def test_the_terminal_does_not_speak_python(code):
     template = TERMINAL.templates.get(code, TEMPLATES[code])
     words = "".join(text for text, *_ in Formatter().parse(template))
@@ -99,7 +100,7 @@ def test_the_phrases_of_the_terminal_are_not_python():
     assert not any(map(SPEAKS_PYTHON.search, TERMINAL.phrases.values()))
 
 
-@pytest.mark.parametrize("status", [status for status in REMEDIES if status != "optimal"])
+@grid("status", [status for status in REMEDIES if status != "optimal"])
 def test_every_remedy_has_a_terminal_wording(status):
     told = advice(status)
     assert told and not SPEAKS_PYTHON.search(told)

@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression as Other
 
+from grids import share
 from separatrix import Hyperplane, LinearSVC
 
 numbers = st.floats(-1e3, 1e3).map(lambda v: round(v, 3))
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(100), deadline=None)
 @given(st.lists(numbers, min_size=1, max_size=5), numbers, st.integers(0, 2**32 - 1))
 def test_distances_projections_and_margins(w, b, seed) -> None:
     w = np.array(w)

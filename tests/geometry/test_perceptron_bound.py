@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import reference_perceptron as reference
+from grids import share
 from separatrix.geometry.separation.perceptron_bound import _larger_root, perceptron_bound
 from separatrix.solvers.perceptron import ORDERS
 
@@ -96,7 +97,8 @@ def problems(draw):
     return X, y, lift, start
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(150), deadline=None)
 @given(
     case=problems(),
     order=st.sampled_from(ORDERS),
@@ -149,7 +151,8 @@ def test_no_run_makes_more_mistakes(case, order, rate, margin, seed: int) -> Non
         assert Fraction(found.bound) >= Fraction(longest) / upper
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(100), deadline=None)
 @given(case=problems(), rate=st.sampled_from([0.25, 1, 3]), margin=st.sampled_from([0, 2]))
 def test_the_bound_is_the_largest_number_that_the_two_inequalities_allow(
     case, rate, margin

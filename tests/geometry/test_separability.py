@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from geometry import reference
+from grids import share
 from separatrix.geometry.points import labelled_points
 from separatrix.geometry.separation.deciding import separability
 from separatrix.geometry.separation.linear_programs import Suggestion
@@ -65,11 +66,12 @@ def test_two_independent_methods_agree(kind):
 # --- verdicts ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", reference.KINDS)
 def test_small_problems(kind):
-    """16 kinds, 170 problems of each, both geometries: 5,440 verdicts."""
+    """16 kinds, 170 problems of each, both geometries: in make exhaustive, 5,440 verdicts."""
     seen = set()
-    for X, y in reference.problems(kind, 170, seed=0):
+    for X, y in reference.problems(kind, share(170), seed=0):
         with_offset = judge(X, y, True, margin=False).status
         through_origin = judge(X, y, False, margin=False).status
         seen |= {with_offset, through_origin}
@@ -104,12 +106,13 @@ TRANSFORMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_sizes_that_floats_cannot_handle(transform):
     """The verdict is exact of the numbers as they are stored, whatever the float stage makes."""
     rng = np.random.default_rng([7, *transform.encode()])
     for kind in reference.KINDS:
-        for X, y in reference.problems(kind, 3, seed=2):
+        for X, y in reference.problems(kind, share(3), seed=2):
             moved = TRANSFORMS[transform](rng, X)
             for fit_intercept in (True, False):
                 judge(moved, y, fit_intercept, margin=False)

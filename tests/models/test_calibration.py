@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from grids import share
 from separatrix import LinearSVC, Perceptron, load_model, save_model, verify
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
@@ -75,6 +76,8 @@ def same(left: dict, right: dict, rtol: float = 0.0) -> None:
 # --- scikit-learn's own checks -----------------------------------------------------------------
 
 
+# Of classes whose other configurations are in test_sklearn_contract.py.
+@pytest.mark.exhaustive
 @overlap
 @parametrize_with_checks(
     [
@@ -154,7 +157,8 @@ SCORES = st.one_of(st.sampled_from(EXTREMES), st.floats(-3.0, 3.0))
     rows=st.lists(st.tuples(SCORES, st.booleans()), min_size=2, max_size=20),
     at=st.lists(SCORES, min_size=1, max_size=20),
 )
-@settings(max_examples=150, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(150), deadline=None)
 def test_two_classes_anywhere(method: str, rows: list, at: list) -> None:
     scores, codes = np.array([s for s, _ in rows]), np.array([int(c) for _, c in rows])
     codes[:2] = [0, 1]
@@ -171,7 +175,8 @@ def test_two_classes_anywhere(method: str, rows: list, at: list) -> None:
     raised=st.lists(SCORES, min_size=2, max_size=8),
     k=st.integers(0, 2),
 )
-@settings(max_examples=150, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(150), deadline=None)
 def test_three_classes_anywhere(method: str, rows: list, at: list, raised: list, k: int) -> None:
     scores, codes = np.array([r[:3] for r in rows]), np.array([r[3] for r in rows])
     codes[:3] = [0, 1, 2]
@@ -725,6 +730,7 @@ class Press:
 @each_method
 @pytest.mark.parametrize("fit", [1, 2, 4, 6])
 @pytest.mark.parametrize("model", [LinearSVC(), Perceptron(max_passes=500)], ids=repr)
+@pytest.mark.signals
 def test_ctrl_c(model, method: str, fit: int, default_ctrl_c) -> None:
     X, _ = data(2)
     y = (X[:, 0] > 0).astype(int)

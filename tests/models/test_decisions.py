@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grids import share
 from separatrix import LinearSVC, LogisticRegression, Perceptron
 
 EXTREMES = [
@@ -101,7 +102,8 @@ def test_several_classes(multiclass: str, steepness: float) -> None:
     ),
     steepness=st.floats(1e-300, 1e300),
 )
-@settings(max_examples=150, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(150), deadline=None)
 def test_several_classes_anywhere(multiclass: str, scores, steepness: float) -> None:
     check_agreement(several(multiclass, 4, steepness), np.array(scores))
 

@@ -744,16 +744,20 @@ def test_logistic_regression_of_samples_finds_the_same_boundary() -> None:
 # Some of them fit covariances that are singular: fewer rows than columns, or a class in which
 # nothing varies.
 @pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
+@parametrize_with_checks([LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()])
+def test_check_estimator(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
 @parametrize_with_checks(
     [
-        LinearDiscriminantAnalysis(),
-        LinearDiscriminantAnalysis(shrinkage=0.1),
-        QuadraticDiscriminantAnalysis(),
         QuadraticDiscriminantAnalysis(shrinkage=0.1),
         LinearDiscriminantAnalysis(covariance="unbiased", n_components=1),
     ]
 )
-def test_check_estimator(estimator, check) -> None:
+def test_check_other_configurations(estimator, check) -> None:
     check(estimator)
 
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
+from grids import grid
 from separatrix import (
     SVC,
     LeastSquaresClassifier,
@@ -82,8 +83,8 @@ def test_both_lanes_give_the_same(kind, classes, monkeypatch) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("storage", FAST)
+@grid("bad", [np.nan, np.inf, -np.inf])
+@grid("storage", FAST)
 def test_bad_numbers_are_named_in_the_fast_lane(kind, bad, storage) -> None:
     model = kind().fit(X, Y[2])
     rows = X.copy()
@@ -147,8 +148,8 @@ def test_a_model_with_names_warns_of_columns_without(kind) -> None:
     assert model.predict(frame).shape == (60,)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-@pytest.mark.parametrize("width", [1, 3])
+@grid("number", [1, 2, 3])
+@grid("width", [1, 3])
 @pytest.mark.parametrize("storage", FAST)
 def test_large_products(storage, width, number, monkeypatch) -> None:
     # With the limits lowered, any product is a large one.
@@ -163,7 +164,7 @@ def test_large_products(storage, width, number, monkeypatch) -> None:
     np.testing.assert_array_equal(found, again)
 
 
-@pytest.mark.parametrize("number", [1, 3])
+@grid("number", [1, 3])
 @pytest.mark.parametrize("storage", FAST)
 def test_large_data_are_searched_in_parts(storage, number, monkeypatch) -> None:
     monkeypatch.setattr(validation, "_ENTRIES", 10)

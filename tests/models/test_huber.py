@@ -1,13 +1,17 @@
 """Huber regression: an estimator on a loss of the residual."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from scipy.optimize import linprog
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor as Peer
 
+from census import objective
 from separatrix import HuberRegressor, load_model, save_model, verify
 
 
@@ -91,6 +95,64 @@ def test_a_start_from_the_fit_before_takes_fewer_steps(patients):
     model = HuberRegressor(warm_start=True).fit(X, y)
     steps = model.n_iter_
     assert model.fit(X, y).n_iter_ < steps
+
+
+def _least_deviations(X, y):
+    """Weights and an intercept of least absolute deviations, by linear programming."""
+    n, d = X.shape
+    A = np.hstack([X, np.ones((n, 1)), -np.eye(n), np.eye(n)])
+    cost = np.r_[np.zeros(d + 1), np.ones(2 * n)]
+    found = linprog(cost, A_eq=A, b_eq=y, bounds=[(None, None)] * (d + 1) + [(0, None)] * 2 * n)
+    return found.x[:d], found.x[d]
+
+
+def _is_certified(X, y, **options):
+    """Whether a fit ends certified, and no better point is known where it may not be."""
+    model = HuberRegressor(**options).fit(X, y)
+    certificate = model.certificate_
+    stated = objective(model, X, y)
+    assert stated == pytest.approx(certificate.primal, rel=1e-9)
+    other = copy(model)
+    other.coef_, other.intercept_ = _least_deviations(X, y)
+    for scale in (model.scale_, 1e-12, 1e-6, 1e-3):
+        other.scale_ = scale
+        assert certificate.dual <= objective(other, X, y)
+        assert stated <= objective(other, X, y) * (1.0 + certificate.tol)
+    return certificate.ok
+
+
+def test_a_plane_that_fits_most_rows_exactly_is_certified():
+    # The best scale is the least one there is.
+    X = np.array([[0.369], [-0.165], [-0.256], [-0.31]])
+    y = np.array([0.581, 3.854, 2.328, 1.247])
+    assert _is_certified(X, y)
+    assert _is_certified(X, y, tol=1e-9)
+    rng = np.random.default_rng(0)
+    for share in (0.05, 0.2, 0.35, 0.5):
+        for counts in ((2,), (3, 5), (2, 4, 7)):
+            n = int(rng.integers(40, 120))
+            X = np.hstack([np.eye(k)[rng.integers(k, size=n)] for k in counts])
+            y = np.where(rng.random(n) < share, 1.0, -1.0)
+            assert _is_certified(X, y), (share, counts)
+            assert _is_certified(X, y, epsilon=1.0, alpha=0.1), (share, counts)
+            sparse = HuberRegressor().fit(sp.csr_array(X), y)
+            assert sparse.certificate_.ok, (share, counts)
+
+
+def test_slopes_that_all_are_at_their_ends_are_balanced():
+    X = np.linspace(-1.0, 1.0, 34)[:, None]
+    y = np.where(np.arange(34) % 2 == 0, 1.0, -1.0) + 1e-3 * X[:, 0]
+    assert HuberRegressor(epsilon=1.0, alpha=100.0).fit(X, y).certificate_.ok
+
+
+def test_income_of_categories_is_certified(real_data):
+    table = np.genfromtxt(real_data / "adult.csv", delimiter=",", dtype=str, max_rows=4000)[1:]
+    levels = [np.unique(table[:, j], return_inverse=True)[1] for j in (1, 3, 5, 6, 7, 8, 9)]
+    X = np.hstack([np.eye(codes.max() + 1)[codes] for codes in levels])
+    y = np.where(np.char.find(table[:, -1], ">") >= 0, 1.0, -1.0)
+    model = HuberRegressor().fit(X, y)
+    assert model.certificate_.ok
+    assert model.scale_ < 1e-4
 
 
 def test_refusals(patients):

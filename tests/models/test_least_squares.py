@@ -24,11 +24,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from separatrix import LeastSquaresClassifier, LinearRegression, load_model, save_model, verify
 from separatrix.models import least_squares
 
-ESTIMATORS = [
-    LinearRegression(),
+FIRST = [LinearRegression(), LeastSquaresClassifier()]
+OTHERS = [
     LinearRegression(lam=0.1),
     LinearRegression(fit_intercept=False),
-    LeastSquaresClassifier(),
     LeastSquaresClassifier(lam=0.1),
 ]
 both = pytest.mark.parametrize("kind", [LinearRegression, LeastSquaresClassifier])
@@ -41,8 +40,15 @@ def rng():
 
 # Some of the checks fit to fewer rows than columns, or to columns that are equal.
 @pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(FIRST)
 def test_check_estimator(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
+@parametrize_with_checks(OTHERS)
+def test_check_other_configurations(estimator, check) -> None:
     check(estimator)
 
 

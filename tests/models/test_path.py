@@ -369,6 +369,7 @@ class Press:
                 timer.join()
 
 
+@pytest.mark.signals
 def test_ctrl_c_keeps_the_values_that_were_reached(default_ctrl_c) -> None:
     X, y = cancer()
     with watch(Press(6)), pytest.raises(PathInterrupt, match="after 2 of 4 values of C") as caught:

@@ -441,6 +441,8 @@ def test_an_overflow_in_partial_fit_is_said() -> None:
 # --- scikit-learn ------------------------------------------------------------------------------
 
 
+# The default configuration is in test_sklearn_contract.py.
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [Perceptron(order="restart"), Perceptron(average=True), Perceptron(margin=1.0)],

@@ -39,14 +39,20 @@ def table(n: int = 200, d: int = 3, seed: int = 0):
 
 
 @pytest.mark.filterwarnings("ignore::separatrix.models.polynomial.DegreeWarning")
+@parametrize_with_checks([PolynomialRegression()])
+def test_check_estimator(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore::separatrix.models.polynomial.DegreeWarning")
 @parametrize_with_checks(
     [
-        PolynomialRegression(),
         PolynomialRegression(degree=3, interactions=False),
         PolynomialRegression(degree=1, lam=0.01),
     ]
 )
-def test_check_estimator(estimator, check) -> None:
+def test_check_other_configurations(estimator, check) -> None:
     check(estimator)
 
 

@@ -28,24 +28,27 @@ from separatrix import (
     SGDClassifier,
 )
 
-ESTIMATORS = [
+# One configuration of each class, and the others, whose checks make exhaustive runs.
+FIRST = [
     LogisticRegression(),
-    LogisticRegression(multiclass="ovr"),
     # Checks fit classes of three rows, which five folds cannot divide.
-    LogisticRegressionCV(cv=3),
     LogisticRegressionCV(Cs=[0.1, 1.0], cv=3, choice="one_standard_error"),
     LinearSVC(),
-    LinearSVC(loss="hinge"),
     Perceptron(),
-    Perceptron(order="random"),
-    Perceptron(average=True),
     SGDClassifier(),
-    SGDClassifier("log_loss", average=False, batch_size=4),
-    SGDClassifier.perceptron(shuffle=True),
     # The others are in test_discriminant.py: some checks fit covariances that are singular.
     LinearDiscriminantAnalysis(shrinkage=0.1),
     DecisionStump(),
     SVC(),
+]
+OTHERS = [
+    LogisticRegression(multiclass="ovr"),
+    LogisticRegressionCV(cv=3),
+    LinearSVC(loss="hinge"),
+    Perceptron(order="random"),
+    Perceptron(average=True),
+    SGDClassifier("log_loss", average=False, batch_size=4),
+    SGDClassifier.perceptron(shuffle=True),
     SVC(kernel="linear"),
     SVC(kernel="poly", coef0=1.0),
     SVC(calibrate="sigmoid"),
@@ -53,6 +56,7 @@ ESTIMATORS = [
     SVC(approximation="nystroem", n_components=100),
     SVC(approximation="fourier", n_components=100, tol=1e-10),
 ]
+ESTIMATORS = [*FIRST, *OTHERS]
 # Where a perceptron's passes end depends on the order of the rows, so that no weight can stand for
 # copies of a row wherever they lie; scikit-learn's own expects the same.
 ORDERED = {
@@ -71,15 +75,23 @@ each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 # The checks fit perceptrons to data that overlap, and some of them set max_iter to 1 or 2: such a
 # fit ends above its tolerance and says so, as it must.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [*ESTIMATORS, SVC(kernel="precomputed")], expected_failed_checks=expected_to_fail
-)
+@parametrize_with_checks(FIRST, expected_failed_checks=expected_to_fail)
 def test_check_estimator(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [*OTHERS, SVC(kernel="precomputed")], expected_failed_checks=expected_to_fail
+)
+def test_check_other_configurations(estimator, check) -> None:
     check(estimator)
 
 
 # Scores of three pairs of classes have the shape of scores of three classes, and are taken for
 # them by one check; all others hold.
+@pytest.mark.exhaustive
 @parametrize_with_checks([SVC(decision_function_shape="ovo")])
 def test_check_estimator_with_scores_of_pairs(estimator, check) -> None:
     if getattr(check, "func", check).__name__ != "check_classifiers_train":

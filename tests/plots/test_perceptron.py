@@ -393,7 +393,7 @@ def test_a_video_plays(four, tmp_path):
     # Decoded again by the same program, frame by frame.
     told = subprocess.run(
         ["ffmpeg", "-v", "error", "-i", str(path), "-f", "framemd5", "-"],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=300,
     )  # fmt: skip
     assert told.stderr == ""
     frames = [line.split()[-1] for line in told.stdout.splitlines() if not line.startswith("#")]

@@ -14,7 +14,10 @@ from separatrix import LinearRegression, Report
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
 
 _QUIET = [
     "--no-sandbox",
@@ -114,9 +117,11 @@ def opened(browser, pages):
         page.goto(pages[name].as_uri())
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    try:
+        yield open_page
+    finally:
+        for context in contexts:
+            context.close()
     assert said == []
     # The file, and what is in it.
     assert {url.split(":")[0] for url in asked} <= {"file", "data"}

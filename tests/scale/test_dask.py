@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 import engine_tasks
+from cluster import local_cluster, until
 from separatrix import LinearSVC, LogisticRegression
 from separatrix.cli import main
 from separatrix.exceptions import DataError
@@ -35,45 +35,19 @@ X, Y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 DATA = scan(X, Y, block_rows=20)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def the_environment_afterwards() -> Iterator[None]:
-    # Whoever starts workers here tells them how many threads to use by variables of this process.
-    before = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(before)
+# Apart from the other tests, with whatever may go wrong among processes that are killed.
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    options = {
-        "n_workers": 1,
-        "threads_per_worker": 1,
-        "processes": True,
-        "host": "127.0.0.1",
-        "dashboard_address": "127.0.0.1:0",
-        "silence_logs": logging.CRITICAL,
-    }
-    # A task whose worker died is given back at once, as otherwise after three more of them.
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(**options) as cluster,
-    ):
+    with local_cluster() as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def client(cluster: Any) -> Iterator[Any]:
-    with distributed.Client(cluster, set_as_default=False) as client:
-        yield client
-
-
-def workers(cluster: Any, client: Any, n: int) -> None:
-    """As many workers as a number, at least."""
-    if len(client.nthreads()) < n:
-        cluster.scale(n)
-        client.wait_for_workers(n, timeout=60)
+def client(cluster: Any) -> Any:
+    return cluster.client
 
 
 def fitted(engine: Any, model: Any = None, **options: Any) -> Any:
@@ -85,19 +59,12 @@ def bits(model: Any) -> tuple[bytes, bytes, float]:
     return model.coef_.tobytes(), model.intercept_.tobytes(), model.certificate_.dual
 
 
-def kill_one(client: Any) -> int:
-    """End a worker as if its machine had lost power."""
-    pid = min(client.run(os.getpid).values())
-    os.kill(pid, signal.SIGKILL)
-    return int(pid)
-
-
 # The tests run in this order: the cluster grows.
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_any_number_of_workers_gives_the_bits_of_one_process(cluster, client, n):
-    workers(cluster, client, n)
+    cluster.have(n)
     engine = Dask(client)
     assert bits(fitted(engine)) == bits(fitted(Local(2)))
     svm = LinearSVC(C=0.1, random_state=0)
@@ -124,7 +91,7 @@ def test_what_is_large_goes_to_the_workers_by_itself(client):
 
 
 def test_the_error_of_a_block_is_that_of_one_process(cluster, client):
-    workers(cluster, client, 2)
+    cluster.have(2)
     numbered = np.repeat(np.arange(24.0), 10)[:, None]
     data = scan(numbered, np.arange(240) % 2, block_rows=10)
     said = []
@@ -139,19 +106,16 @@ def test_whoever_stops_early_cancels_what_is_under_way(client):
     engine = Dask(client)
     results = engine.map(engine_tasks.slow_moments, engine.place(DATA.blocks), 0.1)
     next(results)
-    # Of tasks that it has not taken in yet a scheduler knows nothing, and cannot cancel them.
-    time.sleep(0.5)
-    results.close()
 
     def left(dask_scheduler: Any) -> list[Any]:
-        tasks = dask_scheduler.tasks.items()
-        return [(key, t.state) for key, t in tasks if key.startswith("separatrix-")]
+        return [key for key in dask_scheduler.tasks if key.startswith("separatrix-")]
 
-    for _ in range(100):
-        if not client.run_on_scheduler(left):
-            break
-        time.sleep(0.05)
-    assert client.run_on_scheduler(left) == []
+    # Of tasks that it has not taken in yet a scheduler knows nothing, and cannot cancel them.
+    mine = {key for key in client.futures if key.startswith("separatrix-")}
+    assert mine
+    until(lambda: mine <= set(client.run_on_scheduler(left)))
+    results.close()
+    until(lambda: client.run_on_scheduler(left) == [])
 
 
 def test_ctrl_c_keeps_the_best_point_and_a_checkpoint_goes_on(client, tmp_path):
@@ -216,6 +180,26 @@ def test_an_address_is_enough(cluster):
     with Dask(cluster.scheduler_address) as engine:
         assert repr(engine) == f"Dask({cluster.scheduler_address!r})"
         assert len(list(engine.map(engine_tasks.threads_of, engine.place(DATA.blocks), None))) == 29
+
+
+def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_ends() -> None:
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
+    where = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    cluster = distributed.LocalCluster(**options, **where, silence_logs=logging.CRITICAL)
+    passes = []
+
+    def end(progress: Any) -> None:
+        if len(passes) == 30:
+            cluster.close()
+        passes.append(progress)
+
+    sentence = f"the Dask scheduler at {cluster.scheduler_address} is gone; start it again"
+    with Dask(cluster.scheduler_address) as engine:
+        with watch_passes(end), pytest.raises(ConnectionError, match=sentence):
+            fitted(engine, LogisticRegression(tol=1e-12))
+        with pytest.raises(ConnectionError, match=sentence):
+            engine.place(DATA.blocks)
+    assert engine.client.status == "closed"
 
 
 def test_without_distributed_the_sentence_is_a_command(monkeypatch):
@@ -332,14 +316,14 @@ def test_what_cannot_be_scanned_is_said_in_a_sentence(client):
 
 
 def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, client):
-    workers(cluster, client, 3)
+    cluster.have(3)
     data = scan(X, Y, block_rows=10)
     engine = Dask(client)
     placed = engine.place(data.blocks)
     before = {one.future.key for one in placed}
     results = engine.map(engine_tasks.slow_moments, placed, 0.1)
     some = [next(results)]
-    pid = kill_one(client)
+    pid = cluster.kill_one()
     found = engine.reduce(iter([*some, *results]))
     one_by_one = Local(1)
     expected = one_by_one.reduce(one_by_one.map(engine_tasks.moments, data.blocks, 0.1))
@@ -349,16 +333,17 @@ def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, clie
     # What lay with it was sent again, and nothing else.
     lost = before - {one.future.key for one in placed}
     assert 0 < len(lost) < len(before)
-    assert pid not in client.run(os.getpid).values()
+    cluster.have(3)
+    assert pid not in cluster.pids().values()
 
 
 def test_a_fit_during_which_a_worker_dies_has_the_same_bits(cluster, client):
-    workers(cluster, client, 2)
+    cluster.have(2)
     struck: list[int] = []
 
     def strike(progress: Any) -> None:
         if progress.number == 2 and not struck:
-            struck.append(kill_one(client))
+            struck.append(cluster.kill_one())
 
     with watch_passes(strike):
         model = fitted(Dask(client))
@@ -367,16 +352,16 @@ def test_a_fit_during_which_a_worker_dies_has_the_same_bits(cluster, client):
 
 
 def test_rows_that_a_dead_worker_kept_are_made_again(cluster, client):
-    workers(cluster, client, 2)
+    cluster.have(2)
     data = scan(da.from_array(X, chunks=(50, -1)), Y, engine=Dask(client))
     before = bits(LogisticRegression(C=10.0, random_state=0).fit(data))
-    kill_one(client)
+    cluster.kill_one()
     assert bits(LogisticRegression(C=10.0, random_state=0).fit(data)) == before
 
 
 def test_a_block_that_no_worker_survives_is_said_to_be_one(cluster, client, monkeypatch):
     monkeypatch.setattr(dask_engine, "_TRIES", 2)
-    workers(cluster, client, 2)
+    cluster.have(2)
     data = scan(X[:60], Y[:60], block_rows=60)
     engine = Dask(client)
     with pytest.raises(ConnectionError, match="die again and again over rows 1 to 60"):

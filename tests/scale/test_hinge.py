@@ -242,6 +242,7 @@ def test_a_fit_goes_on_from_its_checkpoint(banded, tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.signals
 def test_interrupted_and_late_fits_keep_what_is_proved(banded):
     X, y = noisy(20_000, 5)
     data = scan(X, y, block_rows=1000)

@@ -187,6 +187,7 @@ def test_a_checkpoint_of_other_data_or_damaged_is_refused(tmp_path):
         LogisticRegression(C=100.0).fit(scan(X, Y, block_rows=100), checkpoint=path)
 
 
+@pytest.mark.signals
 def test_interrupted_fits_keep_the_best_point():
     import os
     import signal

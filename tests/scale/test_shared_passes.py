@@ -107,6 +107,7 @@ def test_values_by_default_are_those_of_memory(penalty):
         assert not found.models[0].coef_.any()
 
 
+@pytest.mark.signals
 def test_errors_and_limits_end_all():
     data = scan(X, Y, block_rows=150)
     before = threading.active_count()

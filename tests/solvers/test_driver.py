@@ -289,6 +289,7 @@ def default_ctrl_c():
 
 @pytest.mark.usefixtures("default_ctrl_c")
 @pytest.mark.parametrize("solver", [Newton(), DualDescent(), AugmentedLagrangian()])
+@pytest.mark.signals
 def test_ctrl_c_returns_the_best_so_far(solver) -> None:
     with watch(interrupt_once(lambda p: p.iteration == 2)):
         solution = minimise(problem(), solver, tol=1e-14, max_iter=100_000, seed=0)
@@ -300,6 +301,7 @@ def test_ctrl_c_returns_the_best_so_far(solver) -> None:
 
 
 @pytest.mark.usefixtures("default_ctrl_c")
+@pytest.mark.signals
 def test_ctrl_c_in_the_last_iteration_is_not_lost() -> None:
     with watch(interrupt_once(lambda p: p.relative_gap <= p.tol)):
         solution = minimise(problem(), Newton())
@@ -308,6 +310,7 @@ def test_ctrl_c_in_the_last_iteration_is_not_lost() -> None:
 
 
 @pytest.mark.usefixtures("default_ctrl_c")
+@pytest.mark.signals
 def test_a_second_ctrl_c_acts_at_once_but_its_echo_does_not(monkeypatch) -> None:
     now = [100.0]
     monkeypatch.setattr("separatrix.solvers.driver.time.monotonic", lambda: now[0])
@@ -329,6 +332,7 @@ def test_a_second_ctrl_c_acts_at_once_but_its_echo_does_not(monkeypatch) -> None
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.signals
 def test_a_program_that_handles_ctrl_c_keeps_its_rules() -> None:
     heard = []
     previous = signal.signal(signal.SIGINT, lambda *a: heard.append(a))

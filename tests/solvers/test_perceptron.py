@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference_perceptron as reference
+from grids import share
 from separatrix.data.design import as_design
 from separatrix.losses import PerceptronLoss
 from separatrix.objectives.mistakes import MistakeObjective
@@ -153,7 +154,8 @@ def both(case, form=np.asarray, seed: int = 0, **options):
     return mistake, solver, solution, expected
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(300), deadline=None)
 @given(case=small_problems(), seed=st.integers(0, 99))
 def test_every_update_is_that_of_the_definition(case, seed: int) -> None:
     _, _, solution, expected = both(case, seed=seed, record=True)
@@ -177,7 +179,8 @@ def test_every_update_is_that_of_the_definition(case, seed: int) -> None:
         assert update.mistakes == seen[update.sample]
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(200), deadline=None)
 @given(case=small_problems(), form=st.sampled_from(list(FORMS.values())))
 def test_the_end_is_that_of_the_definition_in_every_form(case, form) -> None:
     mistake, solver, solution, expected = both(case, form)
@@ -196,7 +199,8 @@ def test_the_end_is_that_of_the_definition_in_every_form(case, form) -> None:
         assert expected.clean
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(200), deadline=None)
 @given(case=small_problems(), record=st.booleans())
 def test_the_pocket_holds_the_best_of_what_was_put_up(case, record: bool) -> None:
     mistake, solver, solution, expected = both(case, record=record)
@@ -216,7 +220,8 @@ def test_the_pocket_holds_the_best_of_what_was_put_up(case, record: bool) -> Non
     assert answer.theta.tolist() == [float(t) for t in best[-1]]
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(200), deadline=None)
 @given(case=small_problems(), record=st.booleans(), watched=st.booleans())
 def test_the_average_is_that_of_the_definition(case, record: bool, watched: bool) -> None:
     with watch(lambda _: None) if watched else watch(lambda _: 1):

@@ -600,7 +600,7 @@ def test_a_pulse_ends_a_pass_in_the_middle(monkeypatch, batch: int) -> None:
     def check_interrupt() -> None:
         calls.append(state.position)
         if len(calls) == 2:
-            raise _Stop
+            raise _Stop(None)
 
     with pytest.raises(_Stop):
         solver.step(objective, state, check_interrupt)

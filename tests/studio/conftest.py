@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HERE = Path(__file__).parent
+# Milliseconds after which something does not come, however busy the machine is.
+PATIENCE = 180_000
 
 # The browser, and what drives it.
 _RUNNING: list[Any] = []
@@ -31,16 +33,12 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", lif
 
 def _serve_at(port):
     process = subprocess.Popen([sys.executable, "-c", _SERVER, str(port)])
-    for _ in range(600):
+    # It listens, or it ends.
+    while process.poll() is None:
         with socket.socket() as attempt:
-            attempt.settimeout(0.1)
             if attempt.connect_ex(("127.0.0.1", port)) == 0:
                 return process
-        try:
-            process.wait(0.05)
-        except subprocess.TimeoutExpired:
-            continue
-        break
+        time.sleep(0.05)
     pytest.fail("the server does not listen")
 
 
@@ -55,11 +53,12 @@ def port():
 def server(port):
     """Processes of a server, of which the last runs; and how another is begun."""
     processes = [_serve_at(port)]
-    yield processes, lambda: processes.append(_serve_at(port))
-    for process in processes:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
+    try:
+        yield processes, lambda: processes.append(_serve_at(port))
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
 
 
 @pytest.fixture
@@ -82,8 +81,10 @@ def pytest_runtest_teardown(nextitem):
     if _RUNNING and (nextitem is None or HERE not in nextitem.path.parents):
         chromium, playwright = _RUNNING
         _RUNNING.clear()
-        chromium.close()
-        playwright.stop()
+        try:
+            chromium.close()
+        finally:
+            playwright.stop()
 
 
 @pytest.fixture
@@ -101,12 +102,15 @@ def new_page(browser, said):
 
     def make(**options):
         context = browser.new_context(**options)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         return page
 
-    yield make
-    for context in contexts:
-        context.close()
+    try:
+        yield make
+    finally:
+        for context in contexts:
+            context.close()

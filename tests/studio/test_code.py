@@ -68,7 +68,7 @@ def saved_by_the_page(state, folder):
     found = re.search(r"^export (function toCsv\(.*?^\})$", script, re.MULTILINE | re.DOTALL)
     program = f"{found[1]}\nprocess.stdout.write(toCsv({json.dumps(state)}));"
     done = subprocess.run(
-        ["node", "-e", program], capture_output=True, text=True, timeout=60, check=True
+        ["node", "-e", program], capture_output=True, text=True, timeout=300, check=True
     )
     (folder / "points.csv").write_text(done.stdout, encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import warnings
 
 import numpy as np
@@ -11,8 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import separatrix
+from grids import share
 from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
+from separatrix.studio import fitting as fitting_module
+from separatrix.studio import kernel as kernel_module
 from separatrix.studio.shapes import SHAPES
 from separatrix.studio.share import from_fragment
 from separatrix.studio.state import LIMITS, PANELS, PARAMETERS, StateError, parse
@@ -196,7 +201,9 @@ def test_proofs_are_true_of_the_points(studio):
     names = {**inside["names"], "classes": ["-1", "+1", "third"]}
     third = {**inside, "names": names, "points": [*inside["points"], [0.0, 9.0, 2]]}
     found = studio.reply({"type": "prove", "seq": 1, "state": third, "what": "fewest"})
-    assert found["fewest"]["mistakes"] == 1 and found["sentence"].startswith("Of -1 and +1 alone: ")
+    assert found["fewest"]["mistakes"] == 1 and found["sentence"].startswith(
+        "Between -1 and +1 alone: "
+    )
     assert studio.reply({"type": "prove", "seq": 1, "state": state, "what": "diagnosis"})[
         "findings"
     ]
@@ -235,11 +242,11 @@ def test_columns_of_a_table_are_axes():
         ({"version": 2}, "another version"),
         ({"points": [[0, 0, 0]] * 2001}, "2,001 points"),
         ({"points": [[0, float("nan"), 0]]}, "must be a number"),
-        ({"points": [[0, 0, 5]]}, "class that there is not"),
+        ({"points": [[0, 0, 5]]}, "class that does not exist"),
         ({"points": [[0, 0, 0], [1, 1, 0]]}, "points of two classes"),
         ({"view": {"x": [1, 0], "y": [0, 1]}}, "lower to a higher"),
         ({"model": "oracle"}, "no model 'oracle'"),
-        ({"parameters": {"D": 1}}, "no parameter"),
+        ({"parameters": {"D": 1}}, "not a parameter"),
         ({"parameters": {"C": -1}}, "from 0.0001 to 10000"),
         ({"parameters": {"penalty": "l3"}}, "one of l2, l1"),
         ({"names": {"x": "a", "y": "b", "classes": ["one"]}}, "2 to 4"),
@@ -252,7 +259,8 @@ def test_a_state_that_is_none_gets_one_sentence(studio, change, said):
     assert said in answer["text"]
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(100), deadline=None)
 @given(fragment=st.text(max_size=60) | st.binary(max_size=60).map(base64.urlsafe_b64encode))
 def test_a_link_carries_a_state_or_gets_a_sentence(fragment):
     with pytest.raises(StateError, match="carries no state"):
@@ -273,7 +281,8 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(300), deadline=None)
 @given(
     kind=st.sampled_from(
         ["ask", "frame", "shape", "columns", "prove", "score", "tour", "save", ""]
@@ -291,7 +300,8 @@ def test_no_message_is_worse_than_a_sentence(studio, kind, rest):
         assert answer["text"]
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(300), deadline=None)
 @given(
     change=st.dictionaries(
         st.sampled_from(["version", "points", "names", "view", "model", "parameters", "panel"]),
@@ -309,3 +319,118 @@ def test_a_state_is_taken_or_refused(studio, change):
         assert {one["name"] for one in PARAMETERS if one["model"] == state.model} == set(
             state.parameters
         )
+
+
+def test_a_step_has_its_own_mistakes_and_width(studio):
+    for model in ("perceptron", "linear_svm", "logistic"):
+        answer = asked(studio, model=model)
+        counts = []
+        for step in range(answer["steps"]["count"]):
+            frame = studio.reply({"type": "frame", "seq": 1, "step": step})
+            assert frame["mistakes"] == sum(map(bool, frame["points"]["mistake"]))
+            counts.append(frame["mistakes"])
+            if model == "linear_svm" and any(frame["theta"]["coef"]):
+                width = 2.0 / np.linalg.norm(frame["theta"]["coef"])
+                assert frame["width"] == pytest.approx(width)
+        # In the beginning the weights are zero, and half of the points are on the wrong side.
+        assert counts[0] == 30 and counts[-1] == answer["mistakes"] == 0
+
+
+def test_points_on_one_another_are_counted(studio):
+    assert asked(studio)["overlap"] is None
+    names = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
+    points = [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1], [1, 2, 1], [-1, 1, 0]]
+    said = asked(studio, points=points, names=names, model="lda")["overlap"]
+    assert said.startswith("The 7 points lie at 3 places, so some hide others; the ")
+    assert said.endswith(" mistakes lie at 1 place.")
+
+
+def test_how_many_rows_of_a_table_are_shown_is_said():
+    rng = np.random.default_rng(0)
+    table = {name: rng.standard_normal(1000) for name in "abc"}
+    labels = np.array(list("vwxyz"))[np.minimum(np.arange(1000) % 6, 4)]
+    studio = StudioModel(table, labels, axes=("c", "a"))
+    assert studio.traits["seed_tables"]["axes"] == ["c", "a"]
+    most = "The picture shows 300 of the table's 1,000 rows, chosen at random"
+    assert studio.traits["seed_tables"]["note"].startswith(f"{most}; ")
+    table["b"][:2] = np.nan
+    reply = studio.reply({"type": "columns", "seq": 1, "x": "a", "y": "b"})
+    assert reply["note"].startswith(f"{most}; 2 rows without both numbers and 16")
+    assert reply["note"].endswith(" rows of rarer classes cannot be shown.")
+    fewer = {name: column[:50] for name, column in table.items()}
+    few = StudioModel(fewer, labels[:50] < "x", axes=("a", "c"))
+    assert few.traits["seed_tables"]["note"] is None
+    assert few.reply({"type": "columns", "seq": 1, "x": "a", "y": "b"})["note"] == (
+        "The picture shows 48 of the table's 50 rows; 2 rows without both numbers cannot be shown."
+    )
+
+
+def test_the_minimum_is_within_its_contours(studio):
+    for model in ("logistic", "linear_svm"):
+        panel = asked(studio, model=model, panel="weights")["panel"]
+        (_, minimum), contours = panel["series"], panel["contours"]
+        [w1], [w2] = minimum["x"], minimum["y"]
+        for axis, value in (("x", w1), ("y", w2)):
+            low, high = panel[axis]["range"]
+            assert low < value < high
+            inner = np.concatenate(contours[0]["parts"])
+            k = 0 if axis == "x" else 1
+            assert inner[:, k].min() < value < inner[:, k].max()
+
+
+_CONTROLS = {one["name"] for one in PARAMETERS} | {one["label"] for one in PARAMETERS}
+
+
+def test_no_sentence_names_a_control_that_is_not_there(studio):
+    state = studio.traits["state"]
+    mixed = [*state["points"], *([x, y, 1 - c] for x, y, c in state["points"][:9])]
+    texts = []
+    for points in (state["points"], mixed):
+        for model in PANELS:
+            answer = asked(studio, points=points, model=model)
+            status, said = answer["certificate"]["status"], answer["certificate"]["sentence"]
+            texts.append(said)
+            assert said[0].isupper() and said.endswith(".") and status not in said
+        for what in ("separability", "fewest", "diagnosis"):
+            message = {"type": "prove", "seq": 1, "what": what}
+            proof = studio.reply({**message, "state": {**state, "points": points}})
+            texts += [proof["sentence"], *proof.get("findings", [])]
+    joined = " ".join(texts)
+    assert "Not separated: the best line of 30 passes makes " in joined
+    assert "More passes bring it nearer." in joined
+    assert not set(re.findall(r"\b[a-z]+_[a-z_]+\b", joined)) - _CONTROLS
+    assert not re.search(r"\w+=|separatrix|\w\(", joined)
+
+
+def test_a_first_fit_that_compiled_through_its_time_is_made_again(studio, monkeypatch):
+    made = []
+    fit = separatrix.LogisticRegression.fit
+
+    def slow(self, X, y):
+        made.append(self.time_limit)
+        # The first one has no time left when its loops are there.
+        self.time_limit = 1e-9 if len(made) == 1 else 5.0
+        return fit(self, X, y)
+
+    monkeypatch.setattr(separatrix.LogisticRegression, "fit", slow)
+    monkeypatch.setattr(fitting_module, "LOADED", set())
+    monkeypatch.setattr(kernel_module, "LOADED", fitting_module.LOADED)
+    message = {"type": "ask", "seq": 1, "state": studio.traits["state"]}
+    assert studio.notice(message)["text"].startswith("One moment: ")
+    assert asked(studio)["certificate"]["status"] == "optimal"
+    assert len(made) == 2 and studio.notice(message) is None
+
+
+def test_what_pages_ask_for_is_compiled_before(monkeypatch):
+    seen = []
+    monkeypatch.setattr(StudioModel, "reply", lambda self, message: seen.append(message))
+    kernel_module.load(lambda: len(seen) < 12)
+    assert [one["state"]["model"] for one in seen[: len(PANELS)]] == list(PANELS)
+    assert {one["what"] for one in seen[len(PANELS) :]} == {"separability", "fewest", "diagnosis"}
+    assert len(seen) == 12
+
+
+def test_what_the_page_begins_with_is_what_its_fields_say(studio):
+    begun = studio.traits["seed_tables"]["begun"]
+    made = studio.reply({"type": "shape", "seq": 1, **begun})
+    assert made["points"] == studio.traits["state"]["points"] and begun["n"] == 60

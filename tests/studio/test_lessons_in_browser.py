@@ -12,13 +12,13 @@ import pytest
 def address():
     """Of a studio that the command serves with a lesson, until the test is over."""
     words = [sys.executable, "-u", "-m", "separatrix", "studio", "--lesson", "soft_margins"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout is not None
-    yield process.stdout.readline().split()[-1]
-    if process.poll() is None:
-        process.terminate()
-    process.wait(timeout=20)
-    process.stdout.close()
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.terminate()
 
 
 def test_a_lesson_is_opened_and_another_is_chosen(address, new_page):

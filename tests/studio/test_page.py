@@ -99,6 +99,6 @@ console.log("same");
     )
     done = subprocess.run(
         ["node", str(program)],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "same", done.stderr

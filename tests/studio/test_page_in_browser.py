@@ -126,6 +126,26 @@ def test_the_keyboard_alone_does_all_of_it(opened):
     _settled(page)
     assert len(_points(page)) == 4
     assert page.evaluate("document.activeElement.dataset.index") == "0"
+    # A point stays in the picture, and keeps the focus there.
+    for key in [*["Shift+ArrowUp"] * 25, *["Shift+ArrowRight"] * 25]:
+        page.keyboard.press(key)
+    _settled(page)
+    top = page.locator(".point").first
+    assert top.get_attribute("visibility") is None
+    assert page.evaluate("document.activeElement.dataset.index") == "0"
+    x, y, _ = _points(page)[0]
+    view = page.evaluate("standIn.sent.filter(m => m.type === 'ask').at(-1).state.view")
+    assert 0 <= view["y"][1] - y < 0.1 and 0 <= view["x"][1] - x < 0.1
+    # Where the picture leaves it, the canvas has the focus, and keys are heard.
+    for _ in range(3):
+        page.keyboard.press("+")
+    page.wait_for_function("() => document.activeElement.matches('.surface')")
+    page.keyboard.press("0")
+    _settled(page)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Delete")
+    _settled(page)
+    assert len(_points(page)) == 3
     page.keyboard.press("?")
     assert page.get_by_role("dialog", name="Help").is_visible()
     page.keyboard.press("Escape")
@@ -169,6 +189,26 @@ def test_the_page_is_as_wide_as_its_screen(opened):
         page.get_by_role("button", name="Theme").click()
     dark = page.evaluate("getComputedStyle(document.querySelector('.card')).backgroundColor")
     assert dark == "rgb(21, 27, 35)"
+    # Letters of the second picture are as large in every card, and names move no picture.
+    for width in (390, 820, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "() => { const chart = document.querySelector('.chart');"
+            " const scale = chart.getBoundingClientRect().width / chart.viewBox.baseVal.width;"
+            " return Math.abs(scale - 1) < 0.02; }"
+        )
+        top = page.locator(".picture").bounding_box()["y"]
+        page.evaluate("""() => {
+          const state = standIn.get("state");
+          const long = (name) => `${name.repeat(9)}${innerWidth}`;
+          const classes = ["setosa", "versicolor", "virginica"].map(long);
+          standIn.set("state", { ...state, names: { ...state.names, classes } });
+          standIn.listeners.get("change:state").forEach((one) => one());
+        }""")
+        page.locator(".toolbar .classes").get_by_text(f"setosa{width}").wait_for(state="attached")
+        assert page.locator(".picture").bounding_box()["y"] == top
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        page.keyboard.press("Control+z")
     unnamed = page.evaluate(
         "() => [...document.querySelectorAll('button, input, select, textarea')].filter(e =>"
         " !e.ariaLabel && !e.textContent.trim() && !(e.labels?.length)).map(e => e.outerHTML)"
@@ -272,6 +312,35 @@ def test_only_the_newest_state_is_asked_about_and_the_last_arrives(opened):
     # An answer to an older question changes nothing.
     page.evaluate("() => standIn.tell({type: 'answer', seq: 1, lines: [], points: {}})")
     assert page.locator(".certificate").inner_text() == "Of 4 points."
+
+
+def test_what_is_typed_is_what_is_fitted_and_stays_in_sight_on_a_phone(opened):
+    page = opened({"viewport": {"width": 390, "height": 844}})
+    page.locator("select.model-chooser").select_option("logistic")
+    field, slider = page.get_by_label("C, as a number"), page.get_by_role("slider", name="C")
+    told = page.get_by_role("alert")
+    for typed, taken, place in (("99999", "1000", "3"), ("10", "10", "1"), ("-4", "0.001", "-3")):
+        field.fill(typed)
+        field.press("Enter")
+        _settled(page)
+        assert (field.input_value(), slider.input_value()) == (taken, place)
+        sent = "standIn.sent.filter(m => m.type === 'ask').at(-1).state.parameters.C"
+        assert page.evaluate(sent) == float(taken)
+        clamped = f"C must be from 0.001 to 1000: {typed} became {taken}."
+        assert (told.inner_text().replace("\u2212", "-") == clamped) == (typed != taken)
+    slider.fill("2")
+    field.fill("")
+    field.press("Enter")
+    assert (field.input_value(), slider.input_value()) == ("100", "2")
+    # A tour is read, and followed, with the picture in sight.
+    page.get_by_role("button", name="Tours").click()
+    page.get_by_role("button", name="One", exact=True).click()
+    page.locator(".tour:not([hidden])").wait_for()
+    picture = page.locator(".picture").bounding_box()
+    for seen in (page.locator(".tour"), page.locator(".parameters .row").first):
+        box = seen.bounding_box()
+        assert picture["y"] >= 0 and picture["y"] + picture["height"] <= box["y"]
+        assert box["y"] + box["height"] <= 844
 
 
 def test_proofs_tours_and_what_leaves_the_page(opened):

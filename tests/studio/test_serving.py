@@ -14,6 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+pytestmark = pytest.mark.signals
+
 
 def _started(*options):
     process = subprocess.Popen(
@@ -30,15 +32,17 @@ def _started(*options):
 @pytest.fixture(scope="module")
 def address():
     process, found = _started("--keep")
-    yield urlsplit(found)
-    process.send_signal(signal.SIGINT)
-    # Ctrl-C is how it is told to end, and no error.
-    _, said = process.communicate(timeout=20)
+    try:
+        yield urlsplit(found)
+    finally:
+        process.send_signal(signal.SIGINT)
+        # Ctrl-C is how it is told to end, and no error.
+        _, said = process.communicate()
     assert process.returncode == 0 and "error" not in said
 
 
 def _get(address, path, **headers):
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=180)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     found = answer.status, dict(answer.getheaders()), answer.read().decode()
@@ -72,18 +76,18 @@ def test_others_get_no_kernel(address, wrong):
     origin = {"origin": "http://evil.test", "no origin": None}.get(wrong, _own(address))
     path = "/wrong/ws" if wrong == "token" else f"{address.path}ws"
     with pytest.raises(InvalidStatus):
-        connect(f"ws://{address.netloc}{path}", origin=origin, open_timeout=20)
+        connect(f"ws://{address.netloc}{path}", origin=origin, open_timeout=180)
 
 
 def test_a_conversation(address):
     with connect(f"ws://{address.netloc}{address.path}ws", origin=_own(address)) as socket:
-        state = json.loads(socket.recv(timeout=20))["values"]["state"]
+        state = json.loads(socket.recv(timeout=180))["values"]["state"]
         for hostile in ("no JSON", "[1]"):
             socket.send(hostile)
-            assert json.loads(socket.recv(timeout=20))["content"]["text"] == "That is no message."
+            assert json.loads(socket.recv(timeout=180))["content"]["text"] == "That is no message."
         content = {"type": "ask", "seq": 5, "state": state}
         socket.send(json.dumps({"type": "custom", "content": content}))
-        answer = json.loads(socket.recv(timeout=60))["content"]
+        answer = json.loads(socket.recv(timeout=180))["content"]
         assert (answer["type"], answer["seq"]) == ("answer", 5)
 
 
@@ -108,7 +112,7 @@ _HOSTILE = [
 def test_hostile_messages_get_a_sentence_and_the_conversation_goes_on(address):
     url, origin = f"ws://{address.netloc}{address.path}ws", _own(address)
     with connect(url, origin=origin) as socket:
-        state = json.loads(socket.recv(timeout=20))["values"]["state"]
+        state = json.loads(socket.recv(timeout=180))["values"]["state"]
         for text in _HOSTILE:
             socket.send(text)
         # An older question than one that was answered is as good as another; each has its number.
@@ -117,22 +121,23 @@ def test_hostile_messages_get_a_sentence_and_the_conversation_goes_on(address):
             socket.send(json.dumps({"type": "custom", "content": content}))
             answer = {"type": None}
             while answer["type"] != "answer":
-                answer = json.loads(socket.recv(timeout=60))["content"]
-                assert answer["type"] in ("answer", "error", "thinking")
-                assert answer["type"] == "answer" or 3 < len(answer["text"]) < 400
+                answer = json.loads(socket.recv(timeout=180))["content"]
+                # Of messages that wait, a newer one may have replaced an older one.
+                assert answer["type"] in ("answer", "error", "thinking", "replaced")
+                assert "text" not in answer or 3 < len(answer["text"]) < 400
             assert answer["seq"] == seq
     # What is far too long, or no text, may end a conversation; others go on.
     for text in ("[" * (1 << 21), b"\x00\xff"):
         with connect(url, origin=origin) as socket:
-            socket.recv(timeout=20)
+            socket.recv(timeout=180)
             socket.send(text)
             try:
-                said = socket.recv(timeout=20)
+                said = socket.recv(timeout=180)
             except ConnectionClosed:
                 continue
             assert json.loads(said)["content"]["type"] == "error"
     with connect(url, origin=origin) as socket:
-        assert json.loads(socket.recv(timeout=20))["type"] == "traits"
+        assert json.loads(socket.recv(timeout=180))["type"] == "traits"
 
 
 def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_page):
@@ -141,8 +146,8 @@ def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_pag
     page.goto(address)
     certificate = page.locator(".certificate:not(:empty)")
     certificate.wait_for(state="attached")
-    before = certificate.inner_text()
-    assert "optimal" in before
+    assert certificate.inner_text().startswith("Optimal: ")
+    before = page.locator(".numbers").inner_text()
     box = page.locator(".layer.points .point").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
@@ -150,8 +155,8 @@ def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_pag
     page.mouse.move(x + 60, y + 40, steps=4)
     page.mouse.up()
     page.wait_for_function(
-        "text => document.querySelector('.certificate').innerText !== text", arg=before
+        "text => document.querySelector('.numbers').innerText !== text", arg=before
     )
     page.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=180) == 0
     process.communicate()

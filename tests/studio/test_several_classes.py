@@ -131,7 +131,7 @@ def test_the_steps_and_scores_of_three_classes(studio, flowers):
 def test_a_model_of_two_classes_says_whom_it_left_out(studio, flowers, model):
     answer = asked(studio, flowers, model=model)
     assert (
-        "This model tells two classes apart: setosa and versicolor; virginica had no say in it."
+        "This model separates two classes, setosa and versicolor; points of virginica are left out."
         in answer["summary"]
     )
     fewer = [point for point in flowers["points"] if point[2] < 2]

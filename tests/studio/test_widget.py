@@ -52,9 +52,9 @@ def test_what_is_set_in_python_is_checked_and_reaches_the_page(iris):
     studio.observe(lambda change: seen.append(change["new"]), "state")
     studio.points = [[0, 0, 0], [1, 2, 1]]
     assert seen[-1]["points"] == [[0.0, 0.0, 0], [1.0, 2.0, 1]]
-    with pytest.raises(StateError, match="class that there is not"):
+    with pytest.raises(StateError, match="class that does not exist"):
         studio.points = [[0, 0, 5]]
-    with pytest.raises(StateError, match="no parameter"):
+    with pytest.raises(StateError, match="not a parameter"):
         studio.options = {"D": 1}
     with pytest.raises(StateError, match="no model"):
         studio.model = "oracle"

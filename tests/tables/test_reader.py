@@ -17,6 +17,7 @@ import separatrix.tables
 from separatrix.exceptions import DataError
 from separatrix.tables import (
     BUILTIN_NAMES,
+    Encoder,
     Table,
     load_builtin,
     read_table,
@@ -121,6 +122,31 @@ def test_parquet_types(tmp_path):
     }  # fmt: skip
     assert table.kinds["code"] == "category"
     assert read_table(path, kinds={"day": "category"}).columns["day"].tolist() == ["2020-01-01"]
+
+
+def test_line_breaks_within_quotes_are_those_of_any_system(write, tmp_path):
+    from separatrix.scale import scan
+
+    breaks = ("\n", "\r\n", "\r")
+    for end in breaks:
+        for inner in breaks:
+            rows = [["a", f"b{inner}c", "y"], ["1", f"p{inner}q", "0"], ["2", "r", "1"]]
+            lines = (
+                ",".join(f'"{cell}"' if inner in cell else cell for cell in row) for row in rows
+            )
+            path = write("a.csv", end.join([*lines, ""]))
+            table = read_table(path)
+            assert list(table.names) == rows[0], (end, inner)
+            assert [values(table, name) for name in table.names[:2]] == [
+                [1.0, 2.0],
+                [rows[1][1], "r"],
+            ]
+            if (end, inner) == ("\r\n", "\n"):
+                data = scan(path, "y", cache=tmp_path / "cache", cache_limit=0)
+                assert data.encoder.feature_names_ == Encoder().fit(table.drop("y")).feature_names_
+    table = read_table(write("a.csv", '"a\nb",y\r\n1,2\r\n'), sql="select y from data")
+    assert (table.names, values(table, "y")) == (("y",), [2.0])
+    assert read_table(write("a.csv", "# of\r# Monday\ra,b\r1,2\r")).names == ("a", "b")
 
 
 def test_json_with_mixed_values_and_gaps(write):

@@ -223,3 +223,66 @@ def test_text_that_is_no_number_stays_text(file) -> None:
     assert set(table.kinds.values()) == {"category"}
     assert not table.spellings
     assert np.ma.getdata(table.columns["range"])[0] == "0-1"
+
+
+# --------------------------------------------------------- small files that would grow without end
+
+
+def bombs(folder):
+    """Small files and views, each of which has many more bytes than its file."""
+    text = b"a,b\n" + b"1,2\n" * 300_000
+    for name, pack in [
+        ("a.csv.gz", gzip.compress),
+        ("a.csv.bz2", bz2.compress),
+        ("a.csv.xz", lzma.compress),
+        ("a.csv.zst", pytest.importorskip("zstandard").compress),
+    ]:
+        (folder / name).write_bytes(pack(text))
+        yield folder / name
+    with zipfile.ZipFile(folder / "a.csv.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", text)
+    yield folder / "a.csv.zip"
+    with zipfile.ZipFile(folder / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", text)
+    yield folder / "a.xlsx"
+    where = folder / "a.parquet"
+    duckdb.sql(f"COPY (SELECT 1 AS a, 2 AS b FROM range(100000)) TO '{where}'")
+    yield where
+    feather = pytest.importorskip("pyarrow.feather")
+    import pyarrow as pa
+
+    feather.write_feather(pa.table({"a": [1] * 200_000}), folder / "a.feather", compression="zstd")
+    yield folder / "a.feather"
+    with sqlite3.connect(folder / "a.sqlite") as connection:
+        connection.execute(
+            "CREATE VIEW v AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) "
+            "SELECT x FROM r"
+        )
+    yield folder / "a.sqlite"
+    with duckdb.connect(str(folder / "a.duckdb")) as connection:
+        connection.sql("CREATE VIEW v AS SELECT i FROM range(1000000000000) t(i)")
+    yield folder / "a.duckdb"
+
+
+def test_what_would_grow_without_end_is_refused_with_the_option_that_raises_the_limit(tmp_path):
+    for path in bombs(tmp_path):
+        with pytest.raises(DataError, match=r"takes more than 1 MB.*unpacked_limit='2MB'") as found:
+            read_table(path, unpacked_limit="1MB")
+        assert str(path) in str(found.value)
+    assert read_table(tmp_path / "a.csv.gz").n_rows == 300_000
+    with pytest.raises(DataError, match="answer of the query takes more than 2 MB"):
+        read_table(tmp_path / "a.csv.gz", sql="SELECT i FROM range(1000000000000) t(i)",
+                   unpacked_limit="2MB")  # fmt: skip
+    with pytest.raises(DataError, match="unpacked_limit='much' is no amount of memory"):
+        read_table(tmp_path / "a.csv.gz", unpacked_limit="much")
+
+
+def test_a_workbook_whose_cells_lie_far_apart_is_refused(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    for last, words in [("XFD1048576", "cells reach to XFD1048576"), ("ZZ9999", "9,999 rows")]:
+        book = openpyxl.Workbook()
+        book.active["A1"], book.active[last] = "x", 3
+        book.save(tmp_path / "a.xlsx")
+        with pytest.raises(DataError, match=words) as found:
+            read_table(tmp_path / "a.xlsx", unpacked_limit="100MB")
+        assert "delete what stands far from the table" in str(found.value)

@@ -1,1 +1,1 @@
-"""What is compiled, and what compiled loops share: threads, memory, row access, products."""
+"""Compiled kernels, and what they share: threads, memory, access to rows, and matrix products."""

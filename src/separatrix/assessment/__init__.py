@@ -1,1 +1,1 @@
-"""What is known about a fitted model: scores, intervals, weights, findings, records."""
+"""Facts about a fitted model: scores, intervals, weights, findings, records."""

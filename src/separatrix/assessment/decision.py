@@ -97,7 +97,7 @@ class Decision:
 
 
 def positive_of(provenance: Mapping[str, Any], model: Any) -> Any:
-    """Of two classes the one that a model file says matters; None where it says nothing."""
+    """Return the positive class that a model file names; None where it names none."""
     classes = getattr(model, "classes_", None)
     if classes is None or len(classes) != 2:
         return None
@@ -106,7 +106,7 @@ def positive_of(provenance: Mapping[str, Any], model: Any) -> Any:
 
 
 def scores_of(predicted: Predictions, k: int, scale: str) -> np.ndarray:
-    """Of two classes, what speaks for class ``k``: its probability, or its score."""
+    """Return the probabilities of class ``k`` of two, or its scores."""
     if scale == PROBABILITY:
         assert predicted.probabilities is not None
         return predicted.probabilities[:, k]

@@ -74,7 +74,7 @@ def leave_out_dependent(encoder: Encoder, X: Any, *, fit_intercept: bool) -> str
 def _solved_for_the_last(
     relations: tuple[Relation, ...], unit: np.ndarray
 ) -> list[tuple[int, np.ndarray]]:
-    """For each relation a column of its own, as late as can be, and the relation divided by it.
+    """Solve each relation for a column of its own, the last one possible, and scale it to that.
 
     Gauss-Jordan elimination from the last column on, of relations between columns in their units;
     their constants come last.

@@ -170,7 +170,7 @@ def class_intervals(matrix: np.ndarray) -> list[dict[str, Any]]:
 def number_intervals(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
     """The intervals of R^2, the root of the mean squared error, and the mean absolute error."""
     errors = y - predicted
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         squares, spread = errors**2, (y - y.mean()) ** 2
         mse, variance = float(squares.mean()), float(spread.mean())
     found: dict[str, Any] = {"mae": mean_interval(np.abs(errors)), "rmse": None, "r2": None}

@@ -7,6 +7,7 @@ each.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 from importlib.util import find_spec
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _NEEDED = ("click", "duckdb", "rich")
+# What part of a call needs another extra, too.
+_EXTRAS = (
+    ("--rigorous", "exact"),
+    ("dask", "dask"),
+    ("--engine=dask", "dask"),
+    (".arrow", "arrow"),
+    (".feather", "arrow"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,12 +77,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        print(
-            f"error     the command line needs {' and '.join(missing)}: "
-            'pip install "separatrix[app]"',
-            file=sys.stderr,
-        )
+        with contextlib.suppress(OSError):  # a disk that is full
+            print(
+                f"error     the command line needs {' and '.join(missing)}: "
+                f'pip install "separatrix[{_extras(argv)}]"',
+                file=sys.stderr,
+            )
         return 2
     from separatrix.cli.app import run
 
     return run(argv)
+
+
+def _extras(argv: list[str]) -> str:
+    """All extras that a call needs, so that one installation is enough."""
+    if argv[:1] == ["studio"]:
+        return "studio"  # it brings the command line along
+    found = {extra: None for end, extra in _EXTRAS if any(word.endswith(end) for word in argv)}
+    return ",".join(["app", *found])

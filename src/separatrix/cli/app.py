@@ -23,6 +23,7 @@ from separatrix.cli.output import (
     print_document,
     say,
     silence,
+    write,
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, ModelFileError
@@ -106,7 +107,7 @@ def _print_completion(context: click.Context, param: click.Parameter, shell: str
     expose_value=False,
     is_eager=True,
     callback=_print_completion,
-    help='Print what lets a shell complete commands: eval "$(separatrix --completion bash)".',
+    help='Print the completion script of a shell: eval "$(separatrix --completion bash)".',
 )
 def cli() -> None:
     """Fit a linear model to a table, with proof of how good it is.
@@ -115,9 +116,9 @@ def cli() -> None:
     built-in name: iris, breast-cancer, wine, digits, diabetes.
 
     \b
-    Exit codes: 0 done; 1 a negative verdict; 2 usage; 3 bad data, model file or certificate;
-    4 stopped above the tolerance, a perceptron with mistakes left, or nothing decided in time;
-    70 a bug; 130 interrupted.
+    Exit codes: 0 done; 1 a negative verdict; 2 a mistake in the call; 3 unusable data, model file
+    or certificate; 4 stopped above the tolerance, a perceptron with mistakes left, or no verdict
+    within the time; 70 a bug; 130 interrupted.
     """
 
 
@@ -182,10 +183,14 @@ def _fail(argv: list[str], code: Exit, error: BaseException, message: str) -> in
     except OSError:  # a full disk under stdout would fail once more when the interpreter ends
         silence(sys.stdout)
     if os.environ.get("SEPARATRIX_DEBUG"):
-        traceback.print_exception(error)
+        write("".join(traceback.format_exception(error)), sys.stderr)
     # The options of a command that could not be parsed are not known, so the words are searched.
     if "--json" in argv:
-        print_document(error_document(code, error, message))
+        try:
+            print_document(error_document(code, error, message))
+            sys.stdout.flush()
+        except OSError:
+            silence(sys.stdout)
     say("error", message)
     return int(code)
 

@@ -23,11 +23,19 @@ _IMPORT = "<frozen importlib._bootstrap>"
 
 
 def ending_imports() -> None:
-    """Let Ctrl-C in the middle of an import end the process, from now on."""
+    """Let Ctrl-C in the middle of an import end the process, from now on.
+
+    It ends at once where Ctrl-C came before, which the handler of ``separatrix.__main__`` notes.
+    """
+    handled = signal.getsignal(signal.SIGINT)
+    noted = getattr(handled, "noted", None)
     # A shell starts background jobs with Ctrl-C ignored, and a caller may handle it otherwise.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if handled is signal.default_int_handler or noted is not None:
         with contextlib.suppress(ValueError):  # outside the main thread
             signal.signal(signal.SIGINT, _end_imports)
+    if noted:
+        report_interruption()
+        os._exit(_INTERRUPTED)
 
 
 def _end_imports(number: int, frame: FrameType | None) -> None:

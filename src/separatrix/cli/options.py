@@ -241,13 +241,13 @@ def _common() -> list[click.Parameter]:
         click.Option(
             ["--json", "as_json"], is_flag=True, help="Print one JSON document on stdout."
         ),
-        click.Option(["-q", "--quiet"], is_flag=True, help="Say only what went wrong."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print warnings and errors only."),
         click.Option(
             ["--threads"],
             type=COUNT,
             expose_value=False,
             callback=_set_threads,
-            help="How many threads to use. [default: SEPARATRIX_THREADS, else the cores there are]",
+            help="The number of threads. [default: SEPARATRIX_THREADS, else all available cores]",
         ),
     ]
 
@@ -361,32 +361,42 @@ target = partial(option, metavar="COL")
 output = partial(option, flags=("-o", "--output"), metavar="FILE")
 threshold = partial(
     option,
-    "Say the positive class from this probability of it on; for models without probabilities, from "
-    "this score. [default: that of fit, else the more likely class]",
+    "Predict the positive class where its probability is at least this; for models without "
+    "probabilities, where the score is. [default: that of fit, else the more likely class]",
     FINITE,
 )
 memory_limit = partial(
     option,
-    "Read a table that would take more memory than this in passes, within this, such as 1GB. "
-    "[default: half of the machine's]",
+    "The memory limit, such as 1GB. A larger table is read in passes within it. [default: half of "
+    "the machine's memory]",
     SIZE,
     metavar="SIZE",
 )
 missing = partial(
     option,
-    "A cell that means missing, in place of the usual marks; can be repeated. "
-    "[default: ?, NA and the like; an empty cell always does]",
+    "The text of a cell that means missing; can be repeated. A number stands for every spelling of "
+    "it and is added to the usual marks; a word replaces them. [default: ?, NA and the like; an "
+    "empty cell is always missing]",
     multiple=True,
     metavar="TEXT",
     callback=lambda context, param, given: list(given) or None,
 )
 delimiter = partial(
     option,
-    "What parts the cells of a CSV file: one character, or tab. [default: found]",
+    "The delimiter of a CSV file: one character, or tab. [default: detected]",
     metavar="MARK",
 )
 encoding = partial(
-    option, "Of a file of text, such as latin-1. [default: UTF-8, or UTF-16 by its mark]"
+    option,
+    "The encoding of a text file, such as latin-1. [default: UTF-8, or UTF-16 where the "
+    "file begins with its mark]",
+)
+unpacked_limit = partial(
+    option,
+    "The most that a packed file, a workbook or a view may take once it is read out, such as 20GB. "
+    "[default: half of the machine's memory]",
+    SIZE,
+    metavar="SIZE",
 )
 
 
@@ -414,13 +424,13 @@ class TableOptions(Options):
     )
     missing: Sequence[str] | None = missing(last=True)
     decimal: str | None = option(
-        "The mark before the fractions of numbers. [default: found, a column at a time]",
+        "The decimal mark of numbers. [default: detected, column by column]",
         (".", ","),
         last=True,
     )
     date_format: str | None = option(
         "How dates are written: day-first, month-first, year-first, or a format such as %d/%m/%Y. "
-        "[default: found, a column at a time]",
+        "[default: detected, column by column]",
         last=True,
         metavar="ORDER",
     )
@@ -433,16 +443,14 @@ class TableOptions(Options):
         metavar="COL=LEVEL,LEVEL,...",
         callback=lambda context, param, given: {name: list(levels) for name, levels in given},
     )
-    drop_missing_target: bool = option(
-        "Leave out rows that lack what is to be predicted.", bool, last=True
-    )
-    ignore_unusable: bool = option(
-        "Leave out columns of lists, records and the like.", bool, last=True
-    )
+    drop_missing_target: bool = option("Leave out rows whose target is missing.", bool, last=True)
+    ignore_unusable: bool = option("Leave out columns that hold lists or records.", bool, last=True)
     delimiter: str | None = delimiter(last=True)
     encoding: str | None = encoding(last=True)
+    unpacked_limit: str | None = unpacked_limit(last=True)
     sql: str | None = option(
-        "Read the answer to a query over DATA, which is called data in it.", last=True
+        "An SQL query over DATA, whose table is named data in it; the result is the table.",
+        last=True,
     )
 
     def check_columns(self) -> None:

@@ -148,7 +148,7 @@ def say(label: str, message: str) -> None:
 
 
 def terminal_width() -> int:
-    """Of standard output; of one that is no terminal what fits a page."""
+    """Return the width of standard output, or of a page where it is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
 
 
@@ -192,12 +192,15 @@ def _wrapped(text: str, stream: TextIO) -> str:
 def write(text: str, stream: TextIO | None = None, *, color: bool = False) -> None:
     """Write to stdout or another stream; a reader that has gone away is no error.
 
-    ``separatrix fit ... | head -1`` wants one line, and the model all the same.
+    ``separatrix fit ... | head -1`` wants one line, and the model all the same.  What does not
+    reach stderr, because the disk is full, is lost; the answer and the exit code stay as they are.
     """
     stream = sys.stdout if stream is None else stream
     try:
         click.echo(text, file=stream, nl=False, color=color)
-    except BrokenPipeError:
+    except OSError as error:
+        if stream is not sys.stderr and not isinstance(error, BrokenPipeError):
+            raise
         silence(stream)
 
 

@@ -110,7 +110,7 @@ class LabelledTable:
                 out.report(label, text)
         for note in self.table.notes:
             out.note(note)
-        for alert in (*self.table.alerts, *alerts):
+        for alert in dict.fromkeys((*self.table.alerts, *self.features.alerts, *alerts)):
             out.warn(alert)
 
 
@@ -135,7 +135,7 @@ class RawTable(LabelledTable):
 
     @property
     def names(self) -> list[str]:
-        """Of the columns of the matrix."""
+        """The names of the columns of the matrix."""
         return self.encoder.feature_names_
 
     @property
@@ -206,7 +206,10 @@ def read_like_training(
 
 
 # Of how a table was read in memory, what `scan` takes as well.
-PASSED_ON = ("decimal", "date_format", "delimiter", "encoding", "ordered", "ignore_unusable")
+PASSED_ON = (
+    *("decimal", "date_format", "delimiter", "encoding", "unpacked_limit"),
+    *("ordered", "ignore_unusable"),
+)
 
 # What a command may take of the machine's memory, unless it is said.
 _SHARE = 0.5
@@ -269,7 +272,7 @@ _LEAST = 1 << 28
 def sample_of(
     stored: StoredModel, data: str, missing: Sequence[str] | None, *, memory: str | None
 ) -> Table:
-    """Some rows of a table that does not fit the memory, the same ones each time."""
+    """Read a sample of a table that does not fit in memory, the same rows each time."""
     from separatrix.tables.source_files import limited
 
     with (

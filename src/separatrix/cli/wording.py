@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from separatrix.certificate import Certificate
-from separatrix.messages import Column, Row, Setting, Wording, counted, quoted
+from separatrix.messages import Column, Row, Setting, Wording, quoted
 
 __all__ = ["TERMINAL", "Terminal", "describe_certificate"]
 
@@ -46,8 +46,9 @@ class Terminal(Wording):
         "advice.quasi_separable": f"add a penalty (--penalty l2); {_SEPARABLE} and names the "
         "columns",
         "advice.not_separable": "a finite -C allows for overlap",
-        "advice.not_separated": "the data may not be separable: raise --max-iter, or use --model "
-        "svm or --model logistic, which allow for overlap",
+        "advice.not_separated": "separable classes may need more passes (raise --max-iter; "
+        "separatrix separable decides whether they are); --model svm and --model logistic allow "
+        "for overlap",
         "advice.indefinite": "these weights are stationary to --tol {tol:g}; --kernel rbf, or poly "
         "with --coef0 >= 0, has a bound",
         "advice.averaged": "--no-average returns the last",
@@ -165,15 +166,6 @@ def describe_certificate(model: Any, certificate: Any, *, advice: bool = True) -
     """A certificate in one sentence, with what to do about it unless `advice` is false."""
     sentence = certificate.outcome
     if isinstance(certificate, Certificate) and type(model).__name__ == "Perceptron":
-        # Its objective is the number of mistakes, and no bound but zero is known.
-        mistakes = "no training mistake"
-        if certificate.primal > 0:
-            noun = "training mistake" if certificate.primal == 1 else "training mistakes"
-            weighted = "weighted " if model.class_weight is not None else ""
-            mistakes = f"{certificate.primal:,.6g} {weighted}{noun} left"
-        sentence = (
-            f"{certificate.status}: {mistakes}, {counted(certificate.n_iter, 'pass')}, "
-            f"{certificate.seconds:.2f} s"
-        )
+        sentence = certificate.in_mistakes()
     remedy = certificate.remedy if advice else ""
     return f"{sentence}; {TERMINAL(remedy)}" if remedy else sentence

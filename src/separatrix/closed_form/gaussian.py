@@ -611,7 +611,7 @@ def _floor(moments: Moments) -> np.ndarray:
 
 
 def _factors(matrices: np.ndarray, *, certify: bool) -> list[Factor | None]:
-    """Of each matrix, the matrices dealt out to the threads."""
+    """Factorise every matrix; the threads share the matrices."""
     out: list[Factor | None] = [None] * len(matrices)
 
     def work(a: int, b: int) -> None:
@@ -774,7 +774,7 @@ def _linear_residual(
 
 
 def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:
-    """Of the linear equations of one covariance, or of the factors of each."""
+    """Certify the linear equations of the shared covariance, or the factors of each covariance."""
 
     def part(equations: str, residual: float, factor: Factor, seconds: float = 0.0) -> Any:
         return ResidualCertificate.of(
@@ -949,7 +949,7 @@ def _covariance_residual(own: Gaussians, theirs: np.ndarray) -> float:
 
 
 def _direction_residual(own: Gaussians, coef: np.ndarray) -> float:
-    """Of ``Sigma W = M`` for weights up to what is the same for all classes."""
+    """Return the residual of ``Sigma W = M``, up to weights that all classes share."""
     if len(coef) == 1 and own.n_classes == 2:
         steps = own.means[1:] - own.means[:1]
     else:
@@ -1253,7 +1253,7 @@ class Gaussians:
         if not r:
             return out
         work = float(n) * r * r * (1 if self.pooled else self.n_classes)
-        with pool.one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        with pool.one_blas_thread(), np.errstate(over="ignore", under="ignore", invalid="ignore"):
             pool.run(
                 [partial(self._add_distances, design, out, a, b) for a, b in pool.ranges(n, work)]
             )

@@ -627,7 +627,7 @@ def _in_coordinates(factor: TriangularFactor, rows: np.ndarray) -> np.ndarray:
 
 
 def _variances(combinations: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Of the reported numbers, for residuals of variance 1; ValueError where one is lost."""
+    """Return the variances of the estimates for residuals of variance 1, or raise ValueError."""
     variances: np.ndarray = np.einsum("ij,ij->i", combinations, combinations)
     lost = np.flatnonzero(~(np.isfinite(variances) & (variances > np.finfo(np.float64).tiny)))
     if len(lost):
@@ -639,7 +639,7 @@ def _variances(combinations: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def _sums_of_squares(targets: np.ndarray) -> np.ndarray:
-    """Of the targets' part of a triangular factor; ValueError where they are out of range."""
+    """Return the sums of squares of the targets, or raise ValueError where one is out of range."""
     with np.errstate(over="ignore"):
         tss = np.square(targets).sum(axis=0)
     # Of a target that does not vary, or that is fitted exactly, the sums are zero by rights.

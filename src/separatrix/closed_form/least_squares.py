@@ -459,7 +459,7 @@ def _by_iteration(
 
 
 def _product(product: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> np.ndarray:
-    """Of few columns each by itself, which is faster."""
+    """Multiply few columns one by one, which is faster."""
     if a.shape[1] > _FEW:
         return product(a)
     return np.stack([product(np.ascontiguousarray(column)) for column in a.T], axis=1)
@@ -531,7 +531,7 @@ def certify_least_squares(
     tol: float = 1e-10,
     nonnegative: bool = False,
 ) -> ResidualCertificate:
-    """What is left of the normal equations at given coefficients, from the rows.
+    """Certify coefficients by the residual of the normal equations, computed from the rows.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def leave_one_out_residuals(
     Returns
     -------
     ndarray of shape (n_alphas, n_samples, n_targets)
-        NaN of a row that alone determines a coefficient, whose weight is zero among them.
+        NaN of a row that alone determines a coefficient.
 
     Examples
     --------
@@ -63,28 +63,33 @@ def leave_one_out_residuals(
     rows = design.matrix
     dense = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
     own = np.ones(len(dense)) if weights is None else weights
-    root = np.sqrt(own)[:, None]
     leverage, residual = np.zeros(len(dense)), np.array(targets, dtype=np.float64)
     if fit_intercept:
         dense -= np.average(dense, axis=0, weights=own)
         residual -= np.average(residual, axis=0, weights=own)
         leverage = own / own.sum()
+    # A fit without a row of no weight is the fit to all: its residual is the plain one.
+    used = own > 0.0
+    weightless, plain = dense[~used], residual[~used]
+    dense, residual, leverage = dense[used], residual[used], leverage[used]
+    root = np.sqrt(own[used])[:, None]
     dense *= root
     residual *= root
-    left, sizes, _ = svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
+    left, sizes, right = svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
     # What rounding leaves of columns that depend on others is no direction.
-    kept = sizes > sizes.max(initial=0.0) * max(dense.shape) * np.finfo(np.float64).eps
-    left, sizes = left[:, kept], sizes[kept]
+    kept = sizes > sizes.max(initial=0.0) * max(len(own), len(right)) * np.finfo(np.float64).eps
+    left, sizes, right = left[:, kept], sizes[kept], right[kept]
     squares, turned = np.square(left), left.T @ residual
     # What no column explains; nothing, where there are as many directions as rows.
     beyond, outside = 1.0 - leverage - squares.sum(axis=1), residual - left @ turned
-    if len(sizes) + int(fit_intercept) >= np.count_nonzero(own):
+    if len(sizes) + int(fit_intercept) >= len(residual):
         beyond[:], outside[:] = 0.0, 0.0
-    out = np.empty((len(alphas), *residual.shape))
+    out = np.empty((len(alphas), *targets.shape))
     for k, alpha in enumerate(alphas):
         kept_back = alpha / (np.square(sizes) + alpha)
         rest = beyond + squares @ kept_back
         rest[rest <= (1e-12 if np.any(beyond) else 0.0)] = np.nan
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out[k] = (outside + left @ (kept_back[:, None] * turned)) / root / rest[:, None]
+        out[k, used] = (outside + left @ (kept_back[:, None] * turned)) / root / rest[:, None]
+        coef = right.T @ ((sizes / (np.square(sizes) + alpha))[:, None] * turned)
+        out[k, ~used] = plain - weightless @ coef
     return out

@@ -198,7 +198,7 @@ class NormalEquations:
         return self.target_mean - coef @ self.mean
 
     def at(self, coef: np.ndarray, intercept: np.ndarray | None = None) -> NormalResidual:
-        """What is left at a point; without an intercept, at the best one for the coefficients."""
+        """Return the residual at a point, whose intercept is the best one unless it is given."""
         if intercept is None:
             left = self.at(coef, self.intercept_of(coef))
             return self.at(coef, left.intercept + left.sums / self.weight) if self.level else left
@@ -289,7 +289,7 @@ class NormalEquations:
         return high, low
 
     def in_parts(self, high: np.ndarray, low: np.ndarray) -> NormalResidual:
-        """What is left at ``high + low``, everything in twice the precision.
+        """Return the residual at ``high + low``, computed in twice the precision.
 
         The numbers, of shape (m, 1 + d), have the intercept first.
         """
@@ -418,7 +418,7 @@ def dot_once_rounded(terms: Iterable[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class NormalResidual:
-    """What is left of the equations at a point, and how much that is.
+    """The residual of the normal equations at a point, and its size.
 
     Attributes
     ----------
@@ -590,7 +590,7 @@ class NormalResidual:
         # A column without any weight in the rows has no length: what it gets is zero.
         change = np.where(np.isfinite(change), change, 0.0)
         level = np.zeros(len(self.intercept))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             sizes = _norms(of.penalised[:, None] * change)
             whole = _norms(of.penalised[:, None] * self.coef.T) + 1e-300
             if of.level:

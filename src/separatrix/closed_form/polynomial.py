@@ -909,7 +909,7 @@ def degree_errors(
     for rows, block in PolynomialDesign(held_design, basis).blocks():
         predicted = (block @ flat).reshape(len(block), len(degrees), m) + constant
         # Far out a high power may overflow; its error is then infinite by rights.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             errors = np.square(held_targets[rows][:, None, :] - predicted).sum(axis=2)
         sums += s[rows] @ errors
     return training, sums / (s.sum() * m)

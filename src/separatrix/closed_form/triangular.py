@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -26,6 +27,7 @@ from separatrix.closed_form.normal_equations import (
     triangle_of,
 )
 from separatrix.data.design import DenseDesign, Design
+from separatrix.data.packing import pack_triangle, unpack_triangle
 
 __all__ = ["LeastSquaresSolution", "TriangularFactor", "units_of"]
 
@@ -185,6 +187,13 @@ class TriangularFactor:
     n_targets: int
     centred: bool
     mean_rest: np.ndarray
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The lower half of the matrix is zero, and what rounding took mostly is.
+        rest = self.mean_rest if self.mean_rest.any() else None
+        counts = self.n_rows, self.n_targets, self.centred
+        r = pack_triangle(self.r, symmetric=False)
+        return _unpickled, (self.weight, self.mean, r, *counts, rest)
 
     @property
     def n_features(self) -> int:
@@ -449,3 +458,10 @@ def _factor(
         whole[:k] = r
         r = triangle_of(whole)
     return r
+
+
+def _unpickled(
+    weight: float, mean: Any, r: Any, n_rows: int, n_targets: int, centred: bool, rest: Any
+) -> TriangularFactor:
+    rest = np.zeros(len(mean)) if rest is None else rest
+    return TriangularFactor(weight, mean, unpack_triangle(r), n_rows, n_targets, centred, rest)

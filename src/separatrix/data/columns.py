@@ -29,7 +29,7 @@ _TAME = 400
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Of every column.
+    """Moments of every column.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Columns(ABC):
 
     @abstractmethod
     def block(self, rows: np.ndarray | slice, columns: np.ndarray) -> np.ndarray:
-        """Some rows of some columns, dense in float64; the caller may overwrite it."""
+        """Return rows of some columns, dense in float64; the caller may overwrite it."""
 
     @cached_property
     @abstractmethod
@@ -119,7 +119,7 @@ class Columns(ABC):
     def could_tell(
         self, columns: np.ndarray, codes: np.ndarray, n_classes: int, share: float
     ) -> np.ndarray:
-        """Of some columns those on which intervals, one a class, could be right for a share.
+        """Select columns on which one interval a class could be right for a share of the rows.
 
         Of the rows of every class, in the mean over classes.
         """
@@ -162,7 +162,7 @@ def _mix(values: np.ndarray) -> np.ndarray:
 
 
 def _exponents(largest: np.ndarray) -> np.ndarray:
-    """By which power of two to divide each column so that squares stay within range."""
+    """Return the power of two that keeps the squares of each column within range."""
     exponents = np.frexp(largest)[1].astype(np.int64)
     exponents[np.abs(exponents) <= _TAME] = 0
     return exponents

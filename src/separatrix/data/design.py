@@ -141,7 +141,7 @@ class Design(ABC):
         """
         if self.n_stored < _OWN_PRODUCTS:
             return False
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return bool(np.isfinite(self.row_squares().sum()))
 
     @abstractmethod

@@ -20,9 +20,10 @@ moments are merged by
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import sum_parts
 from separatrix._compiled.outer_products import add_products
 from separatrix.data.design import CSRDesign, DenseDesign, Design
+from separatrix.data.packing import pack, pack_triangle, unpack, unpack_triangle
 
 __all__ = ["Moments", "add_gram", "mirror"]
 
@@ -258,6 +260,17 @@ class Moments:
     fourth: np.ndarray | None = None
     unit: np.ndarray | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        squares = [self.scatter, self.fourth]
+        scatter, fourth = (
+            None if one is None else pack_triangle(one, symmetric=True) for one in squares
+        )
+        rest = None if self.rest is None else pack(self.rest)
+        return _unpickled, (
+            *(self.weight, self.mean, scatter, self.n_rows, rest),
+            *(self.third, fourth, self.unit),
+        )
+
     @property
     def n_classes(self) -> int:
         return len(self.weight)
@@ -323,6 +336,55 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             rows = _Rows.of(design, codes, n_classes, weights, targets)
             return _of(rows, pooled and not fourth, fourth)
+
+    @classmethod
+    def of_folds(
+        cls,
+        design: Design,
+        folds: Sequence[tuple[np.ndarray, np.ndarray]],
+        *,
+        weights: np.ndarray | None = None,
+        targets: np.ndarray | None = None,
+    ) -> list[Moments]:
+        """The moments of all rows and, after them, of the training rows of every fold.
+
+        Where every row is held out once, the rows are read once: the moments of the held-out rows
+        are merged.  Nothing is subtracted, which would leave the digits of outliers behind.
+
+        Parameters
+        ----------
+        design : Design
+        folds : sequence of (train, test)
+            Indices of rows, as scikit-learn's splitters give them.
+        weights, targets
+            See :meth:`of`.
+
+        Returns
+        -------
+        list of Moments
+            One more than there are folds.
+        """
+
+        def of_rows(index: np.ndarray) -> Moments:
+            own = None if weights is None else weights[index]
+            numbers = None if targets is None else targets[index]
+            return cls.of(design.take(index), weights=own, targets=numbers)
+
+        n = design.n_samples
+        held = np.sort(np.concatenate([test for _, test in folds]))
+        once = np.array_equal(held, np.arange(n)) and all(len(a) + len(b) == n for a, b in folds)
+        if not once:
+            whole = cls.of(design, weights=weights, targets=targets)
+            return [whole, *(of_rows(train) for train, _ in folds)]
+        parts = [of_rows(test) for _, test in folds]
+        # Those before and those after every fold.
+        after = list(accumulate(reversed(parts), cls.merge))[::-1]
+        out, before = [after[0]], None
+        for k in range(len(parts)):
+            rest = [m for m in (before, *after[k + 1 : k + 2]) if m is not None]
+            out.append(rest[0].merge(rest[1]) if len(rest) == 2 else rest[0])
+            before = parts[k] if before is None else before.merge(parts[k])
+        return out
 
     def merge(self, other: Moments) -> Moments:
         """The moments of the rows of both.
@@ -805,3 +867,11 @@ def _of_sparse(design: CSRDesign, rows: _Rows, pooled: bool) -> Moments | None:
     if np.any(whole > _HARMLESS * diagonal):
         return None
     return Moments(mass, mean, scatter[0] if pooled else scatter, n)
+
+
+def _unpickled(
+    weight: Any, mean: Any, scatter: Any, n_rows: int, rest: Any, third: Any, fourth: Any, unit: Any
+) -> Moments:
+    rest = None if rest is None else unpack(rest)
+    fourth = None if fourth is None else unpack_triangle(fourth)
+    return Moments(weight, mean, unpack_triangle(scatter), n_rows, rest, third, fourth, unit)

@@ -33,7 +33,7 @@ _LABELS = (str, *TRUTH, *NUMBERS)
 
 
 class ModelCheckError(ValueError):
-    """What is wrong with a model, as the end of a sentence: ``coef_ has the shape ...``."""
+    """The fault of a model, as the end of a sentence: ``coef_ has the shape ...``."""
 
 
 def refuse(name: str, why: str) -> ModelCheckError:
@@ -225,7 +225,7 @@ def _check_certificate(name: str, value: Any, positive: tuple[str, ...], depth: 
 
 
 def certificate(name: str, value: Any, sizes: Sizes) -> None:
-    """What is called optimal is within its tolerance."""
+    """Check that a certificate that is called optimal is within its tolerance."""
     any_certificate(name, value, sizes)
     _require_within(name, value, value.relative_gap)
 

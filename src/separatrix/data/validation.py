@@ -85,7 +85,7 @@ def _all_finite(x: np.ndarray) -> bool:
 
     def add(k: int, start: int, stop: int) -> None:
         # Errors are ignored by thread.  A sum is finite where all that is added is.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             for first in range(start, stop, rows):
                 sums[k] += x[first : min(first + rows, stop)].sum()
 

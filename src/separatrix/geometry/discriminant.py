@@ -88,7 +88,7 @@ class Quadric:
 
     @property
     def n_features(self) -> int:
-        """Of the space."""
+        """The number of features, which is the dimension of the space."""
         return len(self.b)
 
     def expanded(self) -> Quadric:
@@ -382,7 +382,7 @@ class Discriminant:
     def from_linear(
         cls, coef: Any, intercept: Any, classes: Any = None, names: Any = None
     ) -> Discriminant:
-        """Of scores ``coef_k . x + intercept_k``.
+        """Build the discriminant of scores ``coef_k . x + intercept_k``.
 
         Parameters
         ----------
@@ -411,7 +411,7 @@ class Discriminant:
 
     @classmethod
     def from_model(cls, model: Any) -> Discriminant:
-        """Of a fitted model, of any library.
+        """Build the discriminant of a fitted model, of any library.
 
         Parameters
         ----------
@@ -500,7 +500,7 @@ class Discriminant:
 
     @property
     def n_features(self) -> int:
-        """Of the space that the classes are in."""
+        """The number of features, which is the dimension of the space of the classes."""
         if self.linear:
             return int(self._planes[0].shape[1])  # type: ignore[attr-defined]
         return int(self.means.shape[1])

@@ -285,12 +285,12 @@ class Hyperplane:
 
     @property
     def n_features(self) -> int:
-        """Of the space: d."""
+        """The number of features: the dimension d of the space."""
         return len(self.w)
 
     @property
     def dimension(self) -> int:
-        """Of the plane itself: d - 1."""
+        """The dimension of the plane itself: d - 1."""
         return len(self.w) - 1
 
     @property

@@ -23,11 +23,11 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from separatrix.data import rules
 from separatrix.data.design import require_in_range
+from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import check_number, require_finite
 from separatrix.kernels.functions import (
     CallableKernel,
@@ -121,6 +121,7 @@ class NystroemLift(_Lift):
     n_components : int, default=1000
         How many landmarks at most, and so columns.
     random_state : int, RandomState or None
+        None is a fixed stream: the same call on the same data gives the same bits.
 
     Attributes
     ----------
@@ -222,7 +223,7 @@ class NystroemLift(_Lift):
     def _fit(self, X: Any) -> np.ndarray:
         check_number("n_components", self.n_components, minimum=1, integer=True)
         kernel = self._semidefinite_kernel()
-        rng = check_random_state(self.random_state)
+        rng = random_state_of(self.random_state)
         x = self._validate(X, reset=True)
         n = x.shape[0]
         most = min(int(self.n_components), n)
@@ -406,7 +407,7 @@ def _solved(factor: np.ndarray, block: np.ndarray) -> np.ndarray:
 def _unexplained_products(
     kernel: Kernel, x: Any, coordinates: np.ndarray, rows: np.ndarray, known: int
 ) -> np.ndarray:
-    """What is left of the kernel's matrix of some rows."""
+    """Return the kernel matrix of some rows less the part that their coordinates explain."""
     part = coordinates[rows, :known]
     return kernel(x[rows]) - part @ part.T
 
@@ -470,6 +471,7 @@ class FourierLift(_Lift):
     n_components : int, default=1000
         How many columns, two for each frequency; an odd number is rounded up.
     random_state : int, RandomState or None
+        None is a fixed stream: the same call on the same data gives the same bits.
 
     Attributes
     ----------
@@ -527,7 +529,7 @@ class FourierLift(_Lift):
         """
         check_number("gamma", self.gamma, minimum=0)
         check_number("n_components", self.n_components, minimum=1, integer=True)
-        rng = check_random_state(self.random_state)
+        rng = random_state_of(self.random_state)
         x = self._validate(X, reset=True)
         # Each term is divided before it is added: a sum can overflow where the mean does not.
         share = np.full(x.shape[0], 1.0 / x.shape[0])

@@ -320,7 +320,7 @@ class InnerProductKernel(Kernel):
 
     @abstractmethod
     def sensitivity(self, square: float) -> float:
-        """By how many times its size an error in ``x.z`` changes ``k``, relative to its largest
+        """The factor by which a relative error in ``x.z`` changes ``k``, relative to its largest
         value, for points of squared norm up to ``square``."""
 
     def _fill(self, x: Any, z: Any, out: np.ndarray) -> None:

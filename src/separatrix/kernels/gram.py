@@ -166,7 +166,7 @@ def _lost(kernel: Kernel, square: float, d: int) -> float:
         return kernel.gamma * tiny
     if not isinstance(kernel, PolynomialKernel):
         return 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         most = np.float64(kernel.gamma) * (square + tiny) + abs(kernel.coef0)
         slope = kernel.degree * kernel.gamma * most ** (kernel.degree - 1)
         return float(slope * tiny)
@@ -212,7 +212,7 @@ class _InnerProductSource(_Source):
             self._exact = points_of(design, mean, order)
             if kernel.shifts:
                 assert mean is not None
-                with np.errstate(over="ignore", invalid="ignore"):
+                with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                     self.heights = self._heights(mean)
             self._columns = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, d))))
         squares = self._exact.squares
@@ -298,7 +298,7 @@ def entry_variance(design: Design, weights: np.ndarray | None = None) -> float:
     n, d = design.shape
     x = design.matrix
     if weights is None and isinstance(x, np.ndarray) and x.size <= _FEW_ENTRIES:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             variance = float(x.var(dtype=np.float64))
         if np.isfinite(variance):
             return variance
@@ -430,7 +430,7 @@ class _Face(ABC):
         return out
 
     def height(self, c: np.ndarray) -> float:
-        """By how much an intercept beside these coefficients is less for the points as they are.
+        """Return the difference of intercepts that centring the points makes at these coefficients.
 
         The matrix of the linear kernel is that of the points less their mean.
         """
@@ -671,7 +671,7 @@ class Gram(_Face):
         """``K c`` as :meth:`product` gave it, and bounds of its errors."""
         size = total_above(np.abs(c))
         used = int(np.count_nonzero(c))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             largest = self.largest
             if isinstance(self._source, _ValuesSource):
                 # Given values need not be those of a scalar product.
@@ -843,7 +843,7 @@ class SmallGram(_Face):
 
 
 class PartialGram(_Face):
-    """Some rows and columns of a :class:`Gram` matrix, whose cache they share."""
+    """A submatrix of a :class:`Gram` matrix, whose cache it shares."""
 
     def __init__(self, whole: Gram, index: np.ndarray, samples: np.ndarray) -> None:
         self.whole = whole

@@ -70,7 +70,7 @@ def charges(
     starts, columns, y, upper, diagonal, norms, c, product, b, entry, by_norm, unit, entry_error,
     high, sums,
 ):  # fmt: skip
-    """Of every part, the sums that a charged bound is made of.
+    """Compute for every part the sums that a charged bound consists of.
 
     They are the size of the coefficients; by how much ``c . Kc`` can be off, itself, and the size
     of its terms; the losses at the margins' least favourable ends (with multipliers of one sign a

@@ -330,7 +330,7 @@ class _InKernelSpace:
         if found is None:
             return None
         product, square, error = found
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             middle = product.middle + b
             radius = (product.radius + UNIT * np.abs(middle)) * (1.0 + 8.0 * UNIT)
         return Enclosure(middle, radius, np.inf), square, error
@@ -410,7 +410,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         flat = self.loss.flat_from
         if flat is None:
             return super().losing(product, radius, b)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             # Also those of which nothing is known.
             return ~(self.y * (product + b) - 2.0 * radius > flat + 1e-9)
 
@@ -486,7 +486,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         if found is None:
             return self.unknown(residual)
         at, square, error = found
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             half, losses = 0.5 * (square + error), self.loss_above(at)
             primal = max(half, 0.0) * (1.0 + 8.0 * UNIT) + losses
             near = 0.5 * square + self.loss_value(at.middle)
@@ -543,7 +543,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         linear = self._linear(points)
         linear.upper = self.upper
         length = length_above(w.middle) + w.length
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             primal = 0.5 * length * length * (1.0 + 8.0 * UNIT) + linear.loss_above(at)
             near = 0.5 * inner(w.middle, w.middle) + linear.loss_value(at.middle)
         if residual is None:
@@ -756,14 +756,14 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         total = float(np.abs(r).sum())
         if total > 0.0:
             # A dual point is judged up to its scale.
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 unit = r / total
                 square = max(inner(-unit, self.matrix.dot(-unit)), 0.0) + self._rounding(unit)
             # A combination that vanishes allows for no surface at all.
             dual = 0.5 / square if square > 0.0 else np.inf
         if not np.isfinite(primal):
             return Bound(primal, dual, float("inf"), r)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             slack = 2.0 * self._rounding(self.weights_of(theta)) / self.margin(scores)
         dual -= (slack + 8.0 * _EPS) * primal
         if not dual > 0.0:

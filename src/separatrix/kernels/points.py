@@ -63,7 +63,7 @@ class Points(ABC):
 
     @abstractmethod
     def block(self, index: np.ndarray | slice) -> np.ndarray:
-        """Some of the points as a dense float64 matrix."""
+        """Return a block of the points as a dense float64 matrix."""
 
     @abstractmethod
     def against(

@@ -39,7 +39,7 @@ class Softmax:
         return largest + np.log1p(rest + np.expm1(-largest))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Of every class, for each row of ``scores``, shape (n, K)."""
+        """Return the probability of every class for each row of ``scores``, shape (n, K)."""
         shifted = scores - scores.max(axis=1, keepdims=True)
         np.exp(shifted, out=shifted)
         shifted /= shifted.sum(axis=1, keepdims=True)

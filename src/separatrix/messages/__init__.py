@@ -65,9 +65,10 @@ TEMPLATES: dict[str, str] = {
     "cause.not_separable": "no hyperplane separates the classes, so there is no margin to make "
     "large",
     "advice.not_separable": "a finite C allows for overlap",
-    "cause.not_separated": "no pass without a mistake",
-    "advice.not_separated": "the data may not be separable: raise max_passes, or use LinearSVC or "
-    "LogisticRegression, which allow for overlap",
+    "cause.not_separated": "no pass was free of mistakes",
+    "advice.not_separated": "separable classes may need more passes (raise max_passes; "
+    "separatrix.separability(X, y) decides whether they are); LinearSVC and LogisticRegression "
+    "allow for overlap",
     "cause.non_finite": "the arithmetic overflowed",
     "advice.non_finite": "this is the last finite iterate; standardise the features",
     "cause.indefinite": "the kernel's matrix is not positive semidefinite, so the problem is not "
@@ -205,6 +206,19 @@ TEMPLATES: dict[str, str] = {
     "strings; take it apart, or leave it out with {ignored}",
     "no_plain_columns": "{source}: the columns {columns} hold no numbers, dates or strings; take "
     "them apart, or leave them out with {ignored}",
+    "marks_read": "column {column}: {cells} read as missing ({shown}); keep what is written with "
+    "{category}",
+    "placeholder_read": "column {column}: {cells} of {values} read as missing, because all other "
+    "values are from {low} to {high}; keep what is written with {number}",
+    "placeholder_named": "column {column}: {cells} of {values} {are} apart from all other values, "
+    "from {low} to {high}; where that stands for a missing value, read it so with {missing}",
+    "placeholder_in_target": "the target {column}: {cells} of {values} {are} apart from all other "
+    "values, from {low} to {high}; where that stands for a missing value, read it so with "
+    "{missing}",
+    "unmet_mark": "no cell of the table is {mark}, so {missing} reads nothing as missing; look how "
+    "the value is written",
+    "unpacked_limit": "{what} takes more than {limit}, the limit of what a packed file, a workbook "
+    "or a view may grow to; {remedy}raise it with {raised}",
     "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",
     "no_usable_column": "{source} has no column that a model can use{why}",
     "not_in_order": "column {column}, row {row}: {value} is none of the levels that {ordered} puts "

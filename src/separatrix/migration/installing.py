@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from abc import ABCMeta
 from typing import Any
 
 __all__ = ["CLASSES", "install", "originals", "uninstall"]
@@ -41,7 +43,9 @@ def install() -> None:
     """Put this library's classes in the place of scikit-learn's.
 
     After the call ``from sklearn.linear_model import LogisticRegression`` gives this library's
-    class, and so do the others of :data:`CLASSES`; what was imported before it stays what it was.
+    class, and so do the others of :data:`CLASSES`.  Scikit-learn's own modules use them as well:
+    as the default of a search or an ensemble, and where they ask what an estimator is an instance
+    of.  Names that other modules imported before the call stay what they were.
     ``python -m separatrix script.py`` does this for a script that is left as it is.
 
     See Also
@@ -61,8 +65,12 @@ def install() -> None:
     False
     """
     library = importlib.import_module("separatrix")
-    for name, theirs in originals().items():
-        _replace(name, theirs, getattr(library, name))
+    pairs = {name: (theirs, getattr(library, name)) for name, theirs in originals().items()}
+    for theirs, ours in pairs.values():
+        # So that this library's models are instances of the classes that scikit-learn's inherit.
+        if isinstance(theirs, ABCMeta):
+            theirs.register(ours)
+    _replace(pairs)
 
 
 def uninstall() -> None:
@@ -73,8 +81,8 @@ def uninstall() -> None:
     >>> import separatrix
     >>> separatrix.uninstall()
     """
-    for name, theirs in originals().items():
-        _replace(name, theirs, theirs)
+    library = importlib.import_module("separatrix")
+    _replace({name: (getattr(library, name), theirs) for name, theirs in originals().items()})
 
 
 def originals() -> dict[str, Any]:
@@ -86,8 +94,13 @@ def originals() -> dict[str, Any]:
     return _theirs
 
 
-def _replace(name: str, theirs: Any, by: Any) -> None:
-    """In the public module, and in the one where the class is defined."""
-    (public,) = (module for module, names in CLASSES.items() if name in names)
-    for module in {public, theirs.__module__}:
-        setattr(importlib.import_module(module), name, by)
+def _replace(pairs: dict[str, tuple[Any, Any]]) -> None:
+    """Replace the first of each pair by the second in all modules of scikit-learn."""
+    for key, module in list(sys.modules.items()):
+        if key.partition(".")[0] != "sklearn":
+            continue
+        names = vars(module)
+        for name in pairs.keys() & names.keys():
+            old, new = pairs[name]
+            if names[name] is old:
+                setattr(module, name, new)

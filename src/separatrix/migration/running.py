@@ -9,15 +9,18 @@ from __future__ import annotations
 import functools
 import inspect
 import runpy
+import shlex
 import sys
+import threading
 import time
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 import separatrix
-from separatrix.exceptions import ConventionWarning
+from separatrix.exceptions import ConventionWarning, calling_frame
 from separatrix.migration.installing import install, originals, uninstall
 
 __all__ = ["Fits", "run"]
@@ -29,6 +32,31 @@ name, and says at its end what was certified.
 
   --compare  fit scikit-learn's class as well, each time, and say where it stopped
 """
+
+
+# Places that are printed of fits that are not certified.
+_MOST_PLACES = 10
+
+
+class _Depth(threading.local):
+    """How many fits a thread is inside of: those within a fit are a part of it."""
+
+    value = 0
+
+
+@dataclass
+class Uncertified:
+    """The fits of one line that are not certified to their tolerance.
+
+    Attributes
+    ----------
+    count : int
+    worst : Certificate or ResidualCertificate
+        That of the fit that is furthest from its optimum.
+    """
+
+    count: int
+    worst: Any
 
 
 @dataclass
@@ -44,47 +72,67 @@ class Fits:
         tolerance; and seconds.
     theirs : dict of str to list of (float, float)
         The same of scikit-learn: gap, NaN where there is none, and seconds.
+    partial : Counter
+        Calls of ``partial_fit`` by class, whose certificates are of the rows of one call.
+    uncertified : dict of (str, int, str) to Uncertified
+        By file, line and class: what is not certified to its tolerance.
     """
 
     compare: bool = False
     ours: dict[str, list[tuple[float, bool, float]]] = field(default_factory=dict)
     theirs: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    _deep: int = 0
+    partial: Counter[str] = field(default_factory=Counter)
+    uncertified: dict[tuple[str, int, str], Uncertified] = field(default_factory=dict)
+    _depth: _Depth = field(default_factory=_Depth)
 
-    def watch(self) -> dict[Any, Any]:
+    def watch(self) -> list[tuple[Any, str, Any]]:
         """Take note of every fit from now on; returns the methods to put back."""
-        before: dict[Any, Any] = {}
+        before: list[tuple[Any, str, Any]] = []
         for name in originals():
             kind = getattr(separatrix, name)
-            before[kind] = kind.fit
-            kind.fit = self._noting(name, kind.fit)
+            for method in ("fit", "partial_fit"):
+                if hasattr(kind, method):
+                    plain = getattr(kind, method)
+                    before.append((kind, method, plain))
+                    setattr(kind, method, self._noting(name, plain))
         return before
 
-    def _noting(self, name: str, fit: Any) -> Any:
-        @functools.wraps(fit)
-        def noted(model: Any, X: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    def _noting(self, name: str, method: Any) -> Any:
+        @functools.wraps(method)
+        def noted(model: Any, *args: Any, **kwargs: Any) -> Any:
             began = time.perf_counter()
-            self._deep += 1
+            self._depth.value += 1
             try:
-                out = fit(model, X, y, *args, **kwargs)
+                out = method(model, *args, **kwargs)
             finally:
-                self._deep -= 1
-            # Fits within fits are a part of theirs.
-            if self._deep == 0:
-                self._note(name, model, time.perf_counter() - began)
-                if self.compare:
-                    self._deep += 1
-                    try:
-                        self._compare(name, model, (X, y, *args), kwargs)
-                    finally:
-                        self._deep -= 1
+                self._depth.value -= 1
+            if self._depth.value > 0:
+                return out
+            if method.__name__ == "partial_fit":
+                self.partial[name] += 1
+                return out
+            self._note(name, model, time.perf_counter() - began)
+            if self.compare:
+                self._depth.value += 1
+                try:
+                    self._compare(name, model, args, kwargs)
+                finally:
+                    self._depth.value -= 1
             return out
 
         return noted
 
     def _note(self, name: str, model: Any, seconds: float) -> None:
-        good = bool(model.certificate_.ok)
-        self.ours.setdefault(name, []).append((_left(model.certificate_), good, seconds))
+        certificate = model.certificate_
+        self.ours.setdefault(name, []).append((_left(certificate), certificate.ok, seconds))
+        if certificate.ok:
+            return
+        frame = calling_frame()
+        place = frame.f_code.co_filename, frame.f_lineno, name
+        known = self.uncertified.setdefault(place, Uncertified(0, certificate))
+        known.count += 1
+        if _left(certificate) > _left(known.worst):
+            known.worst = certificate
 
     def _compare(self, name: str, model: Any, args: Any, kwargs: Any) -> None:
         kind = originals()[name]
@@ -93,6 +141,8 @@ class Fits:
         own = type(model)().get_params(deep=False)
         # What was left at this library's default is left at theirs.
         options = {key: value for key, value in given.items() if value is not own.get(key)}
+        # Scikit-learn's classes use one another.
+        uninstall()
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -103,11 +153,18 @@ class Fits:
             except Exception:
                 # What it refuses, or what there is no judgement of.
                 return
+            finally:
+                install()
         self.theirs.setdefault(name, []).append((gap, seconds))
 
     def __str__(self) -> str:
         count = sum(len(fits) for fits in self.ours.values())
+        passes = ", ".join(f"{times:,} of {name}" for name, times in self.partial.items())
+        if passes:
+            passes = f"  calls of partial_fit, which are not judged: {passes}"
         if not count:
+            if passes:
+                return f"separatrix: the script called partial_fit alone\n{passes}"
             return "separatrix: the script fitted none of the classes that this library has"
         good = sum(ok for fits in self.ours.values() for _, ok, _ in fits)
         lines = [
@@ -126,7 +183,21 @@ class Fits:
                 took = sum(second for _, second in self.theirs[name])
                 text += f"; scikit-learn at most {max(gaps):.1e}, {took:.3g} s"
             lines.append(text)
-        return "\n".join(lines)
+        return "\n".join([*lines, *filter(None, [passes]), *self._places()])
+
+    def _places(self) -> list[str]:
+        """Where the fits that are not certified were called, and what to do about each."""
+        if not self.uncertified:
+            return []
+        lines = ["not certified to their tolerance:"]
+        found = list(self.uncertified.items())
+        for (file, line, name), one in found[:_MOST_PLACES]:
+            fits = "1 fit:" if one.count == 1 else f"{one.count:,} fits, the worst:"
+            lines.append(f"  {file}:{line}: {name}, {fits} {one.worst}")
+        left = len(found) - _MOST_PLACES
+        if left > 0:
+            lines.append(f"  and at {left:,} more place{'s' if left > 1 else ''}")
+        return lines
 
 
 def _left(certificate: Any) -> float:
@@ -144,12 +215,13 @@ def run(arguments: list[str], err: TextIO | None = None) -> int:
     arguments : list of str
         ``--compare`` or not, the script, and its own arguments.
     err : file, optional
-        Where it is said; stderr by default.
+        Where the summary is printed; stderr by default.
 
     Returns
     -------
     int
-        The exit status: 2 without a script; what the script raises is raised.
+        The exit status: 2 without a script.  What the script raises is raised, with a note that
+        the classes were exchanged.
     """
     err = sys.stderr if err is None else err
     compare = arguments[:1] == ["--compare"]
@@ -168,10 +240,16 @@ def run(arguments: list[str], err: TextIO | None = None) -> int:
     try:
         sys.argv, sys.path[0] = rest, str(Path(rest[0]).resolve().parent)
         runpy.run_path(rest[0], run_name="__main__")
+    except Exception as error:
+        error.add_note(
+            "The script ran with separatrix's classes in place of scikit-learn's; "
+            f"`python {shlex.join(rest)}` runs it without."
+        )
+        raise
     finally:
         sys.argv, sys.path[0] = argv, path
         uninstall()
-        for kind, fit in before.items():
-            kind.fit = fit
+        for kind, method, plain in before:
+            setattr(kind, method, plain)
         print(fits, file=err)
     return 0

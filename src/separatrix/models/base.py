@@ -7,7 +7,6 @@ import copy
 import functools
 import math
 import time
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,18 +16,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, encode_among, known_classes
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import (
     require_classes,
     require_finite,
     sample_weight_of,
     validate,
 )
+from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.inherited import Inheriting
 from separatrix.objectives.base import LinearProblem
@@ -41,6 +42,7 @@ __all__ = [
     "agreeing",
     "column_names",
     "conclude",
+    "deadline_of",
     "keep_record",
     "linear_scores",
     "portion_of",
@@ -131,8 +133,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         interrupted = self._fit_heard(X, y, sample_weight, design, labels)
-        # The caller of the public fit is one level further up.
-        conclude(self, interrupted, stacklevel=4)
+        conclude(self, interrupted)
 
     # --- in passes --------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
     def _concluded(
         self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
     ) -> list[Solution]:
-        """What is made of the solutions of a fit in passes; by default they are as they are."""
+        """Post-process the solutions of a fit in passes; by default they stay as they are."""
         return solutions
 
     def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> None:
@@ -175,11 +176,12 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         self._check_parameters()
         fit = blocked.begin(self, data, engine, checkpoint)
         problems = self._blocked_problems(fit)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         with Interrupt() as interrupt:
-            limits = {**self._limits(), "time_limit": self.time_limit}
+            limits = self._limits()
             points = blocked.starts(fit, problems)
             if len(problems) > 1 and blocked.share(problems):
+                deadline = deadline_of(self.time_limit)
                 jobs = [
                     functools.partial(
                         self._minimised,
@@ -187,12 +189,14 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                         seed + k,
                         part,
                         limits if points is None else {**limits, "theta": points[k]},
+                        deadline,
                     )
                     for k, (part, problem) in enumerate(problems)
                 ]
                 size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
                 solutions = blocked.together(fit, jobs, size, names)
             else:
+                limits["time_limit"] = self.time_limit
                 solutions = self._solved(problems, seed, limits, record=self.record, starts=points)
             solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
@@ -200,12 +204,21 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
             self.n_passes_ = fit.passes.count
         if fit.passes.checkpoint is not None and self.certificate_.ok:
             fit.passes.checkpoint.remove()
-        conclude(self, interrupt.requested, stacklevel=4)
+        conclude(self, interrupt.requested)
 
     def _minimised(
-        self, problem: LinearProblem, seed: int, part: str, limits: dict[str, Any]
+        self,
+        problem: LinearProblem,
+        seed: int,
+        part: str,
+        limits: dict[str, Any],
+        deadline: float = math.inf,
     ) -> Solution:
-        """The solution of one of several problems that share their passes."""
+        """The solution of one of several problems that share their passes.
+
+        ``deadline``: on the clock of :func:`time.perf_counter`, for all of them.
+        """
+        left = None if deadline == math.inf else max(deadline - time.perf_counter(), 1e-9)
         return minimise(
             problem,
             self._solver(problem),
@@ -213,6 +226,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
             record=self.record,
             verbose=int(self.verbose),
             part=part,
+            time_limit=left,
             **limits,
         )
 
@@ -228,7 +242,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         """Fit, and keep what was found; whether Ctrl-C was pressed meanwhile."""
         self._prepare(design, labels)
         problems = self._problems(design, labels)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         # From here on there is something to keep: between two problems, and while it is kept, too.
         with Interrupt() as interrupt:
             solutions = self._solve(problems, seed, warm_start)
@@ -394,6 +408,11 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         return tags
 
 
+def deadline_of(time_limit: float | None) -> float:
+    """When a time limit that begins now ends, on the clock of :func:`time.perf_counter`."""
+    return math.inf if time_limit is None else time.perf_counter() + time_limit
+
+
 def keep_record(
     model: Any,
     problems: Sequence[tuple[str, LinearProblem]],
@@ -429,17 +448,14 @@ def keep_record(
         model.trace_ = traces[0] if len(traces) == 1 else traces
 
 
-def conclude(model: Any, interrupted: bool, stacklevel: int = 3) -> None:
-    """Raise KeyboardInterrupt after Ctrl-C, and warn where the certificate is not good enough.
-
-    ``stacklevel``: how far up the caller of the public fit is.
-    """
+def conclude(model: Any, interrupted: bool) -> None:
+    """Raise KeyboardInterrupt after Ctrl-C, and warn where the certificate is not good enough."""
     certificate = model.certificate_
     if certificate.status == "interrupted" or interrupted:
         raise KeyboardInterrupt(str(certificate))
     # A tolerance of None asks for all iterations, whatever they come to.
     if not certificate.ok and getattr(model, "tol", 0.0) is not None:
-        warnings.warn(str(certificate), ConvergenceWarning, stacklevel=stacklevel)
+        warn(str(certificate), ConvergenceWarning)
 
 
 def portion_of(
@@ -511,7 +527,7 @@ def linear_scores(
     few = matrix.size * len(coef) <= _FEW
     with (
         contextlib.nullcontext() if few else pool.bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         scores, total = as_design(matrix).scores(coef, intercept)
     # Some BLAS pass over weights of zero, where an infinity would show as NaN.

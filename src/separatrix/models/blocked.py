@@ -118,7 +118,7 @@ def in_blocks(
 
 
 def refuse(model: Any, why: str) -> TypeError:
-    """What is raised by an estimator, or for parameters, that cannot be fitted in passes."""
+    """Return the error of an estimator, or of parameters, that cannot be fitted in passes."""
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -14,12 +12,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from separatrix.data.labels import factors_of_totals
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_number
+from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models import blocked
+from separatrix.models.base import deadline_of
 from separatrix.models.path import (
     Path,
     PathInterrupt,
@@ -66,7 +66,7 @@ def fit_path_in_passes(
     keep_folds : bool, default=False
         Whether to keep the models of the folds, too.
     """
-    start = time.perf_counter()
+    deadline = deadline_of(getattr(model, "time_limit", None))
     chosen = [name for name, values in given.items() if values is not None]
     if len(chosen) > 1:
         raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
@@ -97,14 +97,10 @@ def fit_path_in_passes(
             problems.append(member._blocked_problems(fit))
     if not blocked.share([p for part in problems for p in part]):
         raise blocked.refuse(model, "its loss has no path: fit the values one by one")
-    limit = getattr(model, "time_limit", None)
     with Interrupt() as interrupt:
-        seed = check_random_state(prepared.random_state).randint(2**31 - 1)
-        left = None if limit is None else max(limit - (time.perf_counter() - start), 1e-9)
+        seed = seed_of(prepared.random_state)
         jobs = [
-            partial(
-                member._minimised, problem, seed + k, part, {**member._limits(), "time_limit": left}
-            )
+            partial(member._minimised, problem, seed + k, part, member._limits(), deadline)
             for member, part_problems in zip(members, problems, strict=True)
             for k, (part, problem) in enumerate(part_problems)
         ]
@@ -137,9 +133,9 @@ def fit_path_in_passes(
     )
     if interrupt.requested:
         raise PathInterrupt(path)
-    parts = summed_up(path, limit)
+    parts = summed_up(path, getattr(model, "time_limit", None))
     if parts is not None:
-        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
+        warn(Message("path", parts=parts), ConvergenceWarning)
     return path
 
 

@@ -47,15 +47,17 @@ import scipy
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import as_design
 from separatrix.data.labels import Labels, encode
+from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import check_choice, require_classes, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
 from separatrix.models.base import agreeing, winners
@@ -162,7 +164,7 @@ def _bounded(scores: np.ndarray) -> np.ndarray:
 
 
 def _leads(scores: np.ndarray) -> np.ndarray:
-    """By how much each score is above the largest of the others."""
+    """Return each score less the largest of the others."""
     rows, best = np.arange(len(scores)), scores.argmax(axis=1)
     others = scores.copy()
     others[rows, best] = -np.inf
@@ -469,7 +471,7 @@ class CalibrationMixin:
     def _cross_fitted_scores(
         self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Folds
     ) -> np.ndarray:
-        """For every row of every fold its scores by a model that was fitted without the fold.
+        """Score the rows of every fold by a model that was fitted without the fold.
 
         ``X`` is validated and ``folds`` holds numbers of its rows; rows in no fold may get any
         score.  A ``ConvergenceWarning`` for a fold is caught, and all are summed up in one.
@@ -570,9 +572,9 @@ class CalibrationMixin:
         early = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
         for other in caught:
             if other not in early:
-                warnings.warn(other.message, other.category, stacklevel=3)
+                warn(other.message, other.category)
         if early:
-            warnings.warn(
+            warn(
                 Message(
                     "calibration_folds",
                     folds=len(folds),
@@ -580,16 +582,11 @@ class CalibrationMixin:
                     first=said_by(early[0].message),
                 ),
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _folds(self, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:
         model: Any = self
-        # Without a random_state the folds are the same every time nevertheless: a probability
-        # that changes from fit to fit helps nobody.
-        seed = 0
-        if model.random_state is not None:
-            seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+        seed = seed_of(model.random_state)
         keys = row_keys(as_design(X))[used]
         number, count = _fold_numbers(keys, labels.codes[used], seed)
         # The scores that rows of no fold have in the first are as good as those in any other.

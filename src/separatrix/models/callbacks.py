@@ -64,6 +64,10 @@ class _Steps:
         self.part: Any = None
         self.step: Any = None
         self.seen = ("", -1)
+        # What the model would be at the point before the step that is open.
+        self.latest: dict[str, Any] | None = None
+        # Whether a step has been made.
+        self.moved = False
 
     def hear(self, progress: Progress) -> bool:
         """Tell the callbacks of a step; whether one of them wants no other."""
@@ -82,6 +86,7 @@ class _Steps:
         self.points[progress.part] = (progress.trace.coef[-1], progress.trace.intercept[-1])
         fitted = self._attributes(progress)
         stop = self._end(fitted)
+        self.latest = fitted
         self.step = (self.part or self.context).subcontext(task_name="iteration")
         self.step.call_on_fit_task_begin(
             estimator=self.model, **self.data, reconstruction_attributes=fitted
@@ -90,6 +95,13 @@ class _Steps:
 
     def close(self) -> None:
         """End what is open: a step that was not made, and the problem that it was of."""
+        if self.step is not None and not self.moved:
+            # A fit without a step, as with max_iter=0, has one task all the same.
+            self._end(self.latest)
+            self.step = (self.part or self.context).subcontext(task_name="iteration")
+            self.step.call_on_fit_task_begin(
+                estimator=self.model, **self.data, reconstruction_attributes=self.latest
+            )
         self._end(None)
         if self.part is not None:
             self.part.call_on_fit_task_end(estimator=self.model, **self.data)
@@ -99,6 +111,7 @@ class _Steps:
         step, self.step = self.step, None
         if step is None:
             return False
+        self.moved = self.moved or fitted is not None
         given = {} if fitted is None else {**self.data, "reconstruction_attributes": fitted}
         return bool(step.call_on_fit_task_end(estimator=self.model, **given))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +19,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
@@ -37,6 +35,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as
 from separatrix.data.moments import Moments
+from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import (
     check_choice,
     check_number,
@@ -45,12 +44,13 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import Path, fit_path
+from separatrix.models.pickled import Pickled
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -142,7 +142,7 @@ def certify_classes(
 
 
 class _GaussianClassifier(
-    Inheriting, blocked.ScoresClasses, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+    Pickled, Inheriting, blocked.ScoresClasses, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
 ):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
@@ -239,7 +239,7 @@ class _GaussianClassifier(
         self.classes_ = labels.classes
         self._set(moments, found, start)
         if found.warning:
-            warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+            warn(found.warning, LinAlgWarning)
         return self
 
     def _moments_over(self, fit: blocked.InPasses) -> Moments:
@@ -269,7 +269,7 @@ class _GaussianClassifier(
         self._set(moments, found, start)
         self.n_passes_ = fit.passes.count
         if found.warning:
-            warnings.warn(found.warning, LinAlgWarning, stacklevel=3)
+            warn(found.warning, LinAlgWarning)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -334,7 +334,7 @@ class _GaussianClassifier(
         self._set(moments, found, start)
         changed = not np.array_equal(before, self.independent_columns_)
         if found.warning and changed and not found.floored.any():
-            warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+            warn(found.warning, LinAlgWarning)
         return self
 
     _strengths: ClassVar[dict[str, bool]] = {"shrinkage": False}
@@ -405,7 +405,7 @@ class _GaussianClassifier(
                 found = member._estimate(moments, labels.classes)
                 member._set(moments, found, start)
                 if found.warning:
-                    warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+                    warn(found.warning, LinAlgWarning)
                 yield i, fold, member
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
@@ -627,10 +627,38 @@ class _GaussianClassifier(
         kinds, planes = [self.covariance], self._planes
         return certify_classes(self, None, None, kinds, self.covariance_, planes, tol, moments)
 
-    def __getstate__(self) -> Any:
+    # Factors follow from the covariances.
+    _left_out = ("_gaussians",)
+
+    def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        # Factors follow from the rest.
-        return {name: value for name, value in state.items() if name != "_gaussians"}
+        if self._follows_from_moments():
+            state.pop("covariance_")
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "means_" in vars(self) and "covariance_" not in vars(self):
+            self._gaussians = self._estimate(self.moments_, self.classes_).gaussians
+            self.covariance_ = self._gaussians.covariance
+
+    def _follows_from_moments(self) -> bool:
+        """Whether the covariance is the one that an unpickled model works out anew."""
+        if "means_" not in vars(self) or self.covariance_estimator is not None:
+            return False
+        try:
+            found = self._estimate(self.moments_, self.classes_).gaussians
+        except (DataError, ValueError):
+            # Parameters have been changed since the fit.
+            return False
+        return all(
+            np.array_equal(mine, made)
+            for mine, made in (
+                (self.covariance_, found.covariance),
+                (self.means_, found.means),
+                (self.independent_columns_, found.kept),
+            )
+        )
 
     def _design(self, X: Any) -> Design:
         return as_design(validate(self, X))
@@ -756,6 +784,7 @@ class _GaussianClassifier(
         ----------
         n : int, default=1
         random_state : int, RandomState or None
+            None is a fixed stream: the same call on the same data gives the same bits.
 
         Returns
         -------
@@ -764,7 +793,7 @@ class _GaussianClassifier(
         """
         gaussians = self._ready()
         check_number("n", n, minimum=1, integer=True)
-        X, codes = gaussians.sample(int(n), check_random_state(random_state))
+        X, codes = gaussians.sample(int(n), random_state_of(random_state))
         return X, self.classes_[codes]
 
     def __sklearn_tags__(self) -> Any:

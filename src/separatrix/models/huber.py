@@ -37,9 +37,9 @@ class HuberRegressor(CertifiedRegressor):
     Parameters
     ----------
     epsilon : float, default=1.35
-        At least 1, where the scale falls to zero and what is left is not smooth: least absolute
-        deviations, for which this method has no certificate.  With 1.35 the estimate has 95 % of
-        the efficiency of least squares where the errors are normal.
+        At least 1, where the scale falls to zero and least absolute deviations are left.  With
+        1.35 the estimate has 95 % of the efficiency of least squares where the errors are normal,
+        and the scale falls to zero where a plane fits more than 45 % of the rows exactly.
     max_iter : int, default=100
     alpha : float, default=0.0001
         Strength of the penalty; 0 for none.

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from separatrix.exceptions import ConventionWarning
+from separatrix.exceptions import ConventionWarning, warn
 
 __all__ = ["Inherited", "Inheriting", "inherits", "is_default", "tell", "tells"]
 
@@ -148,8 +147,8 @@ CONVENTIONS = {
 _told: set[str] = set()
 
 
-def tell(convention: str, stacklevel: int = 2) -> None:
+def tell(convention: str) -> None:
     """Warn of a convention that changes numbers, the first time in a process that it does."""
     if convention not in _told:
         _told.add(convention)
-        warnings.warn(CONVENTIONS[convention], ConventionWarning, stacklevel=stacklevel + 1)
+        warn(CONVENTIONS[convention], ConventionWarning)

@@ -45,7 +45,7 @@ STEERING = {
 
 
 def check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
-    """Of a kernel's matrix there are no points."""
+    """Check the support vectors; a precomputed matrix has none."""
     if not isinstance(sizes.own["kernel_"], PrecomputedKernel):
         rules.points("support")(name, value, sizes)
 
@@ -177,7 +177,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
 
     @abstractmethod
     def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
-        """What is minimised."""
+        """Build the problem that the fit minimises."""
 
     def _check_parameters(self) -> None:
         self._check_inherited()
@@ -207,7 +207,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
                 time_limit=self.time_limit,
             )
             self._keep(problem, solution, design)
-        conclude(self, interrupt.requested, stacklevel=4)
+        conclude(self, interrupt.requested)
 
     def _keep(self, problem: Any, solution: Solution, design: Design) -> None:
         coefficients = problem.weights_of(solution.theta)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,7 +20,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, one_vs_one_scores
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
-from separatrix.exceptions import NotSeparableError
+from separatrix.exceptions import NotSeparableError, warn
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
@@ -51,6 +50,7 @@ from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.kernel_machine import STEERING, KernelMachine, check_support_vectors
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
+from separatrix.models.pickled import Pickled
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
@@ -101,7 +101,7 @@ class _Fitting:
         "``predict`` takes equal votes of the pairs apart by the sum of the scores in any case",
     ),
 )
-class SVC(KernelMachine, CalibrationMixin, Penalised):
+class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     r"""Support vector classification with kernels, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the
@@ -169,6 +169,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
         For the approximation, and for the folds of the calibration.
+        None is a fixed stream: the same call on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -277,6 +278,9 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
         "certificate_": rules.certificate,
     }
     _needed: tuple[str, ...] = ("kernel_", "intercept_", "slack_", "classes_", "certificate_")
+    # The margins of all rows, which kkt_violations(X, y) works out anew.
+    _left_out = ("_conditions",)
+    _mostly_zero = ("slack_", "bounded_")
 
     def __init__(
         self,
@@ -922,7 +926,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
                 [s.certificate for s in solutions], tol=self.tol, seconds=0.0
             )
             if not certificate.ok:
-                warnings.warn(str(certificate), ConvergenceWarning, stacklevel=2)
+                warn(str(certificate), ConvergenceWarning)
         return self._class_scores(out)
 
 

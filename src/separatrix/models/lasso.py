@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,19 +16,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
+from separatrix.data.moments import Moments
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.inherited import Inherited, Inheriting, inherits
-from separatrix.models.path import strengths_of_targets
+from separatrix.models.path import split_rows, strengths_of_targets
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Interrupt, Solution, minimise
+from separatrix.solvers.driver import Candidate, Interrupt, Solution, minimise, watched
+from separatrix.solvers.gram_path import GramPath
 
 __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
+
+# What of the tolerance of a fit of a path rounding may have before it is looked at more closely.
+_ROUNDING_SHARE = 0.5
+# Bytes of the scores of fits that are certified together.
+_PRODUCT_BYTES = 1 << 26
 
 _STEERING = {
     "precompute": Inherited(
@@ -144,30 +152,34 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
     def _solved(
         self,
         problems: list[tuple[str, ResidualObjective]],
-        starts: list[np.ndarray | None],
+        starts: Sequence[np.ndarray | Candidate | None],
         deadline: float,
         *,
         record: bool = False,
+        spent: int = 0,
     ) -> list[Solution]:
+        """The solutions; ``spent`` passes led to the starts, and count as iterations."""
         out = []
         for done, ((part, problem), start) in enumerate(zip(problems, starts, strict=True)):
             limit = None
             if deadline < np.inf:
                 limit = max(deadline - time.perf_counter(), 1e-9) / (len(problems) - done)
-            out.append(
-                minimise(
-                    problem,
-                    select_solver(problem),
-                    theta=start,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    time_limit=limit,
-                    verbose=int(self.verbose),
-                    record=record,
-                    single=problem.design.matrix.dtype == np.float32,
-                    part=part,
-                )
+            solution = minimise(
+                problem,
+                select_solver(problem),
+                theta=None if isinstance(start, Candidate) else start,
+                start=start if isinstance(start, Candidate) else None,
+                tol=self.tol,
+                max_iter=self.max_iter - spent,
+                time_limit=limit,
+                verbose=int(self.verbose),
+                record=record,
+                single=problem.design.matrix.dtype == np.float32,
+                part=part,
             )
+            certificate = solution.certificate
+            certificate = replace(certificate, n_iter=certificate.n_iter + spent)
+            out.append(replace(solution, certificate=certificate))
         return out
 
     def _keep_solutions(
@@ -177,19 +189,7 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
         alone: bool,
         alpha: float,
     ) -> None:
-        points = [s.theta for s in solutions]
-        coef = np.array(
-            [
-                problem.weights_of(theta)
-                for (_, problem), theta in zip(problems, points, strict=True)
-            ]
-        )
-        intercept = np.array(
-            [
-                float(problem.intercept_of(theta))
-                for (_, problem), theta in zip(problems, points, strict=True)
-            ]
-        )
+        coef, intercept = _values(problems, solutions)
         coef, intercept = narrowed(coef, intercept, problems[0][1].design)
         self.coef_ = coef[0] if alone else coef
         self.intercept_ = np.float64(intercept[0]) if alone else intercept
@@ -357,7 +357,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))
         starts: list[np.ndarray | None] = [None] * len(problems)
         shape = (len(problems), design.n_features)
-        if self.warm_start and np.atleast_2d(getattr(self, "coef_", 0.0)).shape == shape:
+        known = self.warm_start and hasattr(self, "coef_")
+        if known and np.atleast_2d(self.coef_).shape == shape:
             coefs, levels = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
             starts = [
                 problem.join(w, float(b))
@@ -365,10 +366,35 @@ class ElasticNet(MultiOutputMixin, _Sparse):
             ]
         limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
         with Interrupt() as interrupt:
-            solutions = self._solved(problems, starts, limit, record=self.record)
+            passes = 0
+            if starts[0] is None:
+                starts, passes = self._begun(design, rows, problems)
+            solutions = self._solved(problems, starts, limit, record=self.record, spent=passes)
             self._keep_solutions(problems, solutions, rows.alone, float(self.alpha))
         conclude(self, interrupt.requested)
         return self
+
+    def _begun(
+        self, design: Design, rows: TrainingRows, problems: list[tuple[str, ResidualObjective]]
+    ) -> tuple[list[np.ndarray | None], int]:
+        """The minima of the Gram matrix, and the passes that they took, where it pays.
+
+        Who watches or records a fit sees the iterates of the method for rows.
+        """
+        alpha, ratio = float(self.alpha), float(self.l1_ratio)
+        if (
+            not (alpha > 0.0 and ratio > 0.0 and GramPath.pays(design, 1))
+            or self.record
+            or self.verbose
+            or watched()
+        ):
+            return [None] * len(problems), 0
+        path = _path_of(design, rows, bool(self.fit_intercept), bool(self.positive))
+        if path is None:
+            return [None] * len(problems), 0
+        passes = path.move_to(alpha, ratio, self.tol, self.max_iter)
+        weights = zip(problems, path.weights, path.intercepts, strict=True)
+        return [problem.join(w, b) for (_, problem), w, b in weights], passes
 
     def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
         problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))
@@ -441,9 +467,14 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         values = model._strengths(design, rows, alphas, float(l1_ratio), float(eps), centred=False)
         coefs, gaps, counts = [], [], []
         start = None if coef_init is None else np.atleast_2d(np.asarray(coef_init, dtype=float))
-        for value, coef, _, solutions in _along(
-            model, design, rows, values, float(l1_ratio), np.inf, start
-        ):
+        path = None
+        if start is None and _by_gram(values, l1_ratio) and GramPath.pays(design, len(values)):
+            path = _path_of(design, rows, False, bool(model.positive))
+        if path is None:
+            run = _along(model, design, rows, values, float(l1_ratio), np.inf, start)
+        else:
+            run = _along_gram(model, design, rows, path, values, float(l1_ratio))
+        for value, coef, _, solutions in run:
             coefs.append(coef)
             gaps.append([s.certificate.gap * value for s in solutions])
             counts.append(max(s.certificate.n_iter for s in solutions))
@@ -456,6 +487,21 @@ def _check_share(name: str, value: Any, above: float | None = None) -> None:
     check_number(name, value, above=above, minimum=0 if above is None else None)
     if value > 1:
         raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")
+
+
+def _path_of(
+    design: Design, rows: TrainingRows, centred: bool, nonnegative: bool
+) -> GramPath | None:
+    """The path of all rows; None where a Gram matrix does not hold their sums."""
+    moments = Moments.of(design, weights=rows.weights, targets=rows.targets)
+    n_targets = rows.targets.shape[1]
+    path = GramPath(moments, n_targets, centred=centred, nonnegative=nonnegative)
+    return path if path.finite else None
+
+
+def _by_gram(values: np.ndarray, l1_ratio: float) -> bool:
+    """Whether all of these problems have a penalty with a share of L1."""
+    return bool(l1_ratio > 0.0 and values[-1] > 0.0)
 
 
 def _along(
@@ -476,10 +522,48 @@ def _along(
         problems = model._problems(design, rows, float(value), l1_ratio)
         solutions = model._solved(problems, starts, deadline)
         starts = [s.theta for s in solutions]
-        pairs = list(zip(problems, solutions, strict=True))
-        coef = np.array([problem.weights_of(s.theta) for (_, problem), s in pairs])
-        level = np.array([float(problem.intercept_of(s.theta)) for (_, problem), s in pairs])
-        yield float(value), coef, level, solutions
+        yield (float(value), *_values(problems, solutions), solutions)
+
+
+def _along_gram(
+    model: Any,
+    design: Design,
+    rows: TrainingRows,
+    path: GramPath,
+    values: np.ndarray,
+    l1_ratio: float,
+) -> Iterator[tuple[float, np.ndarray, np.ndarray, list[Solution]]]:
+    """The same without an intercept, by a Gram matrix; one product certifies many fits."""
+    m = rows.targets.shape[1]
+    fits = list(path.along(values, l1_ratio, model.tol, model.max_iter))
+    height = max(1, _PRODUCT_BYTES // (8 * m * design.n_samples))
+    for first in range(0, len(values), height):
+        some = values[first : first + height]
+        weights = np.concatenate([coef for coef, _, _ in fits[first : first + height]])
+        scores = np.ascontiguousarray(design.dot(weights.T).T)
+        problems = [model._problems(design, rows, float(value), l1_ratio) for value in some]
+        flat = [problem for own in problems for _, problem in own]
+        for problem in flat:
+            # A closer look at the rounding takes longer than the path.
+            problem.charge_share = _ROUNDING_SHARE
+        residuals = np.array([p.residual(s) for p, s in zip(flat, scores, strict=True)])
+        products = np.ascontiguousarray(design.t_dot(residuals.T).T)
+        starts = [
+            Candidate(*known) for known in zip(weights, residuals, scores, products, strict=True)
+        ]
+        for k, value in enumerate(some):
+            own, passes = starts[k * m : (k + 1) * m], fits[first + k][2]
+            solutions = model._solved(problems[k], own, np.inf, spent=passes)
+            yield (float(value), *_values(problems[k], solutions), solutions)
+
+
+def _values(
+    problems: list[tuple[str, ResidualObjective]], solutions: list[Solution]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (n_targets, d) and the intercepts (n_targets,) of some solutions."""
+    pairs = [(problem, s.theta) for (_, problem), s in zip(problems, solutions, strict=True)]
+    coef = np.array([problem.weights_of(theta) for problem, theta in pairs])
+    return coef, np.array([float(problem.intercept_of(theta)) for problem, theta in pairs])
 
 
 @inherits(**_STEERING)
@@ -617,30 +701,70 @@ class _Chosen(_Sparse):
             )
             for ratio in ratios
         ]
-        from sklearn.model_selection import check_cv
-
-        folds = list(check_cv(5 if self.cv is None else self.cv).split(X, y, params.get("groups")))
+        cv = 5 if self.cv is None else self.cv
+        folds = split_rows(cv, X, y, rows.weights, params.get("groups"), stratify=False)
         limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
-        errors = np.full((len(ratios), len(grid[0]), len(folds)), np.nan)
         with Interrupt() as interrupt:
-            for f, (train, test) in enumerate(folds):
-                part, held = rows.take(train), rows.take(test)
-                fold = as_design(part.matrix).merged()
-                for r, (ratio, values) in enumerate(zip(ratios, grid, strict=True)):
-                    for i, (_, coef, level, _) in enumerate(
-                        _along(self, fold, part, values, float(ratio), limit)
-                    ):
-                        errors[r, i, f] = _mean_square(held, coef, level)
+            whole, errors = self._errors(design, rows, folds, ratios, grid, limit, interrupt)
             # Folds count alike, whatever their rows weigh, as in scikit-learn.
             mean = errors.mean(axis=2)
             r, i = divmod(int(np.argmin(mean)), mean.shape[1])
             self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
             problems = self._problems(design, rows, self.alpha_, ratio)
-            solutions = self._solved(problems, [None], np.inf, record=self.record)
+            start, passes = None, 0
+            if whole is not None and _by_gram(grid[r], ratio):
+                *_, (coef, level, passes) = whole.along(
+                    grid[r][: i + 1], ratio, self.tol, self.max_iter
+                )
+                start = problems[0][1].join(coef[0], level[0])
+            solutions = self._solved(problems, [start], np.inf, record=self.record, spent=passes)
             self._keep_solutions(problems, solutions, True, self.alpha_)
         self._keep_grid(ratio, np.array(grid), errors)
         conclude(self, interrupt.requested)
         return self
+
+    def _errors(
+        self,
+        design: Design,
+        rows: TrainingRows,
+        folds: list[tuple[np.ndarray, np.ndarray]],
+        ratios: np.ndarray,
+        grid: list[np.ndarray],
+        limit: float,
+        interrupt: Interrupt,
+    ) -> tuple[GramPath | None, np.ndarray]:
+        """The path on all rows, where a Gram matrix pays, and the errors on held-out rows.
+
+        The errors have the shape (n_l1_ratios, n_alphas, n_folds).  Where there is no more time,
+        the weights that a path has reached stand for the rest of it.
+        """
+
+        def late() -> bool:
+            return interrupt.requested or time.perf_counter() > limit
+
+        centred, positive = bool(self.fit_intercept), bool(self.positive)
+        paths: list[GramPath | None] = [None] * (len(folds) + 1)
+        if GramPath.pays(design, len(ratios) * len(grid[0])):
+            sums = Moments.of_folds(design, folds, weights=rows.weights, targets=rows.targets)
+            made = [GramPath(m, 1, centred=centred, nonnegative=positive) for m in sums]
+            paths = [path if path.finite else None for path in made]
+        errors = np.empty((len(ratios), len(grid[0]), len(folds)))
+        for f, (train, test) in enumerate(folds):
+            path, held = paths[f + 1], rows.take(test)
+            part: tuple[Design, TrainingRows] | None = None
+            for r, (ratio, values) in enumerate(zip(ratios, grid, strict=True)):
+                if path is not None and _by_gram(values, ratio):
+                    by_gram = path.along(values, ratio, self.tol, self.max_iter, late)
+                    fits = [(coef, level) for coef, level, _ in by_gram]
+                else:
+                    if part is None:
+                        own = rows.take(train)
+                        part = as_design(own.matrix).merged(), own
+                    by_rows = _along(self, *part, values, float(ratio), limit)
+                    fits = [(coef, level) for _, coef, level, _ in by_rows]
+                coefs = np.concatenate([coef for coef, _ in fits])
+                errors[r, :, f] = _mean_squares(held, coefs, np.ravel([b for _, b in fits]))
+        return paths[0], errors
 
     def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:
         self.alphas_, self.mse_path_ = grid[0], errors[0]
@@ -657,9 +781,11 @@ class _Chosen(_Sparse):
         return [(part, problem, problem.join(self.coef_, self.intercept_), rows.weights)]
 
 
-def _mean_square(held: TrainingRows, coef: np.ndarray, level: np.ndarray) -> float:
-    residual = held.targets[:, 0] - (as_design(held.matrix).dot(coef[0]) + level[0])
-    return float(np.average(np.square(residual), weights=held.weights))
+def _mean_squares(held: TrainingRows, coefs: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """The mean squared error of every row of ``coefs`` on held-out rows."""
+    residuals = held.targets - (as_design(held.matrix).dot(coefs.T) + levels)
+    out: np.ndarray = np.average(np.square(residuals), axis=0, weights=held.weights)
+    return out
 
 
 _CV_STEERING = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,6 +29,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.exceptions import warn
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
 from separatrix.models.base import column_names, linear_scores, portion_of, winners
@@ -175,7 +175,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         return float(self.lam)
 
     def _targets_of(self, fit: InPasses) -> Targets:
-        """What is fitted to the rows of blocks."""
+        """Return the targets of the rows of blocks."""
         from separatrix.scale.equations import Targets
 
         if not len(fit.classes):
@@ -196,7 +196,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             )
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
-        """What is left of the equations of a fitted model, over row blocks."""
+        """Certify a fitted model by the residual of its equations over row blocks."""
         from separatrix.scale.equations import certify_in_passes
 
         require_same(self, data)
@@ -232,7 +232,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             penalty=f" + {self.lam / 2:g} |W|^2" if self.lam > 0 else "",
         )
         if not self.certificate_.ok:
-            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=4)
+            warn(str(self.certificate_), ConvergenceWarning)
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         raise NotImplementedError
@@ -283,10 +283,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             why = f"{counted(n_rows, 'row')} cannot determine {counted(n_features, 'column')}"
         else:
             why = _relations(design, names, bool(self.fit_intercept), solution.dependent)
-        # Of the caller of fit.
-        warnings.warn(
-            Message("columns_depend", why=why), LinAlgWarning, stacklevel=4 if design is None else 5
-        )
+        warn(Message("columns_depend", why=why), LinAlgWarning)
 
     def _scores(self, X: Any) -> np.ndarray:
         if "coef_" not in vars(self):

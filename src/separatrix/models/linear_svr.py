@@ -122,7 +122,7 @@ class LinearSVR(Inheriting, CertifiedRegressor):
         check_number("C", self.C, above=0)
         check_choice("loss", self.loss, list(_LOSSES))
         if self.fit_intercept:
-            tell("free_intercept_of_regression", stacklevel=3)
+            tell("free_intercept_of_regression")
 
     def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
         loss = _LOSSES[self.loss](float(self.epsilon))

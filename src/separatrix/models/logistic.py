@@ -93,6 +93,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
         For solvers that visit rows at random.
+        None is a fixed stream: the same call on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False

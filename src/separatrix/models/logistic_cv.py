@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import (
+    UNUSED,
     MetadataRouter,
     MethodMapping,
     _raise_for_params,
@@ -19,6 +21,7 @@ from sklearn.utils.metadata_routing import (
 
 from separatrix.data import rules
 from separatrix.data.validation import check_choice, check_number
+from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
 from separatrix.models.inherited import Inherited, inherits
@@ -83,6 +86,7 @@ class LogisticRegressionCV(LogisticRegression):
         Seconds for all fits; what was reached by then is chosen from.
     random_state : int, RandomState or None
         For solvers that visit rows at random; the folds are drawn by ``cv``.
+        None is a fixed stream: the same call on the same data gives the same bits.
     verbose : int, default=0
 
     Attributes
@@ -310,7 +314,7 @@ class LogisticRegressionCV(LogisticRegression):
                 raise
             # Said by this name, and where it was called.
             for warning in caught:
-                warnings.warn(warning.message, warning.category, stacklevel=2)
+                warn(warning.message, warning.category)
             paths.append(path)
         self._choose(paths)
         options["l1_ratio"] = self.chosen_l1_ratio_
@@ -333,6 +337,9 @@ class LogisticRegressionCV(LogisticRegression):
         if again.certificate_.ok or not self.certificate_.ok:
             self._take(again)
         return self
+
+    # Passed on to the scorer, which says whether it wants them; the model has no use for them.
+    __metadata_request__score: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
 
     def _routed(
         self, sample_weight: Any, params: dict[str, Any]
@@ -423,7 +430,8 @@ class LogisticRegressionCV(LogisticRegression):
         self._take(path[index])
         self.chosen_C_, self.chosen_l1_ratio_ = float(path.values[index]), float(ratios[best])
         self.l1_ratios_ = np.array(ratios, dtype=np.float64)
-        self.path_ = path
+        # The folds' weights are kept below, in one array.
+        self.path_ = replace(path, fold_models=())
         longest = max(paths, key=len)
         self.Cs_ = longest.values
         place = {value: i for i, value in enumerate(self.Cs_.tolist())}

@@ -66,6 +66,7 @@ class NuSVC(SVC):
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
         For the folds of the calibration.
+        None is a fixed stream: the same call on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False

@@ -15,11 +15,13 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils.validation import _num_samples
 
 from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.messages import Joined, Message, Setting
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.solvers.continuation import mean_square
@@ -32,6 +34,7 @@ __all__ = [
     "checked_values",
     "fit_path",
     "prepared_model",
+    "split_rows",
     "strengths_of_rows",
     "summed_up",
 ]
@@ -310,7 +313,7 @@ class Path:
         return f"<Path of {len(self)} values of {self.parameter}{chosen}>"
 
     def _columns(self) -> list[list[str]]:
-        """Of every value a word in each column, below its head."""
+        """Return the columns of the table: a heading, then a word for every value."""
         table = self.table()
         heads = {
             "relative_gap": "gap",
@@ -612,17 +615,17 @@ def fit_path(
             warnings.simplefilter("always")
             if scored_with is None:
                 scored_with = {} if weights is None else {"sample_weight": weights}
-            found = _collected(run, scorer, scored_with, keep_folds)
+            found = _collected(run, order, scorer, scored_with, keep_folds)
         path = _in_order(run, found, values, order, scoring, prepared)
     # That a fit is above its tolerance is summed up below; what else there is, once.
     others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
     for other in others.values():
-        warnings.warn(other.message, other.category, stacklevel=3)
+        warn(other.message, other.category)
     if interrupt.requested:
         raise PathInterrupt(path)
     parts = summed_up(path, limit)
     if parts is not None:
-        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
+        warn(Message("path", parts=parts), ConvergenceWarning)
     return path
 
 
@@ -653,6 +656,60 @@ def checked_values(parameter: str, wanted: Any) -> np.ndarray:
     return values.astype(np.float64)
 
 
+def split_rows(
+    cv: Any, X: Any, y: Any, weights: np.ndarray | None, groups: Any = None, *, stratify: bool
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The folds of a splitter: the numbers of the rows to fit and of those to score.
+
+    Rows of no weight are split like rows that are not there.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of pairs
+        Pairs are numbers of all rows.
+    X : array-like of shape (n_samples, ...)
+        What the splitter sees of the rows.
+    y : array-like of shape (n_samples, ...)
+    weights : ndarray of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
+    stratify : bool
+        Whether a number of folds asks for stratified ones.
+
+    Raises
+    ------
+    ValueError
+        For a fold without a row of positive weight to fit or to score.
+    """
+    n = _num_samples(y)
+    used = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
+    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
+        used = np.arange(n)
+    if not len(used):
+        raise ValueError(
+            "Every row has a weight of zero, so there is nothing to fit; give some rows a positive "
+            "sample_weight."
+        )
+    from sklearn.model_selection import check_cv
+
+    rows, targets = (X, y) if len(used) == n else (_safe_indexing(X, used), _safe_indexing(y, used))
+    splitter = check_cv(cv, targets, classifier=stratify)
+    if groups is not None:
+        groups = _safe_indexing(column_or_1d(groups), used)
+    out = []
+    for number, pair in enumerate(splitter.split(rows, targets, groups)):
+        train, held = used[pair[0]], used[pair[1]]
+        if weights is not None:
+            held = held[weights[held] > 0.0]
+        for part, verb in ((train, "fit"), (held, "score")):
+            if not len(part) or (weights is not None and not weights[part].any()):
+                raise ValueError(
+                    f"Fold {number} of cv has no row of positive weight to {verb}; give fewer "
+                    "folds, or weights to more rows."
+                )
+        out.append((train, held))
+    return out
+
+
 def _folds(
     cv: Any, y: np.ndarray, weights: np.ndarray | None, groups: Any, stratify: bool
 ) -> list[_Fold]:
@@ -660,29 +717,15 @@ def _folds(
     if cv is None:
         return []
     n = len(y)
-    used = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
-    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
-        # Pairs that were given are numbers of all rows.
-        used = np.arange(n)
-    from sklearn.model_selection import check_cv
-
-    splitter = check_cv(cv, y[used], classifier=stratify)
-    if groups is not None:
-        groups = _safe_indexing(column_or_1d(groups), used)
     out = []
-    for train, test in splitter.split(np.zeros((len(used), 1)), y[used], groups):
+    for train, held in split_rows(cv, np.zeros((n, 1)), y, weights, groups, stratify=stratify):
         mask = np.zeros(n, dtype=bool)
-        mask[used[train]] = True
-        held = used[test]
+        mask[train] = True
         if mask[held].any():
             raise ValueError(
                 f"cv gives a fold that fits row {int(held[mask[held]][0])} and scores it too; the "
                 "two must be apart."
             )
-        if weights is not None:
-            held = held[weights[held] > 0.0]
-        if not len(held):
-            raise ValueError("cv gives a fold without a row to score; give fewer folds.")
         out.append(_Fold(np.flatnonzero(~mask), held))
     return out
 
@@ -722,7 +765,7 @@ class _Found:
 
 
 def _collected(
-    run: _Run, scorer: Any, scored_with: dict[str, Any], keep_folds: bool = False
+    run: _Run, order: np.ndarray, scorer: Any, scored_with: dict[str, Any], keep_folds: bool = False
 ) -> _Found:
     """Make the fits; keep those to all rows, and the scores and certificates of the others."""
     n_values, n_folds = len(run.values), len(run.folds)
@@ -732,6 +775,18 @@ def _collected(
         np.full((n_folds, n_values), np.nan),
         [[None] * n_values for _ in range(n_folds if keep_folds else 0)],
     )
+
+    def score(i: int, j: int, member: Any) -> None:
+        held = run.folds[j].scored
+        options = {k: v if v is None else _safe_indexing(v, held) for k, v in scored_with.items()}
+        try:
+            found.scores[j, i] = scorer(
+                member, _safe_indexing(run.rows, held), run.y[held], **options
+            )
+        except AttributeError as error:
+            # Scikit-learn's scorers look for what a model gives only then.
+            raise ValueError(f"this scoring is not for such a model: {error}") from error
+
     for i, j, member in run.model._path_fits(run):
         for name in ("_fitting", "_ready"):
             member.__dict__.pop(name, None)
@@ -740,17 +795,17 @@ def _collected(
                 member._without_rows()
             found.models[i] = member
             continue
-        held = run.folds[j - 1].scored
-        options = {k: v if v is None else _safe_indexing(v, held) for k, v in scored_with.items()}
-        try:
-            score = scorer(member, _safe_indexing(run.rows, held), run.y[held], **options)
-        except AttributeError as error:
-            # Scikit-learn's scorers look for what a model gives only then.
-            raise ValueError(f"this scoring is not for such a model: {error}") from error
-        found.scores[j - 1, i] = score
         found.certificates[j - 1][i] = member.certificate_
         if keep_folds:
             found.fold_models[j - 1][i] = member
+        else:
+            score(i, j - 1, member)
+    # Where the models are kept they are scored as scikit-learn does, fold by fold, each along the
+    # values as given: a scorer may have a memory.
+    for j, members in enumerate(found.fold_models):
+        for i in np.argsort(order).tolist():
+            if members[i] is not None:
+                score(i, j, members[i])
     return found
 
 
@@ -776,7 +831,8 @@ def _in_order(
         not_reached=values[~reached],
         models=models,
         fold_models=tuple(tuple(row[p] for p in kept) for row in found.fold_models),
-        matrix=run.matrix,
+        # Of a kernel machine alone, whose models leave their support vectors to it.
+        matrix=run.matrix if hasattr(prepared, "_with_rows") else None,
     )
 
 

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from separatrix.certificate import Certificate
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
 from separatrix.models.base import portion_of
@@ -23,6 +24,7 @@ from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.pickled import Pickled
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
@@ -77,7 +79,7 @@ def _is_rate(value: Any) -> bool:
     n_iter_no_change=Inherited(5, "passes without a better score after which it then stops"),
     warm_start=Inherited(False, "a fit starts from the weights of the one before"),
 )
-class Perceptron(CalibrationMixin, LinearClassifier):
+class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
@@ -119,6 +121,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         many as the smallest class allows; those models start from zero.  With ``class_weight`` they
         are those of a population in which the classes have these weights.
     random_state : int, RandomState or None
+        None is a fixed stream: the same call on the same data gives the same bits.
     time_limit : float, optional
         Seconds, for :meth:`fit`.
     verbose : int, default=0
@@ -175,6 +178,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     _label = "perceptron"
     _where_separable = Message("one_of_many_planes")
+    # How often each row was on the wrong side: for most of them never.
+    _mostly_zero = ("mistakes_",)
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         **AVERAGED,
@@ -438,7 +443,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             problems = self._problems(as_design(X).merged(), labels)
         finally:
             del self._begin
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         passes, updates = getattr(self, "n_iter_", 0), getattr(self, "n_updates_", 0)
         solutions = []
         for k, (part, problem) in enumerate(problems):
@@ -459,7 +464,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         self.n_iter_ = passes + 1
         self.n_updates_ += updates
         if self.certificate_.status == "non_finite":
-            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+            warn(str(self.certificate_), ConvergenceWarning)
         return self
 
     @property
@@ -473,7 +478,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
     def _check_parameters(self) -> None:
         self._check_inherited()
         if self.penalty is not None:
-            tell("free_perceptron", stacklevel=4)
+            tell("free_perceptron")
         self._check_calibrate()
         check_choice("order", self.order, ORDERS)
         check_number("learning_rate", self.learning_rate, above=0)

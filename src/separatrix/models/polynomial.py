@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
@@ -25,7 +23,9 @@ from separatrix.closed_form.polynomial import (
 )
 from separatrix.data import rules
 from separatrix.data.design import as_design
+from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import check_number, validate
+from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.base import column_names
 from separatrix.models.path import RidgePath
@@ -246,7 +246,7 @@ class PolynomialRegression(RidgePath, Regressor):
         self.lam_ = float(self.lam)
         self._warn(rows.n_used)
         if not self.certificate_.ok:
-            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+            warn(str(self.certificate_), ConvergenceWarning)
         return self
 
     def _check_parameters(self) -> None:
@@ -303,10 +303,9 @@ class PolynomialRegression(RidgePath, Regressor):
             if len(short) > 3:
                 bears.append(Message("more_bear_few", more=len(short) - 3))
             columns = Joined(tuple(bears), separator=", ")
-            warnings.warn(
+            warn(
                 Message("degree_of_columns", degree=degree, bears=columns),
                 DegreeWarning,
-                stacklevel=3,
             )
         if self.lam > 0 or self.rank_ >= terms:
             return
@@ -323,10 +322,9 @@ class PolynomialRegression(RidgePath, Regressor):
                 f"of {terms:,} terms {terms - self.rank_:,} depend on the others over these rows, "
                 "as where columns depend on one another"
             )
-        warnings.warn(
+        warn(
             Message("degree_of_rows", degree=Setting("degree", degree), why=why),
             DegreeWarning,
-            stacklevel=3,
         )
 
     def _fitted_basis(self) -> PolynomialBasis:
@@ -494,6 +492,7 @@ class PolynomialRegression(RidgePath, Regressor):
             Weights of the rows of ``X``.
         random_state : int, RandomState or None, default=0
             For the draw.
+            None is a fixed stream: the same call on the same data gives the same bits.
 
         Returns
         -------
@@ -540,11 +539,10 @@ class PolynomialRegression(RidgePath, Regressor):
         top, n_used = basis.top.max(initial=0), rows.n_used
         borne = [d for d in degrees if top >= d and basis.leading(d) < n_used]
         if len(borne) < len(degrees):
-            warnings.warn(
+            warn(
                 f"degree={degrees[-1]} exceeds what the {n_used:,} training rows bear; of the "
                 f"degrees asked for, {borne[-1] if borne else 0} is the highest that they do.",
                 DegreeWarning,
-                stacklevel=2,
             )
         training, held_out = degree_errors(
             design,
@@ -600,5 +598,5 @@ def held_out_rows(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np
             f"validation={share!r} of {n} rows leaves none on one side; a share lies between 0 "
             "and 1."
         )
-    order = check_random_state(random_state).permutation(n)
+    order = random_state_of(random_state).permutation(n)
     return np.sort(order[held:]), np.sort(order[:held])

@@ -56,7 +56,7 @@ class TrainingRows(NamedTuple):
         return cls(matrix, y.reshape(len(y), -1), weights, total, y.ndim == 1)
 
     def take(self, index: np.ndarray) -> TrainingRows:
-        """Some of the rows."""
+        """Return a subset of the rows."""
         weights = None if self.weights is None else self.weights[index]
         return TrainingRows.of(self.matrix[index], self.targets[index], weights)
 

@@ -45,7 +45,7 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
 
     @abstractmethod
     def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
-        """What is minimised."""
+        """Build the problem that the fit minimises."""
 
     def _check_parameters(self) -> None:
         """Raise ValueError for a bad parameter."""

@@ -27,7 +27,8 @@ from separatrix.models.base import winners
 from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.least_squares import _LeastSquares
-from separatrix.models.path import Path, fit_path
+from separatrix.models.path import Path, fit_path, split_rows
+from separatrix.models.pickled import Pickled
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -58,13 +59,20 @@ _STRENGTHS: rules.Rules = {
 _SINGLE = 1e-6
 
 
-class _Ridge(_LeastSquares):
+class _Ridge(Pickled, _LeastSquares):
     """A closed form with ``alpha``, which counts against the sum over the rows."""
 
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
     _what = "minimise 1/2 sum s_i |y_i - W x_i{level}|^2{penalty}"
     coef_: np.ndarray
     intercept_: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        # Of use while the model is fitted; that there was none says how it was.
+        if state.get("factor_") is not None:
+            del state["factor_"]
+        return state
 
     @property
     def _tolerance(self) -> float:  # type: ignore[override]
@@ -340,7 +348,7 @@ class Ridge(Inheriting, Regressor, _Ridge):
     @property
     def solver_(self) -> str:
         """How the equations were solved."""
-        return "sparse_cg" if self.factor_ is None else "cholesky"
+        return "sparse_cg" if vars(self).get("factor_", "cholesky") is None else "cholesky"
 
     def predict(self, X: Any) -> np.ndarray:
         """``W x + b``.
@@ -651,9 +659,8 @@ class _ChosenRidge:
         self, values: np.ndarray, X: Any, y: Any, weights: np.ndarray | None
     ) -> None:
         from sklearn.metrics import check_scoring
-        from sklearn.model_selection import check_cv
 
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        folds = split_rows(self.cv, X, y, weights, stratify=is_classifier(self))
         scorer = check_scoring(self._member(1.0), scoring=self.scoring)
         scores = np.empty((len(values), len(folds)))
         for f, (train, test) in enumerate(folds):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
+from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import canonical_order
 from separatrix.data.validation import (
     check_choice,
@@ -23,6 +23,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.exceptions import warn
 from separatrix.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -101,10 +102,10 @@ def check_share_of_l1(penalty: str | None, l1_ratio: Any) -> None:
         raise ValueError(f"l1_ratio={l1_ratio!r} must be a number from 0 to 1.")
 
 
-def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool, stacklevel: int) -> None:
+def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
-        tell("weights_are_copies", stacklevel=stacklevel + 1)
+        tell("weights_are_copies")
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -221,6 +222,7 @@ class SGDClassifier(LinearClassifier):
     n_iter_no_change : int, default=5
     class_weight : dict or "balanced", optional
     random_state : int, RandomState or None
+        None is a fixed stream: the same call on the same data gives the same bits.
     time_limit : float, optional
         Seconds for the passes; the fit then returns its best iterate with the gap it reached.
     verbose : int, default=0
@@ -554,7 +556,7 @@ class SGDClassifier(LinearClassifier):
         given = np.ones(len(codes)) if sample.weights is None else sample.weights
         labels = Labels(fit.classes, codes, own * given, float(given.sum()), sample.weights)
         problems = self._composed(as_design(sample.matrix), labels)
-        self._settle_rate(problems, check_random_state(self.random_state).randint(2**31 - 1))
+        self._settle_rate(problems, seed_of(self.random_state))
 
     def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
         begin = getattr(self, "_begin", (None, None))
@@ -625,7 +627,7 @@ class SGDClassifier(LinearClassifier):
         first = not hasattr(self, "classes_")
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
-        tell_of_copies(labels.sample_weight, self._penalised, stacklevel=2)
+        tell_of_copies(labels.sample_weight, self._penalised)
         if labels.weights is not None and not labels.weights.any():
             raise ValueError(
                 "Every row of this call has a weight of zero, so there is nothing to visit; leave "
@@ -641,7 +643,7 @@ class SGDClassifier(LinearClassifier):
         if hasattr(self, "plain_coef_"):
             start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
         problems = self._composed(design, labels, start=start)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         if not hasattr(self, "eta0_") and isinstance(self.learning_rate, str):
             self._settle_rate(problems, seed)
         passes = getattr(self, "n_iter_", 0)
@@ -664,7 +666,7 @@ class SGDClassifier(LinearClassifier):
         self._keep(list(problems), solutions)
         self.n_iter_ = passes + 1
         if self.certificate_.status == "non_finite":
-            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+            warn(str(self.certificate_), ConvergenceWarning)
         return self
 
     def search_learning_rate(
@@ -714,7 +716,7 @@ class SGDClassifier(LinearClassifier):
         require_classes(y)
         labels = encode(y, sample_weight_of(sample_weight, X), self.class_weight)
         design = as_design(X).merged()
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         if rates is not None:
             rates = column_or_1d(rates, dtype=np.float64)
             for rate in rates:
@@ -810,7 +812,7 @@ class SGDClassifier(LinearClassifier):
                 "margin of its own; leave it at 0."
             )
         if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
-            tell("free_perceptron", stacklevel=4)
+            tell("free_perceptron")
         if not isinstance(self.learning_rate, Schedule):
             check_choice("learning_rate", self.learning_rate, [*SCHEDULES, _ADAPTIVE])
             check_number("power_t", self.power_t)
@@ -887,10 +889,10 @@ class SGDClassifier(LinearClassifier):
     # --- composition ------------------------------------------------------------------------
 
     def _prepare(self, design: Design, labels: Labels) -> None:
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         for name in ("validation_rows_", "eta0_", "rate_curve_"):
             self.__dict__.pop(name, None)
-        tell_of_copies(labels.sample_weight, self._penalised, stacklevel=6)
+        tell_of_copies(labels.sample_weight, self._penalised)
         if not self._by_rows:
             return
         if self.early_stopping:
@@ -966,7 +968,7 @@ class SGDClassifier(LinearClassifier):
         return out
 
     def _held_out(self, design: Design, labels: Labels, seed: int) -> np.ndarray:
-        """Some rows of every class; copies of a row stay together."""
+        """Hold out rows of every class; copies of a row stay together."""
         order, group = canonical_order(design, labels.codes)
         if labels.weights is not None:
             used = labels.weights[order] > 0.0

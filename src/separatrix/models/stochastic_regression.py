@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.base import narrowed
 from separatrix.models.inherited import Inherited, Inheriting, inherits
@@ -80,6 +81,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         Another order in every call of :meth:`partial_fit`, or the rows as they come.
     random_state : int, RandomState or None, default=None
         For that order.
+        None is a fixed stream: the same call on the same data gives the same bits.
     learning_rate : {"invscaling", "constant", "adaptive", "optimal"} or Schedule
         The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and what
         "adaptive" is, too; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a
@@ -296,7 +298,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
         design, rows = self._rows_of(X, y, sample_weight)
-        tell_of_copies(rows.weights, self._penalised, stacklevel=2)
+        tell_of_copies(rows.weights, self._penalised)
         start = None
         if coef_init is not None or intercept_init is not None:
             start = starting_points(
@@ -360,7 +362,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         weights = sample_weight_of(sample_weight, matrix)
         rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
         design = as_design(matrix).merged()
-        tell_of_copies(rows.weights, self._penalised, stacklevel=2)
+        tell_of_copies(rows.weights, self._penalised)
         loss, penalty, options = self._options(rows)
         if not penalty.smooth:
             raise ValueError(KINKED_PART)
@@ -381,7 +383,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             average, visits = problem.join(coef, level), float(self.n_visits_)
             coef, level = self.plain_coef_, float(self.plain_intercept_[0])
         problem.start = problem.join(coef, level)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = seed_of(self.random_state)
         solution = one_pass(
             problem,
             StochasticDescent(self._schedule(), shuffle=bool(self.shuffle), average=self.average),
@@ -402,7 +404,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         self.certificate_ = solution.certificate
         self.objective_formula_ = problem.formula()
         if solution.certificate.status == "non_finite":
-            warnings.warn(str(solution.certificate), ConvergenceWarning, stacklevel=2)
+            warn(str(solution.certificate), ConvergenceWarning)
         return self
 
     def _schedule(self) -> Schedule:

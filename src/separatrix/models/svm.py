@@ -103,6 +103,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
         For solvers that visit rows at random.
+        None is a fixed stream: the same call on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -262,7 +263,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         start = time.perf_counter()
         # Scikit-learn has no hard margin to differ from.
         if self.fit_intercept and not self._hard:
-            tell("free_intercept", stacklevel=3)
+            tell("free_intercept")
         if not is_blocked(X):
             self._require_rows_for_folds(y, sample_weight)
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)

@@ -15,7 +15,7 @@ __all__ = ["other_data", "require_classes", "require_rows"]
 
 
 def other_data(model: Any, why: str) -> str:
-    """What is said of data that are not those of the fit."""
+    """Return the message about data that are not those of the fit."""
     return (
         f"X is not what this {type(model).__name__} was trained on: {why}; pass the training data, "
         "with sample_weight where the fit had it."

@@ -1,1 +1,1 @@
-"""What is minimised, and what is proved about it: losses over data, penalties, bounds."""
+"""Objectives and proofs about them: losses over data, penalties, bounds."""

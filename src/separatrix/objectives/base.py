@@ -248,12 +248,12 @@ class LinearProblem(ABC):
         return False
 
     def support_counts(self, residual: np.ndarray | None) -> tuple[int, int] | None:
-        """Of a kernel machine, how many multipliers are not zero, and how many are at the top."""
+        """Count the nonzero multipliers of a kernel machine, and those at the upper bound."""
         return None
 
     @abstractmethod
     def formula(self) -> str:
-        """What is minimised, as text."""
+        """The objective as text."""
 
     @abstractmethod
     def bound(
@@ -324,6 +324,13 @@ class LinearProblem(ABC):
         """
         return
 
+    def check_interrupt(self) -> None:
+        """Raise where the fit is to end: for work of a method outside of its steps that takes long.
+
+        By default there is none.
+        """
+        return
+
     def points(self) -> Design | None:
         """The data, where moving a column changes how well float64 holds the problem."""
         return self.design
@@ -357,7 +364,7 @@ def sharper(one: Bound, other: Bound) -> Bound:
 
 
 def balancing_share(multipliers: np.ndarray, y: np.ndarray, slope: float) -> float:
-    """By which share the heavier class, whichever it is, is scaled down at most to balance both.
+    """Bound the share by which balancing scales the heavier class down, whichever it is.
 
     ``slope`` bounds the difference of the two sums; infinite where a class has no multipliers.
     """
@@ -673,20 +680,23 @@ class Objective(LinearProblem):
             adjoint = self.design.t_dot(r)
         v = -adjoint
         scale = min(self.penalty.dual_scale(v), self.dual_scale(r))
+        # A product that is scaled as its residual is differs from that of the scaled residual in
+        # the last digits of each alone.
+        apart = 0.0
         if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
-            r, v, adjoint = scale * r, scale * v, None
+            r, v, adjoint, apart = scale * r, scale * v, scale * adjoint, 4.0 * UNIT
         dual = self._weak_duality(theta, scores, primal, r, v)
         if self.penalty.coercive and not dual > _POOR * primal:
             # Far from the optimum the slopes are too long: somewhere between them and zero, which
             # is worth nothing, the bound is best.
             scale = self._best_scale(r, v)
             if scale < 1.0:
-                r, v, adjoint = scale * r, scale * v, None
+                r, v, adjoint, apart = scale * r, scale * v, scale * adjoint, apart + 4.0 * UNIT
                 dual = self._weak_duality(theta, scores, primal, r, v)
         if not dual > 0.0:
             return self._trivial(primal, r)
-        return Bound(primal, dual, primal - dual, r, scores, adjoint)
+        return Bound(primal, dual, primal - dual, r, scores, adjoint, apart)
 
     def _weak_duality(
         self, theta: np.ndarray, scores: np.ndarray, primal: float, r: np.ndarray, v: np.ndarray
@@ -862,7 +872,7 @@ class Objective(LinearProblem):
         return point, -point.conjugate_above
 
     def _slices(self) -> list[slice]:
-        """Some rows at a time, because fresh memory costs more than what is done to it."""
+        """Slice the rows, because fresh memory costs more than the arithmetic on it."""
         return [slice(start, start + ROWS) for start in range(0, len(self.upper), ROWS)]
 
     @abstractmethod

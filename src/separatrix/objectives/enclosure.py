@@ -257,7 +257,7 @@ def row_norms_above(design: Design) -> np.ndarray | None:
     squares, factor = row_squares_above(design)
     if squares is None:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return np.sqrt(squares + longest_row(design) * 2.0**-1020) * factor
 
 

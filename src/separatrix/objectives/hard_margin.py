@@ -257,7 +257,7 @@ class HardMarginObjective(LinearProblem):
         return middle, dual, point
 
     def _margin_rounding(self, theta: np.ndarray, scores: np.ndarray) -> float:
-        """By how much the true smallest margin may fall short of the computed one."""
+        """Bound how far the true smallest margin may fall short of the computed one."""
         terms = _rounding_of(self.shape[0])
         z = (self.y * scores)[self.used]
         least = z.min()

@@ -162,9 +162,11 @@ class MarginObjective(Objective):
             for rows in self._slices():
                 a[rows] -= self.y[rows] * slack[rows] * share
         else:
-            # Otherwise scale the heavier class down: the box survives.
-            positive = self.y > 0
-            up, down = float(a[positive].sum()), float(a[~positive].sum())
+            # Otherwise scale the heavier side down: the box survives.  Of labels the sides are the
+            # classes; multipliers of numbers have both signs.
+            pulls = a * self.y
+            positive = pulls > 0.0
+            up, down = float(pulls[positive].sum()), -float(pulls[~positive].sum())
             if not (up > 0.0 and down > 0.0):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
@@ -354,7 +356,7 @@ class MarginObjective(Objective):
         return super().charged(theta, level, proof, known)
 
     def _charged_at_once(self, theta: np.ndarray, proof: Bound, known: Bound) -> Bound:
-        """By the norms of the rows, in one pass over vectors of the length of the data.
+        """Charge rounding by the norms of the rows, in one pass over vectors as long as the data.
 
         Sums are those of blocks, whose rounding is bounded as that of any order of their terms.
         """

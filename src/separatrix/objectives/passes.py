@@ -134,7 +134,7 @@ def margin_slopes(loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarr
 
 
 def _line(y, upper, scores, along, t, sums, first, last):
-    """Of each block of rows, the sums of the losses and of their slopes in ``t``."""
+    """Compute for each block of rows the sums of the losses and of their slopes in ``t``."""
     for start in range(first, last, SUMMED):
         loss, slope = 0.0, 0.0
         for i in range(np.uint64(start), np.uint64(min(start + SUMMED, last))):
@@ -163,7 +163,7 @@ SUMMED = 4096
 
 
 def _charges(y, upper, scores, residual, squares, wide, shift, low, high, sums, first, last):
-    """Of each block of rows, the sums that a charged bound is made of; see :func:`charges`."""
+    """Compute for each block of rows the sums of a charged bound; see :func:`charges`."""
     for start in range(first, last, SUMMED):
         loss, conjugate, sizes, lengths = 0.0, 0.0, 0.0, 0.0
         up, down, slope, outside = 0.0, 0.0, 0.0, 0.0

@@ -271,7 +271,7 @@ class L1(Penalty):
 
 
 def _pull(penalty: Penalty, v: np.ndarray) -> np.ndarray:
-    """By how much weights are pulled away from zero, to where they may be."""
+    """Return the pull of each weight away from zero, towards where it may be."""
     return v if penalty.nonnegative else np.abs(v)
 
 
@@ -285,7 +285,7 @@ def _half_square(v: Enclosure, threshold: float, *, signed: bool = False) -> flo
         beyond = np.maximum((beyond if signed else np.abs(beyond)) - threshold, 0.0)
     # A norm changes by no more than its argument does.
     length = (length_above(beyond) + v.length) * (1.0 + 8.0 * UNIT)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         # In place: of many columns a copy is what a fit needs the most memory for.
         entries = v.above(signed=signed)
         entries -= threshold

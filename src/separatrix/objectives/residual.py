@@ -30,15 +30,16 @@ Boyd and Vandenberghe (2004), Convex Optimization, 3.2.6.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.linear_algebra import inner, solve_positive
+from separatrix._compiled.linear_algebra import inner
 from separatrix.data.design import Design
 from separatrix.losses import Huber, Loss
-from separatrix.objectives.base import DENSE_HESSIAN, Bound, DualPoint, Objective
+from separatrix.objectives.base import Bound, DualPoint, Objective
 from separatrix.objectives.enclosure import (
     TINY,
     UNIT,
@@ -208,6 +209,23 @@ class ScaledResidualObjective(ResidualObjective):
         part.__dict__.update(vars(self), loss=loss)
         return part
 
+    def with_least_scale(self, scale: float) -> ScaledResidualObjective:
+        """The objective whose scale may be no less than this, nor than it may be here."""
+        part = copy(self)
+        part.least_scale = max(float(scale), self.least_scale)
+        return part
+
+    def spread(self) -> float:
+        """The mean distance of the targets from their mean, in their unit."""
+        targets, whole = self.targets, float(self.upper.sum()) or 1.0
+        if self.fit_intercept:
+            targets = targets - inner(self.upper, targets) / whole
+        return inner(self.upper, np.abs(targets)) / whole
+
+    def scale_at(self, scores: np.ndarray) -> float:
+        """The best scale for the residuals of some scores."""
+        return self.scale_of(self.targets - scores)
+
     def scale_of(self, shifted: np.ndarray) -> float:
         r"""The best scale for some residuals, whatever their signs.
 
@@ -272,28 +290,6 @@ class ScaledResidualObjective(ResidualObjective):
 
     def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
         return self.held(scores).slack(residual, scores)
-
-    def bound(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None = None,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-    ) -> Bound:
-        scores = self.linear(theta) if scores is None else scores
-        found = super().bound(theta, residual, scores, adjoint)
-        exact = self.scale_of(self.targets - scores) <= self.least_scale
-        if not exact or len(theta) > DENSE_HESSIAN:
-            return found
-        # Where the rows are fitted exactly, slopes are those of what rounding left of them.  Of all
-        # residuals that balance the penalty, X' r = -w, the shortest is then the best.
-        gradient = self.penalty_gradient(theta)
-        try:
-            step = solve_positive(self.gram(self.upper), -gradient)
-        except np.linalg.LinAlgError:
-            return found
-        other = super().bound(theta, self.upper * self.linear(step), scores)
-        return other if other.dual > found.dual else found
 
     # --- the constraint of the dual -------------------------------------------------------------
 

@@ -128,7 +128,7 @@ def curves_in(surface: Hyperplane | Quadric, extent: Extent) -> list[np.ndarray]
 
 
 def lead_of(scores: Function, i: int, j: int) -> Function:
-    """By how much the better one of two scores of K is ahead of every third one."""
+    """Return the lead of the better one of two scores over every other one."""
 
     def lead(points: np.ndarray) -> np.ndarray:
         found = scores(points)
@@ -152,7 +152,7 @@ def conics(view: View, extent: Extent) -> list[np.ndarray] | None:
 
 
 def _discriminant(view: View) -> Discriminant | None:
-    """Of a model whose boundaries are conics in the picture."""
+    """Return the discriminant of a model whose boundaries are conics in the picture."""
     if hasattr(view.model, "steps") or not hasattr(view.model, "means_"):
         return None
     try:

@@ -272,7 +272,7 @@ class CertificateDisplay(Display):
 
     @property
     def suboptimality(self) -> list[np.ndarray]:
-        """Of several solvers: ``(primal - dual) / |dual|``, or the difference where that is 0."""
+        """The suboptimality of each solver: ``(primal - dual) / |dual|``, absolute at dual 0."""
         assert self.dual is not None
         scale = abs(self.dual) or 1.0
         return [np.maximum(curve.primal - self.dual, 0.0) / scale for curve in self.curves]

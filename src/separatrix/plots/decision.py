@@ -120,7 +120,7 @@ class DecisionDisplay(Display):
 
     @property
     def note(self) -> str:
-        """What is shown, where it is not two features as they are."""
+        """The note below a picture that does not show two features as they are."""
         return self.view.note
 
     @classmethod
@@ -237,7 +237,7 @@ class DecisionDisplay(Display):
 
     @classmethod
     def _line(cls, view: View, extent: Extent, shade: str | None) -> DecisionDisplay:
-        """Of a single feature: stretches of it, and the curve of the score or probability."""
+        """Draw a single feature: intervals by class, and the curve of the score or probability."""
         left, right = extent[:2]
         k, planes, flat = len(view.classes), view.planes(), (left, right, 0.0, 1.0)
         if planes is not None and k == 2:

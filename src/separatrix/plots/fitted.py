@@ -164,7 +164,7 @@ def dense(matrix: Any) -> np.ndarray:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, a frame or a sparse matrix, as what they are of."""
+    """Return rows of an array, a frame or a sparse matrix, in the same type."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if sp.issparse(X):
@@ -204,7 +204,7 @@ def positive_numbers(name: str, values: Any, *, infinite: bool = False) -> list[
 
 
 def axis_label(matrix: Any, names: Any) -> str:
-    """What is across: the only column, or that it is the fit from several."""
+    """Label the horizontal axis: the only column, or the fit from several."""
     if matrix.shape[1] > 1:
         return f"fitted from {matrix.shape[1]:,} columns"
     return "x" if names is None else plain(names[0], _LETTERS)

@@ -120,7 +120,7 @@ class MarginDisplay(Display):
 
     @property
     def note(self) -> str:
-        """What is shown, where it is not two features as they are, to one scale."""
+        """The note below a picture that does not show two features as they are, to one scale."""
         if self._to_scale() or (self.arrow is None and not len(self.stems)):
             return self.view.note
         if self.view.kind == "distance":
@@ -301,7 +301,7 @@ class MarginDisplay(Display):
         return display
 
     def _weights(self) -> np.ndarray | None:
-        """Of a plane whose distances the picture shows, and whose weights have a length to say."""
+        """Return the weights of a plane where the picture shows distances to it to scale."""
         planes = self.view.planes()
         if planes is None or self.width is None or not (self.view.exact and self.view.isometric):
             return None

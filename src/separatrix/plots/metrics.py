@@ -358,7 +358,7 @@ def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list
 def _looked_for(
     model: Any, targets: list[Target], positive: Any, highest: float = 0.0
 ) -> list[Target]:
-    """Of two classes the curve of the one that is looked for.
+    """Keep the curve of the positive class where there are two classes.
 
     A probability of the other class is what is missing to 1, the ``highest``.
     """

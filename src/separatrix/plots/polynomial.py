@@ -200,6 +200,7 @@ class PolynomialDisplay(Display):
         lam : float, default=0.0
         random_state : int, RandomState or None, default=0
             For the draw.
+            None is a fixed stream: the same call on the same data gives the same bits.
         ax : array-like of Axes, optional
             Twice as many as degrees, and one: curves, residuals, errors.
 

@@ -412,7 +412,7 @@ class View:
         return [every.index(label) for label in self.classes.tolist()]
 
     def probabilities(self, points: Any) -> np.ndarray:
-        """Of the classes, at points of the picture.
+        """Return the probabilities of the classes at points of the picture.
 
         Parameters
         ----------

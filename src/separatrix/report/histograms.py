@@ -128,7 +128,7 @@ def order_of(classes: Sequence[Any], positive: Any) -> list[int]:
 
 
 def looked_for(part: Part, classes: Sequence[Any]) -> Any:
-    """Of two classes the one whose shares are told."""
+    """Return the class of two whose shares the histograms show."""
     if len(classes) != 2:
         return None
     return part.positive if part.positive in classes else classes[1]

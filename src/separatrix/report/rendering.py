@@ -76,7 +76,7 @@ def render(document: dict[str, Any], pictures: list[Any]) -> str:
 
 
 def _colours(classes: list[Any] | None) -> list[str]:
-    """Of the classes, as the pictures have them."""
+    """Return the colours of the classes, as in the pictures."""
     from separatrix.plots.style import class_colours
 
     return class_colours(len(classes)) if classes and len(classes) <= MOST_CLASSES else []

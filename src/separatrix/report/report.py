@@ -260,7 +260,7 @@ class Report:
         return render(self.document, self.pictures)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the page in a frame, whose style stays its own."""
+        """Show the page in a notebook, in a frame that keeps its own style."""
         from html import escape
 
         return (

@@ -13,8 +13,8 @@ import math
 import pickle
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from separatrix.scale.dask_engine import (
 from separatrix.scale.samples import drawn, joined, sample_size, taken
 from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
+from separatrix.tables.placeholders import Part, of_parts, read_as_missing
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import missing_mask, nearest, quote, text_counts
 
@@ -80,9 +81,10 @@ def of_collections(
     engine = _engine(engine)
     if isinstance(source, tuple):
         source, target = source
-    if hasattr(source, "columns"):
-        return _Frame(source, target, weight, quantity, ignore).blocked(engine, memory)
-    return _Arrays(source, target, weight, quantity).blocked(engine, memory)
+    with engine.connected():
+        if hasattr(source, "columns"):
+            return _Frame(source, target, weight, quantity, ignore).blocked(engine, memory)
+        return _Arrays(source, target, weight, quantity).blocked(engine, memory)
 
 
 def _engine(engine: Dask | None) -> Dask:
@@ -282,7 +284,7 @@ def _rows(matrix: Any, y: np.ndarray, w: Any, classes: np.ndarray | None) -> Hel
 
 
 def _facts(held: Held, n_classes: int) -> dict[str, Any]:
-    """What is to be known of an encoded piece."""
+    """Summarise an encoded piece."""
     rows = held.load()
     matrix, target = rows.matrix, rows.target
     digest = hashlib.sha256(np.ascontiguousarray(rows.squares).tobytes())
@@ -441,7 +443,7 @@ def _look_at_partition(place: str, plan: bytes, part: Any) -> dict[str, Any]:
                     f"{table.place(name, int(np.argmax(bad)))}: the number is infinite; leave it "
                     "empty to count as missing"
                 )
-            found: Any = _NumberSeen.of(name, values[~gone], int(gone.sum()))
+            found: Any = _EndsSeen.of(name, values[~gone], int(gone.sum()))
         else:
             found = _LevelsSeen(int(gone.sum()), Counter(text_counts(column)))
         seen[f"column {name}"] = found
@@ -468,13 +470,43 @@ class _NumberSeen:
     distinct: bool = False
 
     @classmethod
-    def of(cls, name: str, values: np.ndarray, n_missing: int) -> _NumberSeen:
+    def of(cls, name: str, values: np.ndarray, n_missing: int = 0) -> _NumberSeen:
         if not len(values):
             return cls(0, n_missing)
         named = is_called_identifier(name) and bool((values == np.floor(values)).all())
         distinct = named and len(np.unique(values)) == len(values)
         ends = float(values.min()), float(values.max())
         return cls(len(values), n_missing, *mean_and_scale(values), *ends, distinct)
+
+
+@dataclass(frozen=True)
+class _EndsSeen:
+    """A column of numbers in some rows, apart from values that may be placeholders.
+
+    Attributes
+    ----------
+    ends : Part
+    inner : _NumberSeen
+        The values that are written like no placeholder, or are not at the ends.
+    """
+
+    ends: Part
+    inner: _NumberSeen
+
+    @classmethod
+    def of(cls, name: str, values: np.ndarray, n_missing: int) -> _EndsSeen:
+        ends, left = Part.of(values)
+        return cls(ends, _NumberSeen.of(name, left, n_missing))
+
+    def without(self, away: Container[float]) -> list[_NumberSeen]:
+        """What is left without some values, which are missing."""
+        gone = sum(n for value, n in self.ends.codes if value in away)
+        inner = replace(self.inner, n_missing=self.inner.n_missing + gone)
+        return [inner] + [
+            _NumberSeen(n, 0, value, 0.0, value, value, n == 1)
+            for value, n in self.ends.codes
+            if value not in away
+        ]
 
 
 @dataclass(frozen=True)
@@ -485,7 +517,22 @@ class _LevelsSeen:
     counts: Counter[str]
 
 
-def _number(name: str, seen: Sequence[_NumberSeen]) -> Facts:
+def _number_and_ends(name: str, parts: Sequence[_EndsSeen], usual: bool) -> Facts:
+    """What a column of numbers adds up to, and which of its values may be placeholders.
+
+    ``usual``: whether these are looked for.
+    """
+
+    def facts(away: Container[float]) -> NumberFacts:
+        return _number(name, [one for part in parts for one in part.without(away)])
+
+    found = []
+    if usual:
+        found = of_parts([part.ends for part in parts], lambda away: facts(away).mean)
+    return replace(facts(read_as_missing(found)), placeholders=found)
+
+
+def _number(name: str, seen: Sequence[_NumberSeen]) -> NumberFacts:
     """What a column of numbers adds up to, of what its pieces do."""
     n, n_missing = sum(one.n for one in seen), sum(one.n_missing for one in seen)
     some = sorted((one for one in seen if one.n), key=lambda one: one.low)
@@ -533,6 +580,7 @@ class _Frame(_Collection):
                     f"{', '.join(map(quote, columns[:8]))}{', ...' if columns[8:] else ''}{hint}"
                 )
         kinds, single = {}, True
+        self.flags = {n for n, one in zip(columns, frame.dtypes, strict=True) if one.kind == "b"}
         for name, dtype in zip(columns, frame.dtypes, strict=True):
             if name not in (target, weight, *ignore):
                 kinds[name] = _kind(name, dtype)
@@ -554,7 +602,7 @@ class _Frame(_Collection):
         for name, kind in self.roles.kinds.items():
             seen = [one[f"column {name}"] for one in looked]
             if kind == "number":
-                facts.append(_number(name, seen))
+                facts.append(_number_and_ends(name, seen, name not in self.flags))
                 continue
             counts: Counter[str] = Counter()
             for one in seen:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,6 +97,12 @@ def client_of(client: Any) -> tuple[Any, bool]:
             f"no Dask scheduler answers at {client}; start one with 'dask scheduler', or give the "
             "address that it prints"
         ) from error
+
+
+def _close(client: Any) -> None:
+    """End a connection; where the scheduler is gone, there is nothing to say goodbye to."""
+    with contextlib.suppress(Exception):
+        client.close(timeout=_ANSWER)
 
 
 class Held:
@@ -255,7 +261,9 @@ class Dask(Engine):
     """
 
     def __init__(self, client: Any) -> None:
-        self.client, self._made = client_of(client)
+        self.client, made = client_of(client)
+        # A connection that was made here ends with the engine, however that comes to its end.
+        self._closed = finalize(self, _close, self.client) if made else None
         self._sent: WeakKeyDictionary[Block, Any] = WeakKeyDictionary()
         # Who reaches a scheduler on the loopback reaches its workers, without a detour.
         local = ("inproc://", "tcp://127.", "tcp://[::1]")
@@ -271,8 +279,8 @@ class Dask(Engine):
 
     def close(self) -> None:
         """End the connection, if it was made here."""
-        if self._made:
-            self.client.close()
+        if self._closed is not None:
+            self._closed()
 
     def __enter__(self) -> Dask:
         return self
@@ -283,6 +291,10 @@ class Dask(Engine):
     # --- the three verbs --------------------------------------------------------------------------
 
     def place(self, blocks: Sequence[Block]) -> Sequence[Any]:
+        with self.connected():
+            return self._place(blocks)
+
+    def _place(self, blocks: Sequence[Block]) -> Sequence[Any]:
         threads = sum(self._workers().values())
         # As many tasks for each thread.
         tasks = threads * -(-len(blocks) // (threads * _TOGETHER))
@@ -296,6 +308,12 @@ class Dask(Engine):
 
     def map(
         self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None = None
+    ) -> Iterator[Any]:
+        with self.connected():
+            yield from self._map(task, blocks, shared, each)
+
+    def _map(
+        self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None
     ) -> Iterator[Any]:
         own = [None] * len(blocks) if each is None else each
         pairs = zip(blocks, own, strict=True)
@@ -324,15 +342,58 @@ class Dask(Engine):
         finally:
             self._cancel(waiting)
 
+    # --- the scheduler ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def connected(self) -> Iterator[None]:
+        """Say in one sentence that the scheduler is gone, whatever that makes a call end with.
+
+        Raises
+        ------
+        ConnectionError
+            In place of what is raised inside, where the connection has ended.
+        """
+        self._require_scheduler()
+        try:
+            yield
+        except Exception:
+            self._require_scheduler()
+            raise
+
+    def _require_scheduler(self) -> None:
+        """Raise ConnectionError where the connection has ended."""
+        if self.client.status == "running":
+            return
+        raise ConnectionError(
+            f"the Dask scheduler at {self.address} is gone; start it again, connect anew, and go "
+            "on from the checkpoint, if there is one"
+        ) from None
+
+    def _nthreads(self) -> dict[str, int]:
+        """The threads of every worker, by address, as the scheduler says."""
+        since = time.monotonic()
+        while True:
+            self._require_scheduler()
+            try:
+                found: dict[str, int] = self.client.sync(
+                    self.client.scheduler.ncores, workers=None, callback_timeout=_ANSWER
+                )
+                return found
+            except OSError:  # TimeoutError is one, and so is a connection that was closed
+                # It may be busy; where it is gone, the connection says so.
+                if time.monotonic() - since > _PATIENCE:
+                    raise
+                time.sleep(0.1)
+
     # --- futures ----------------------------------------------------------------------------------
 
     def _workers(self) -> dict[str, int]:
         """The threads of every worker, by address, in an order that stays."""
-        workers = self.client.nthreads()
+        workers = self._nthreads()
         if not workers:
             with contextlib.suppress(TimeoutError):
                 self.client.wait_for_workers(1, timeout=_PATIENCE)
-            workers = self.client.nthreads()
+            workers = self._nthreads()
         if not workers:
             raise self._nobody()
         return dict(sorted(workers.items()))
@@ -450,7 +511,7 @@ class Dask(Engine):
             except CancelledError:
                 break
             except TimeoutError:
-                if self.client.status == "running" and self.client.nthreads():
+                if self._nthreads():
                     since = time.monotonic()
                 elif time.monotonic() - since > _PATIENCE:
                     raise self._nobody() from None
@@ -476,8 +537,8 @@ class Dask(Engine):
     def _cancel(self, groups: Sequence[_Group]) -> None:
         """Take the tasks back, or forget that they failed."""
         futures = [group.future for group in groups if group.future is not None]
-        if futures:
-            # Where the scheduler is gone, so are they.
+        # Where the scheduler is gone, so are they.
+        if futures and self.client.status == "running":
             with contextlib.suppress(Exception):
                 self.client.cancel(futures)
 
@@ -491,11 +552,7 @@ class Dask(Engine):
             except (CancelledError, KilledWorker):
                 if not left:
                     break
-                if self.client.status != "running":
-                    raise ConnectionError(
-                        f"the Dask scheduler at {self.address} was lost in the middle of a pass; "
-                        "start it again, and go on from the checkpoint, if there is one"
-                    ) from None
+                self._require_scheduler()
                 self._cancel([group])
                 if any(_is_lost(one) for one in group.members):
                     raise ConnectionError(

@@ -315,9 +315,9 @@ class Recipe:
 
         Returns
         -------
-        ndarray of shape (2, n_columns) or None
-            The sums of differences from the centres, and of their squares; None where a value is
-            missing, or no number.
+        ndarray of shape (4, n_columns) or None
+            The sums of differences from the centres, and of their squares, and the lowest and
+            highest values; None where a value is missing, or no number.
         """
         fetched = self._fetch(stretch)
         columns = [fetched.arrays[one.key] for one in stage.columns]
@@ -326,8 +326,9 @@ class Recipe:
         stacked = np.empty((len(columns), fetched.n_rows), dtype=np.float32)
         for row, column in zip(stacked, columns, strict=True):
             row[:] = np.ma.getdata(column)
-        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((2, len(columns)))
+        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((4, len(columns)))
         _turn(stacked, centres, raw, sums)
+        sums[2], sums[3] = stacked.min(axis=1), stacked.max(axis=1)
         if not np.isfinite(sums).all():
             return None
         stage.put(stretch, raw, self._target(fetched, stretch), self._weights(fetched, stretch))
@@ -436,7 +437,7 @@ def _mixed(word: np.ndarray) -> np.ndarray:
 
 
 def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:
-    """Some rows; a slice of a dense matrix is a view."""
+    """Select rows; a slice of a dense matrix is a view."""
     return Rows(
         rows.matrix[mask],
         rows.target[mask],
@@ -656,7 +657,7 @@ class _Plan:
         self.n_plain = at
 
     def _places(self, one: Category, column: SourceColumn) -> np.ndarray:
-        """Of every level of a column, and of a missing value, the feature; -1 for none."""
+        """Return the feature of every level of a column and of a missing value; -1 for none."""
         start = self.starts[one.name]
         missing = start + one.n_features - 1 if one.with_missing else -1
         there = [text for text in column.texts if text is not None]
@@ -737,7 +738,9 @@ class _Plan:
                 places.append(self._codes(one, column, fetched, parts, notes))
                 continue
             assert isinstance(one, Number)
-            if column is not None and column.way == "number" and column.whole and one.with_value:
+            whole = column is not None and column.way == "number" and column.whole
+            if whole and one.with_value and not one.placeholders:
+                assert column is not None
                 mean = one.mean if self.settings.standardise else 0.0
                 plain.append((j, np.ma.getdata(fetched.arrays[column.key]), mean, one.scale))
                 if one.with_missing:
@@ -906,7 +909,7 @@ class SourceBlock(Block):
 
 
 def contents_of(rows: Rows) -> bytes:
-    """What is in each of some rows, however rows are cut into blocks."""
+    """Return bytes that identify the content of each row, however rows are cut into blocks."""
     columns = [row_keys(rows.design), rows.target.astype("<f8").view("<u8")]
     if rows.weights is not None:
         columns.append(rows.weights.astype("<f8").view("<u8"))

@@ -403,7 +403,7 @@ def certify_in_passes(
     rank: int | None = None,
     tol: float = 1e-10,
 ) -> ResidualCertificate:
-    """What is left of the normal equations at given coefficients, in two passes.
+    """Certify coefficients by the residual of the normal equations, in two passes.
 
     Parameters
     ----------

@@ -46,13 +46,14 @@ from separatrix.scale.storage import StoredBlock, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
+from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
 from separatrix.tables.reader import Layout, column_notes, no_rows, open_files
 from separatrix.tables.table import joined, missing_mask, no_such_column, quote, unknown_columns
 
 __all__ = ["Asked", "scan_files"]
 
 # Of caches: what is written in another way is written anew.
-_FORMAT = 2
+_FORMAT = 3
 # What the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # Of what is left of the memory, what DuckDB may take, at the least and at the most, and a stretch
@@ -375,7 +376,7 @@ def _size_of(folder: Path) -> int:
 
 
 class _Scan:
-    """What is found out about files, step by step."""
+    """A scan of files, step by step."""
 
     def __init__(
         self,
@@ -551,6 +552,7 @@ class _Scan:
         if asked.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
+        self.notes += self.layout.unmet(self.connection)
         self.notes += column_notes(self.layout.groups, self.layout.wanted, names)
         if extra:
             self.notes.append(unknown_columns(extra))
@@ -573,6 +575,7 @@ class _Scan:
         asked, known = self.asked, self.statistics
         if asked.encoder is not None or not (asked.single and asked.standardise):
             return None
+        known.look_for(recipe.encoder)
         columns = [known.column(name) for name in names]
         if not columns or not all(known.is_narrow(one) for one in columns):
             return None
@@ -595,11 +598,16 @@ class _Scan:
                 parts.append(part)
                 rows += span.n_rows
                 asked.tell("statistics", rows, known.n_rows)
-        first, second = (
-            np.array([total_of(sums) for sums in np.array(parts)[:, i].T]) for i in range(2)
-        )
+        every = np.array(parts)
+        first, second = (np.array([total_of(sums) for sums in every[:, i].T]) for i in range(2))
+        low, high = every[:, 2].min(axis=0), every[:, 3].max(axis=0)
+        read = Sums(centres, np.full(len(columns), known.n_rows), first, second, low, high)
+        placeholders = known.placeholders(columns, read)
+        if any(read_as_missing(one) for one in placeholders.values()):
+            self.spans = []
+            return None
         self.stage = stage
-        return centres, np.full(len(columns), known.n_rows), first, second
+        return read
 
     def _target(
         self,
@@ -632,6 +640,7 @@ class _Scan:
         at = np.concatenate([[0], np.cumsum(_few(counts))[:-1]])
         if self._is_quantity(table, name):
             values = take_quantity(table, name)[1][at]
+            self._name_placeholders(of_values(values, counts))
             numbers = np.append(values[own], np.nan)
             return replace(column, numbers=numbers), None, None, None
         labels = take_target(table, name)[1]
@@ -655,6 +664,7 @@ class _Scan:
         self._require_all(column, int(found["n"][0]))
         many = int(found["d"][0]) > 2 * _MOST_CLASSES
         if many and self.asked.quantity is not False:
+            self._name_placeholders(known.placeholders_of_target(column))
             return column, None, None, None
         if many:
             raise DataError(
@@ -675,6 +685,7 @@ class _Scan:
         table = _expanded(table, name, counts.astype(np.int64), rows, known.n_rows)
         if self._is_quantity(table, name):
             take_quantity(table, name)
+            self._name_placeholders(of_values(given, counts.astype(np.int64)))
             return column, None, None, None
         labels = take_target(table, name)[1]
         at = np.concatenate([[0], np.cumsum(_few(counts.astype(np.int64)))[:-1]])
@@ -686,6 +697,12 @@ class _Scan:
                 return column, given, None, own[order]
             return column, given, None, classes
         return column, given, None, own
+
+    def _name_placeholders(self, found: Sequence[Placeholders]) -> None:
+        """Say which values of a quantity to predict may stand for missing ones."""
+        name = self.asked.target
+        if name is not None and self.asked.encoder is None and name not in self.layout.wanted:
+            self.notes += [sentence(name, one, target=True) for one in found]
 
     def _require_all(self, column: SourceColumn, there: int) -> None:
         n_rows = self.statistics.n_rows
@@ -865,7 +882,7 @@ def table_counts(levels: Any) -> dict[str, int]:
 
 
 def _few(counts: np.ndarray) -> np.ndarray:
-    """As many rows of each value as tell whether it is rare."""
+    """Return how many rows of each value decide whether it is rare."""
     return np.minimum(counts, 1000 if len(counts) <= 1000 else 20)
 
 

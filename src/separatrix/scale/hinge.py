@@ -80,7 +80,7 @@ class Condensed:
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """Some rows near the kink, each with a number between 0 and 1 that thins them out."""
+    """A sample of rows near the kink, each with a number between 0 and 1 that thins them out."""
 
     matrix: Any
     y: np.ndarray
@@ -295,7 +295,7 @@ class BlockedHinge(BlockedObjective):
         return {name: sums[name] for name in ("loss", "loss_above", "upper")}
 
     def _share_of_near(self, theta: np.ndarray) -> float:
-        """Of the rows near at a point, what memory holds, as the sample has it."""
+        """Estimate from the sample the share of the rows near the kink that fits in memory."""
         if self.fits or self._full:
             # Where there was no room for all, rows that are the same may have to be merged.
             return 1.0

@@ -135,6 +135,10 @@ class BlockedObjective(LinearProblem):
     def listen(self, check_interrupt: Callable[[], None]) -> None:
         self._check = check_interrupt
 
+    def check_interrupt(self) -> None:
+        if self._check is not None:
+            self._check()
+
     def _sums(self, task: Any, shared: Any) -> dict[str, np.ndarray]:
         """What a pass over all blocks adds up to."""
         self.n_passes += 1
@@ -372,7 +376,11 @@ class BlockedObjective(LinearProblem):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        return self._charged(theta, self.account(theta), proof.residual)  # type: ignore[arg-type]
+        # A point that has been looked at brings its sums along, however long ago that was.
+        here: Any = None if known is None else known.residual
+        if not isinstance(here, dict):
+            here = self.account(theta)
+        return self._charged(theta, here, proof.residual)  # type: ignore[arg-type]
 
     def points(self) -> None:
         return None

@@ -1,4 +1,4 @@
-"""Some of the rows of all blocks, to stand for them in memory."""
+"""Samples of the rows of all blocks, which stand for them in memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def drawn(n: int, share: float, seed: int, k: int) -> np.ndarray:
 
 
 def taken(rows: Rows, index: np.ndarray) -> Rows:
-    """Some of the rows of a block, copied."""
+    """Copy some of the rows of a block."""
     return Rows(
         rows.matrix[index],
         rows.target[index],

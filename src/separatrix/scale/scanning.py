@@ -1,4 +1,4 @@
-"""What is found out about data before they are fitted, and where their row blocks come from."""
+"""Scans of data before they are fitted, and the sources of their row blocks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scan(
     cache_limit: str | int | None = None,
     test_size: float = 0.0,
     seed: int = 0,
-    standardise: bool = True,
+    standardise: bool | None = None,
     kinds: Mapping[str, str] | None = None,
     missing: Iterable[str] = DEFAULT_MISSING,
     ignore: Sequence[str] = (),
@@ -87,7 +87,10 @@ def scan(
         rows are on one side.
     seed : int
         Another one holds out other rows.
-    standardise, reference, text, min_frequency
+    standardise : bool, optional
+        Whether numbers of files and tables are standardised; by default they are. Arrays and Dask
+        collections are fitted as they are, and standardise=True is refused with them.
+    reference, text, min_frequency
         As in :class:`~separatrix.tables.Encoder`.
     kinds, missing, sql
         As in :func:`~separatrix.tables.read_table`.
@@ -108,7 +111,8 @@ def scan(
         ``"encoding"``.
     **reading
         Other options of :func:`~separatrix.tables.read_table`: ``decimal``, ``date_format``,
-        ``delimiter``, ``encoding``, ``spellings``, ``ignore_unusable``, ``ordered``.
+        ``delimiter``, ``encoding``, ``unpacked_limit``, ``spellings``,
+        ``ignore_unusable``, ``ordered``.
 
     Returns
     -------
@@ -118,8 +122,17 @@ def scan(
     ------
     DataError
         For data that cannot be used; the message says what is wrong, where, and what to do.
+    TypeError
+        For an option of files with data that are no files.
     ImportError
         If DuckDB is not installed, and files are to be read.
+
+    Notes
+    -----
+    ``scan(X, y)`` of arrays is the problem of ``fit(X, y)``: ``coef_`` is per unit of a column. Of
+    files the encoder standardises numbers: ``coef_`` of a number is per standard deviation of its
+    column, which ``encoder`` of what is returned knows, and the intercept is the score where all
+    numbers are at their means. With ``standardise=False`` both are in the units of the files.
 
     Examples
     --------
@@ -141,14 +154,23 @@ def scan(
     ...     data.shape, list(data.feature_names)
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
-    coding = {"text": text, "min_frequency": min_frequency}
-    coded = next((name for name, value in coding.items() if value is not None), None)
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    of_files = {
+        "standardise": standardise,
+        "test_size": test_size,
+        "kinds": kinds,
+        "missing": tuple(missing) != tuple(DEFAULT_MISSING),
+        "sql": sql,
+        "reference": reference,
+        "text": text,
+        "min_frequency": min_frequency is not None,
+        "encoder": encoder is not None,
+        **dict.fromkeys(reading, True),
+    }
     first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
     if hasattr(first, "__dask_graph__"):
-        if coded is not None:
-            raise TypeError(f"scan() of Dask collections takes no {coded!r}")
+        _require_files(of_files, "Dask collections")
         from separatrix.scale.collections import of_collections
 
         options = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
@@ -160,8 +182,7 @@ def scan(
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
             raise DataError("scan(X, y) of arrays needs the labels as well")
-        if reading or coded is not None:
-            raise TypeError(f"scan(X, y) of arrays takes no {next(iter(reading), coded)!r}")
+        _require_files({**of_files, "ignore": ignore}, "arrays")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     if not (weight is None or isinstance(weight, str)):
         raise DataError("of files the weights are a column, which is named: weight='column'")
@@ -173,7 +194,7 @@ def scan(
         limit=None if cache_limit is None else limit_of(cache_limit),
         test_size=float(test_size),
         seed=int(seed),
-        standardise=standardise,
+        standardise=standardise is not False,
         kinds={**(kinds or {}), **dict.fromkeys(ignore, "ignore")},
         missing=tuple(missing),
         sql=sql,
@@ -188,6 +209,18 @@ def scan(
         reading=reading,
     )
     return scan_files(source if names is None else names, asked)
+
+
+def _require_files(options: Mapping[str, Any], what: str) -> None:
+    """Raise TypeError for an option that is set and that only files have a use for."""
+    name = next((name for name, value in options.items() if value), None)
+    if name == "standardise":
+        raise TypeError(
+            f"scan() of {what} takes no standardise=True: they are fitted as they are; scale them "
+            "before, with sklearn.preprocessing.StandardScaler for instance"
+        )
+    if name is not None:
+        raise TypeError(f"scan() of {what} takes no {name!r}: it is for files and tables")
 
 
 def _names_of(source: Any) -> list[str] | None:

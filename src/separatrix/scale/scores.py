@@ -84,7 +84,7 @@ class Ranked:
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """What is known about predictions of classes.
+    """Scores of predictions of classes.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class ClassScores:
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """What is asked of a model, and how it is counted."""
+    """The predictions that a model is asked for, and how they are counted."""
 
     labels: Answer
     scores: Answer | None

@@ -212,8 +212,9 @@ class MistakePassesState:
     elapsed, lag : float, ndarray
         Visits so far, and ``elapsed`` times what the weights exceed their average by.
     updates, passes : int
-    clean, broken : bool
-        Whether the last pass was without a mistake; whether the arithmetic overflowed.
+    clean, broken, halted : bool
+        Whether the last pass was without a mistake; whether the arithmetic overflowed; whether the
+        first pass was ended on its way.
     """
 
     theta: np.ndarray
@@ -226,6 +227,7 @@ class MistakePassesState:
     passes: int = 0
     clean: bool = False
     broken: bool = False
+    halted: bool = False
     # What only rows in memory have: see :func:`separatrix.solvers.perceptron.finalize`.
     position: int = 0
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -310,8 +312,9 @@ class MistakePasses:
                     found[:, k] += own["mistakes"], own["certain"]
                 stood, most = self._visit(block, state, longest, stood, most)
         except BaseException:
-            # Should nothing be known yet of the best weights, they are counted all the same.
-            problem.listen(_nothing)
+            if state.passes == 0 and np.all(np.isfinite(state.theta)):
+                # Nothing is known of any weights but those of the start.
+                state.waiting, state.halted = [*points, state.theta.copy()], True
             raise
         state.passes += 1
         for k, theta in enumerate(points):
@@ -340,7 +343,7 @@ class MistakePasses:
         """Visit the rows of a block; how long the weights have stood, and the longest."""
         n = block.design.n_samples
         visits, shares = self._visits._schedule(block.upper, np.random.default_rng(0))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             _, _, updates, _, state.elapsed, stood, most = self._visits._visiting(block)(
                 block.design.rows,
                 block.y,
@@ -387,7 +390,7 @@ class MistakePasses:
         )
 
     def candidate(self, problem: BlockedMistakes, state: MistakePassesState) -> Candidate:
-        if state.waiting and (state.clean or state.passes >= self.most):
+        if state.waiting and (state.clean or state.halted or state.passes >= self.most):
             # Nothing visits the rows again.
             for theta, (mistakes, _) in zip(
                 state.waiting, problem.counted(state.waiting), strict=True
@@ -706,14 +709,12 @@ class BlockedSteps:
 
     def candidate(self, problem: BlockedMargin, state: BlockedStepsState) -> Candidate:
         if state.halted:
-            # What there is gets its certificate, by a pass that is not broken off.
-            problem.listen(_nothing)
+            # What there is gets its certificate.
             theta = state.inner.kept
             state.shown = theta if np.all(np.isfinite(theta)) else state.kept
-            return Candidate(state.shown, state.pulled)  # type: ignore[arg-type]
-        if state.passes >= self.most or self.due(state):
+        elif state.passes >= self.most or self.due(state):
             state.shown = state.kept
-        if state.passes >= self.most:
+        if state.halted or state.passes >= self.most:
             loss = float(problem.account(state.shown)["loss"])
             if not problem.penalty_value(state.shown) + loss <= problem.null_loss():
                 # Steps that were too long: zero weights are better.

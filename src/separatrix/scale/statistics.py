@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,15 @@ from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
 from separatrix.tables.date_parts import with_date_parts
+from separatrix.tables.placeholders import (
+    Placeholders,
+    Rest,
+    candidates,
+    ends_of,
+    judged,
+    of_values,
+    read_as_missing,
+)
 from separatrix.tables.reader import Layout
 from separatrix.tables.spelling import Spelling
 from separatrix.tables.statistics import (
@@ -33,7 +42,7 @@ from separatrix.tables.statistics import (
     WordCounts,
     weighted_moments,
 )
-from separatrix.tables.table import missing_mask, number_text, quote
+from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 
 __all__ = ["Levels", "Statistics"]
 
@@ -49,8 +58,26 @@ _NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 _OFF = 1.0
 
 
-Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Centres of columns, counts of values, sums of differences from the centres and of squares."""
+@dataclass(frozen=True)
+class Sums:
+    """What columns of numbers add up to, an array of a number for each of them.
+
+    Attributes
+    ----------
+    centres, counts : ndarray
+        About where the middle is, and how many values there are.
+    first, second : ndarray
+        Sums of differences from the centres, and of their squares.
+    low, high : ndarray
+        The lowest and highest values.
+    """
+
+    centres: np.ndarray
+    counts: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -75,7 +102,7 @@ class Levels:
 
 
 class Statistics:
-    """What is known of the columns of some Parquet files.
+    """Statistics of the columns of Parquet files.
 
     Parameters
     ----------
@@ -116,6 +143,9 @@ class Statistics:
         self.spellings: dict[str, Spelling] = {}
         self.notes: list[str] = []
         self.alerts: list[str] = []
+        self._found: dict[str, list[Placeholders]] = {}
+        self.looks_for_placeholders = True
+        self.exact = False
         self._types = [self._described(source) for source in sources]
         self._keys = {name: f"f{k}" for k, name in enumerate(layout.groups)}
 
@@ -157,7 +187,7 @@ class Statistics:
                 value = "{c}"
             elif as_text:
                 value = self._text_sql(part, name, stored, group)
-            elif stored in PLAIN:
+            elif stored in PLAIN and not mark_numbers(self.layout.asked.marks):
                 value = "{c}"
             else:
                 value = self.layout.select(part, name, "{c}")
@@ -233,11 +263,14 @@ class Statistics:
         if group == "number":
             numbers = [float(text) for text in texts]
             texts = [None if math.isnan(x) else number_text(x) for x in numbers]
+        marks = self.layout.asked.marks
+        if mark_numbers(marks):
+            texts = [None if text is None or is_marked(text, marks) else text for text in texts]
         rows = np.ma.getdata(found["row"]).astype(np.int64) if first else None
         return Levels(str(path), texts, np.ma.getdata(found["n"]).astype(np.int64), rows)
 
     def too_many(self, name: str, about: int) -> DataError:
-        """What is said of a column of more levels than memory has room for."""
+        """Return the error of a column of more levels than fit in memory."""
         ignored = Setting("kinds", (name, "ignore"))
         return DataError(
             Message("too_many_levels", column=quote(name), about=about, ignored=ignored)
@@ -257,6 +290,7 @@ class Statistics:
         self, names: Sequence[str], encoder: Encoder, read: Sums | None = None
     ) -> tuple[list[SourceColumn], list[Facts]]:
         """Columns of features, and what they add up to, in the order of a table's."""
+        self.look_for(encoder)
         columns = {name: self.column(name) for name in names}
         for name, column in columns.items():
             if column.way == "levels" and self._is_text(column, encoder):
@@ -277,6 +311,11 @@ class Statistics:
         made = [facts[name] for name in names]
         known = set(names)
         return list(columns.values()), made + [one for one in derived if one.name not in known]
+
+    def look_for(self, encoder: Encoder) -> None:
+        """Look for placeholders where an encoding is to be learned."""
+        self.looks_for_placeholders = not encoder.fitted
+        self.exact = not (encoder.standardise or encoder.reference)
 
     def _is_text(self, column: SourceColumn, encoder: Encoder) -> bool:
         """Whether strings are free text, by the rule of :mod:`separatrix.tables.reader`."""
@@ -322,7 +361,7 @@ class Statistics:
         return words.facts(self.n_rows, missing)
 
     def _glance(self, columns: Sequence[SourceColumn]) -> list[list[Any]]:
-        """Some values of columns, None where one is missing, spread over all rows."""
+        """Read sample values of columns, spread over all rows; None where one is missing."""
         out: list[list[Any]] = [[] for _ in columns]
         some = self.stretches[:: max(1, len(self.stretches) // 8)]
         rows = max(_GLANCE // len(some), 64)
@@ -385,6 +424,12 @@ class Statistics:
         self, name: str, values: np.ndarray, counts: np.ndarray, **known: Any
     ) -> NumberFacts:
         there = ~np.isnan(values) & (counts > 0)
+        placeholders: list[Placeholders] = []
+        usual = not (known.get("overridden") or known.get("date") or known.get("derived"))
+        if usual and self.looks_for_placeholders:
+            placeholders = of_values(values[there], counts[there])
+            if not self.exact:
+                there &= ~np.isin(values, read_as_missing(placeholders))
         n = int(counts[there].sum())
         mean, scale = weighted_moments(values[there], counts[there]) if n else (0.0, 0.0)
         distinct = int(there.sum()) == n and len(set(values[there].tolist())) == n
@@ -395,7 +440,14 @@ class Statistics:
             and bool((values[there] == np.floor(values[there])).all())
         )
         return NumberFacts(
-            name, self.n_rows, self.n_rows - n, mean, scale, identifies=identifies, **known
+            name,
+            self.n_rows,
+            self.n_rows - n,
+            mean,
+            scale,
+            identifies=identifies,
+            placeholders=placeholders,
+            **known,
         )
 
     def _counted(self, name: str, table: Table, counts: np.ndarray) -> Facts:
@@ -442,9 +494,18 @@ class Statistics:
             self.heard(self.n_rows)
             return []
         if read is None:
-            centres = self.centres(columns)
-            read = (centres, *self._sums(columns, centres, tell=True))
-        centres, counts, first, second = read
+            read = self._sums(columns, self.centres(columns), tell=True)
+            columns = list(columns)
+            found = self.placeholders(columns, read)
+            for j, one in enumerate(columns):
+                away = read_as_missing(found.get(one.name, ()))
+                if away and not self.exact:
+                    columns[j] = without(one, away)
+                    again = self._sums([columns[j]], self.centres([columns[j]]))
+                    for part in fields(again):
+                        getattr(read, part.name)[j] = getattr(again, part.name)[0]
+        found = self._found
+        centres, counts, first, second = read.centres, read.counts, read.first, read.second
         n = np.maximum(counts, 1)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             shift = first / n
@@ -470,9 +531,62 @@ class Statistics:
                     date=one.way == "date",
                     identifies=self._identifies(one, there),
                     overridden=one.name in self.layout.wanted,
+                    placeholders=found.get(one.name, ()),
                 )
             )
         return made
+
+    def placeholders(
+        self, columns: Sequence[SourceColumn], read: Sums
+    ) -> dict[str, list[Placeholders]]:
+        """The values of columns of numbers that may stand for missing ones, by their names."""
+        for one, low, high, n in zip(
+            columns, read.low.tolist(), read.high.tolist(), read.counts.tolist(), strict=True
+        ):
+            number = one.way == "number" and self.layout.groups[one.name] != "bool"
+            if not number or one.name in self.layout.wanted or one.name in self._found:
+                continue
+            if self.looks_for_placeholders and (found := self._placeholders(one, low, high, n)):
+                self._found[one.name] = found
+        return self._found
+
+    def placeholders_of_target(self, column: SourceColumn) -> list[Placeholders]:
+        """The values of a quantity to predict that may stand for missing ones."""
+        return self._placeholders(column, math.nan, math.nan, self.n_rows)
+
+    def _placeholders(
+        self, column: SourceColumn, low: float, high: float, n: int
+    ) -> list[Placeholders]:
+        key = f"CAST({column.key} AS DOUBLE)"
+        relation = self.relation([column])
+
+        def bound(x: float) -> str:
+            return f"'{x!r}'::DOUBLE"
+
+        def within(below: float, above: float) -> tuple[float, float, int, int]:
+            where = f"{key} > {bound(below)} AND {key} < {bound(above)}"
+            found = self._run(
+                f"SELECT min({key}) FILTER ({where}) AS low, max({key}) FILTER ({where}) AS high, "
+                f"count(*) FILTER ({key} = {bound(below)}) AS below, "
+                f"count(*) FILTER ({key} = {bound(above)}) AS above FROM {relation}"
+            )
+            ends = (math.inf, -math.inf)
+            if not missing_mask(found["low"])[0]:
+                ends = float(found["low"][0]), float(found["high"][0])
+            return *ends, int(found["below"][0]), int(found["above"][0])
+
+        if math.isnan(low) or math.isnan(high):
+            low, high, _, _ = within(-math.inf, math.inf)
+        ends = ends_of(low, high, n, within)
+        if ends is None or not any(candidates(ends)):
+            return []
+        away = ", ".join(bound(v) for side in candidates(ends) for v in side)
+        others = f"FILTER ({key} NOT IN ({away}) AND NOT isnan({key}))"
+        found = self._run(
+            f"SELECT avg({key}) {others} AS mean, "
+            f"avg((floor(abs({key})) % 10 = 9)::INTEGER) {others} AS nines FROM {relation}"
+        )
+        return judged(ends, Rest(float(found["mean"][0]), float(found["nines"][0])))
 
     def _identifies(self, column: SourceColumn, there: int) -> bool:
         if there < max(20, self.n_rows) or not is_called_identifier(column.name):
@@ -497,8 +611,8 @@ class Statistics:
 
     def _sums(
         self, columns: Sequence[SourceColumn], centres: np.ndarray, tell: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """How many values there are, and the sums of differences and of their squares."""
+    ) -> Sums:
+        """What columns add up to."""
 
         def asked(k: int) -> str:
             parts = []
@@ -506,15 +620,26 @@ class Statistics:
                 value = one.sql[k].replace("{c}", f"c{one.places[k]}")
                 z = f"({value} - {centre!r}::DOUBLE)"
                 parts += [f"count({value})", f"sum({z})", f"sum({z} * {z})"]
+                parts += [f"min({value})", f"max({value})"]
             return ", ".join(f"{part} AS s{i}" for i, part in enumerate(parts))
 
         parts = [
-            np.array([np.ma.filled(value.astype(np.float64), 0.0)[0] for value in found.values()])
+            np.array(
+                [np.ma.filled(value.astype(np.float64), np.nan)[0] for value in found.values()]
+            ).reshape(-1, 5)
             for found in self.each(asked, tell=tell)
         ]
+        every = np.array(parts)
         with np.errstate(invalid="ignore", over="ignore"):
-            sums = np.array([total_of(part) for part in np.array(parts).T]).reshape(-1, 3)
-        return sums[:, 0].astype(np.int64), sums[:, 1], sums[:, 2]
+            # Of a stretch without a value the sums are none.
+            summed = np.where(every[:, :, :1] == 0.0, 0.0, every[:, :, :3])
+            sums = [[total_of(summed[:, j, i]) for j in range(len(columns))] for i in range(3)]
+            # NaN is the highest of all numbers to DuckDB, and stays here; a stretch may be empty.
+            low = np.fmin.reduce(every[:, :, 3], axis=0)
+            empty = every[:, :, 0] == 0.0
+            high = np.where(empty, -np.inf, every[:, :, 4]).max(axis=0)
+        counts, first, second = map(np.array, sums)
+        return Sums(centres, counts.astype(np.int64), first, second, low, high)
 
     def each(self, asked: Callable[[int], str], tell: bool = False) -> Iterator[dict[str, Any]]:
         """What a query gives for the rows of every piece of every stretch, in their order."""
@@ -618,6 +743,16 @@ def _scaled(exponent: int) -> str:
     half = -exponent // 2
     one, other = math.ldexp(1.0, half), math.ldexp(1.0, -exponent - half)
     return f"({{v}} * {one!r}::DOUBLE * {other!r}::DOUBLE)"
+
+
+def without(column: SourceColumn, values: Sequence[float]) -> SourceColumn:
+    """A column of numbers in which some of them are missing."""
+    away = ", ".join(f"'{x!r}'::DOUBLE" for x in values)
+    sql = tuple(
+        f"CASE WHEN CAST({one} AS DOUBLE) IN ({away}) THEN NULL ELSE {one} END"
+        for one in column.sql
+    )
+    return replace(column, sql=sql)
 
 
 def total_of(parts: np.ndarray) -> float:

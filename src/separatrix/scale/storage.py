@@ -178,7 +178,7 @@ def write_block(
 
 
 def unwritable(path: Path, error: OSError) -> DataError:
-    """What is said where a file of the cache could not be written."""
+    """Return the error of a cache file that could not be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DataError(
             f"the disk is full: {path.parent} has no room for another block; give another folder "

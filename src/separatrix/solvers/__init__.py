@@ -18,6 +18,7 @@ from separatrix.solvers.proximal_newton import ProximalNewton
 from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
 from separatrix.solvers.relay import Relay
+from separatrix.solvers.scale_continuation import ScaleContinuation
 from separatrix.solvers.smoothing import Smoothing
 from separatrix.solvers.two_levels import TwoLevels
 
@@ -33,6 +34,7 @@ __all__ = [
     "ProximalQuasiNewton",
     "QuasiNewton",
     "Relay",
+    "ScaleContinuation",
     "Smoothing",
     "TwoLevels",
     "select_solver",
@@ -71,6 +73,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     without a step                        smooth ones that come ever closer
     in the dual, or
     penalty with L1
+    with a scale      cheap or dear       :class:`ScaleContinuation`: the method for smooth losses,
+    of its own                            and where the scale falls to nothing in stages of it
     any, of a         a Gram matrix       :class:`Decomposition`
     kernel machine
     the hinge, of     a sum over blocks   :class:`Condensing`: the rows near the kink in memory, by
@@ -130,6 +134,8 @@ def select_solver(problem: LinearProblem) -> Solver:
             return Smoothing(select_solver)
     if isinstance(problem, Objective) and not problem.penalty.smooth:
         return ProximalNewton()
+    if hasattr(problem, "with_least_scale"):
+        return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())
     if isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0

@@ -221,13 +221,13 @@ class ColumnModel:
         return out
 
     def _passes(self, *arguments: Any) -> tuple[float, float, int, int]:
-        """Some passes of coordinate descent, as the kernel has them."""
+        """Run passes of coordinate descent in the compiled kernel."""
         rows, u = self._columns.rows, self.u
         found: tuple[float, float, int, int] = self._kernel(rows, self._curvature, u, *arguments)
         return found
 
     def _bent(self, along: np.ndarray) -> np.ndarray:
-        """By how much the slopes change along scores."""
+        """Return the change of the slopes along a change of the scores."""
         out: np.ndarray = self._curvature * along
         return out
 

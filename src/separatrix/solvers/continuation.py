@@ -32,7 +32,7 @@ __all__ = ["Continuation", "mean_square"]
 
 @dataclass(frozen=True)
 class _Point:
-    """What is kept of a fit: the point, and for a loss of the margin the multipliers."""
+    """The state that a fit leaves: the point, and for a loss of the margin the multipliers."""
 
     C: float
     theta: np.ndarray

@@ -630,7 +630,7 @@ class Decomposition:
 
 
 def _violation(gradient: np.ndarray, rises: np.ndarray, falls: np.ndarray) -> float:
-    """By how much the steepest ways up and down of some coefficients contradict each other."""
+    """Return the violation of optimality by the steepest ways up and down of some coefficients."""
     if not rises.any() or not falls.any():
         return -np.inf
     return float(gradient[falls].max() - gradient[rises].min())

@@ -33,6 +33,7 @@ import numpy as np
 
 from separatrix._compiled.pool import bounded_blas
 from separatrix.certificate import Certificate, relative_to
+from separatrix.data.random_state import generator_of
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.passes import Evaluation
 from separatrix.trace import Trace
@@ -187,6 +188,8 @@ _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
 Watcher = Callable[[Progress], bool | None]
 
 _watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
+# The limits of the fit that others are steps of.
+_enclosing: ContextVar[Callable[[], None] | None] = ContextVar("enclosing", default=None)
 
 
 @contextlib.contextmanager
@@ -223,17 +226,14 @@ def within(check_interrupt: Callable[[], None]) -> Iterator[None]:
     Parameters
     ----------
     check_interrupt : callable
-        Called once a step; what it raises ends the fit.
+        Called wherever a fit looks at its own limits; what it raises ends the fit.
     """
-
-    def look(progress: Progress) -> None:
-        check_interrupt()
-
-    token = _watchers.set((look,))
+    tokens = _watchers.set(()), _enclosing.set(check_interrupt)
     try:
         yield
     finally:
-        _watchers.reset(token)
+        _watchers.reset(tokens[0])
+        _enclosing.reset(tokens[1])
 
 
 def watched() -> bool:
@@ -246,7 +246,21 @@ def _in_single(theta: np.ndarray) -> np.ndarray:
 
 
 class _Stop(Exception):
-    """Raised by a check_interrupt inside a step that should end now."""
+    """Raised where a fit is to end now, inside of whatever it is doing.
+
+    Attributes
+    ----------
+    fit : object
+        The fit that ends: one that is a part of another's step lets the other's pass.
+    """
+
+    def __init__(self, fit: Any) -> None:
+        super().__init__()
+        self.fit = fit
+
+
+def _nothing() -> None:
+    """Check nothing: what is under way is not to be ended."""
 
 
 class Interrupt:
@@ -324,6 +338,7 @@ def minimise(
     time_limit: float | None = None,
     theta: np.ndarray | None = None,
     residual: np.ndarray | None = None,
+    start: Candidate | None = None,
     seed: int | np.random.Generator | None = None,
     record: bool = False,
     verbose: int = 0,
@@ -347,6 +362,9 @@ def minimise(
         Starting point; default zero.
     residual : ndarray, optional
         Dual starting point, as :attr:`Solution.residual`; it need not be feasible.
+    start : Candidate, optional
+        The starting point with what is known of it, instead of ``theta``.  It is certified before
+        the solver looks at the problem, and returned where it is good enough.
     seed : int or Generator, optional
         For methods that visit rows at random.
     record : bool
@@ -371,59 +389,34 @@ def minimise(
     with (
         Interrupt() as interrupt,
         bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         fit = _Fit(
             problem, tol, time_limit, interrupt, Trace(part) if record else None, part, verbose
         )
         fit.single = single
-        start_at = (problem.zero() if theta is None else theta, np.random.default_rng(seed))
-        state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
-        # The start is a point like any other, and the answer where it is already good enough.  Zero
-        # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
-        # was given a dual point knows whether that is likely.
-        asked = max_iter <= 0 or record or (fit.heard if residual is None else False)
-        told = theta is not None and residual is None
-        if asked or told or solver.should_check(problem, state, tol):
-            candidate = solver.candidate(problem, state)
-            if not np.array_equal(candidate.theta, start_at[0]):
-                # A method of the dual begins at a point of its own.
-                fit.unseen = Candidate(start_at[0], residual)
-            fit.check(candidate)
-            fit.judge(exhausted if max_iter <= 0 else None)
-        else:
-            fit.unseen = Candidate(start_at[0], residual)
-            fit.report()
+        known = start is not None
+        if start is None:
+            start = Candidate(problem.zero() if theta is None else theta, residual)
+        # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
         problem.listen(fit.check_interrupt)
-        while fit.status is None:
-            if fit.ended:
-                fit.judge("callback")
-                break
-            fit.state = state
-            try:
-                state = solver.step(problem, state, fit.check_interrupt)
-            except _Stop:
-                fit.check(solver.candidate(problem, state))
-                fit.look_back(solver, state)
-                fit.judge(fit.why_now())
-                break
-            fit.iteration = getattr(state, "n_iter", fit.iteration + 1)
-            now = fit.why_now() or solver.stopped(problem, state)
-            now = now or (exhausted if fit.iteration >= max_iter else None)
-            near = max_iter - fit.iteration <= _LAST
-            if record or now is not None or near or solver.should_check(problem, state, tol):
-                candidate = solver.candidate(problem, state)
-                if not np.isfinite(candidate.theta).all():
-                    now = "non_finite"
-                else:
-                    fit.check(candidate)
-                if now is not None:
-                    fit.look_back(solver, state)
-                fit.judge(now)
-            elif fit.watchers:
-                outlook = getattr(solver, "outlook", None)
-                fit.report(np.nan if outlook is None else outlook(problem, state))
-    return fit.solution(state)
+        try:
+            fit.run(
+                solver,
+                start,
+                generator_of(seed),
+                max_iter,
+                exhausted,
+                look=record or (theta is not None and residual is None),
+                known=known,
+            )
+        except _Stop as stop:
+            if stop.fit is not fit:
+                raise
+            fit.cut_short(solver, start)
+        finally:
+            problem.listen(_nothing)
+    return fit.solution()
 
 
 def minimise_jointly(
@@ -468,7 +461,7 @@ def minimise_jointly(
     with (
         Interrupt() as interrupt,
         bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
+        np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         state = solver.init(joint)
         while fit.active.any() and not (solver.stopped(state) or fit.late):
@@ -585,7 +578,7 @@ class _Fit:
         self.trace, self.part, self.verbose = trace, part, verbose
         self.start = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.start + time_limit
-        self.watchers = _watchers.get()
+        self.watchers, self.enclosing = _watchers.get(), _enclosing.get()
         # Whether somebody follows the fit from its start on.
         self.heard = bool(self.watchers) or trace is not None or verbose > 0
         self.iteration, self.printed = 0, 0
@@ -605,8 +598,98 @@ class _Fit:
         self.ended = False
         # Whether the point is to be one of float32's.
         self.single = False
-        # The method's, before the step that is under way.
+        # The method's, after the last step that was completed.
         self.state: Any = None
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    def run(
+        self,
+        solver: Solver,
+        start: Candidate,
+        rng: np.random.Generator,
+        max_iter: int,
+        exhausted: str,
+        *,
+        look: bool,
+        known: bool = False,
+    ) -> None:
+        """Step and check until the status is settled.
+
+        ``look``: whether the start is to be checked, although the method would not; ``known``:
+        whether it is to be certified before the method begins.
+        """
+        problem, record = self.problem, self.trace is not None
+        if known:
+            self.check(start)
+            self.judge(exhausted if max_iter <= 0 else None)
+            if self.status is not None:
+                return
+            start = Candidate(start.theta)
+        residual = () if start.residual is None else (start.residual,)
+        state = self.state = solver.init(problem, start.theta, rng, *residual)
+        # The start is a point like any other, and the answer where it is already good enough.  Zero
+        # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
+        # was given a dual point knows whether that is likely.
+        look = look or max_iter <= 0 or (self.heard and start.residual is None)
+        if look or solver.should_check(problem, state, self.tol):
+            candidate = solver.candidate(problem, state)
+            if not np.array_equal(candidate.theta, start.theta):
+                # A method of the dual begins at a point of its own.
+                self.unseen = start
+            self.check(candidate)
+            self.judge(exhausted if max_iter <= 0 else None)
+        else:
+            self.unseen = start
+            self.report()
+        while self.status is None:
+            if self.ended:
+                self.judge("callback")
+                break
+            if self.enclosing is not None:
+                self.enclosing()
+            state = self.state = solver.step(problem, state, self.check_interrupt)
+            self.iteration = getattr(state, "n_iter", self.iteration + 1)
+            now = self.why_now() or solver.stopped(problem, state)
+            now = now or (exhausted if self.iteration >= max_iter else None)
+            near = max_iter - self.iteration <= _LAST
+            if record or now is not None or near or solver.should_check(problem, state, self.tol):
+                candidate = solver.candidate(problem, state)
+                if not np.isfinite(candidate.theta).all():
+                    now = "non_finite"
+                else:
+                    self.check(candidate)
+                if now is not None:
+                    self.look_back(solver, state)
+                self.judge(now)
+            elif self.watchers:
+                outlook = getattr(solver, "outlook", None)
+                self.report(np.nan if outlook is None else outlook(problem, state))
+
+    def cut_short(self, solver: Solver, start: Candidate) -> None:
+        """Settle the status where a limit or Ctrl-C has ended something on its way.
+
+        What this takes is not ended again: of data in passes it is one pass at most, which tells
+        what the last point is worth, where nothing is known of it.
+        """
+        self.problem.listen(_nothing)
+        trace = self.trace
+        if trace is not None and self.iteration in trace.iterations[-1:]:
+            # The trace has this step already.
+            self.trace = None
+        self._look_last(solver, start)
+        self.trace = trace
+        self.judge(self.why_now())
+
+    def _look_last(self, solver: Solver, start: Candidate) -> None:
+        """Compare the last point, or the start where there is none, with the best so far."""
+        if self.state is None:
+            self.check(start)
+            return
+        candidate = solver.candidate(self.problem, self.state)
+        if np.isfinite(candidate.theta).all():
+            self.check(candidate)
+        self.look_back(solver, self.state)
 
     # --- why to stop --------------------------------------------------------------------------
 
@@ -616,9 +699,11 @@ class _Fit:
         return "time_limit" if time.perf_counter() > self.deadline else None
 
     def check_interrupt(self) -> None:
-        """For solvers to call within a long step."""
+        """Raise where a long step should end now; solvers call it between parts of a step."""
+        if self.enclosing is not None:
+            self.enclosing()
         if self.why_now():
-            raise _Stop
+            raise _Stop(self)
         if self.watchers:
             gap = getattr(self.state, "sample_gap", np.nan)
             if not np.isnan(gap):
@@ -799,7 +884,7 @@ class _Fit:
             file=sys.stderr,
         )
 
-    def solution(self, state: Any) -> Solution:
+    def solution(self) -> Solution:
         """The best point, and its certificate."""
         status, settled = self.status, self.settled
         assert status is not None
@@ -825,4 +910,6 @@ class _Fit:
             certificate = replace(certificate, column=hardest[0], offset=hardest[1])
         if self.verbose:
             print(f"{self.part + ': ' if self.part else ''}{certificate}", file=sys.stderr)
-        return Solution(theta, self.proof.residual, certificate, self.trace, state, interrupted)
+        return Solution(
+            theta, self.proof.residual, certificate, self.trace, self.state, interrupted
+        )

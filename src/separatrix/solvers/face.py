@@ -68,7 +68,7 @@ class Face:
 
     @property
     def signs(self) -> np.ndarray:
-        """Of the rows, where the multipliers must balance."""
+        """The signs of the rows, where the multipliers must balance."""
         return self.rows[:, -1] / self.constant
 
     def _triangular(self, rhs: np.ndarray, transposed: bool = False) -> np.ndarray:

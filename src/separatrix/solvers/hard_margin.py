@@ -236,7 +236,7 @@ class HardMargin:
         return 64 + 2 * problem.shape[0]
 
     def _first_rows(self, problem: HardMarginObjective) -> np.ndarray:
-        """Of each class the rows that are nearest to the other, along the line of the means."""
+        """Choose the rows of each class nearest to the other class along the line of the means."""
         used, y = problem.used, problem.y
         classes = [used[y[used] == sign] for sign in (1.0, -1.0)]
         share = np.zeros_like(y)

@@ -29,6 +29,7 @@ from separatrix._compiled.row_access import (
     row_prefetch,
 )
 from separatrix.certificate import Certificate
+from separatrix.data.random_state import generator_of
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Candidate, Solution
@@ -601,7 +602,7 @@ def finalize(
     theta = state.average if solver.keep == "average" else state.best
     status, primal = run.status, run.primal
     if theta is not solution.theta:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             primal = problem.certify(theta, problem.bound(theta), run.tol).primal
         if not np.isfinite(primal):
             return solution
@@ -642,7 +643,7 @@ def one_pass(
     part : str
         Name of this problem where it is one of several.
     seed : optional
-        Anything that :func:`numpy.random.default_rng` takes.
+        Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
 
     Returns
     -------
@@ -653,8 +654,8 @@ def one_pass(
     start = time.perf_counter()
     solver.requires(problem)
     before = problem.zero()
-    with np.errstate(over="ignore", invalid="ignore"):
-        state = solver.init(problem, before, np.random.default_rng(seed))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        state = solver.init(problem, before, generator_of(seed))
         lag = visits * (before - average)
         if solver.keep == "average":
             state.elapsed, state.lag = visits, lag.copy()

@@ -209,7 +209,7 @@ def _least(
 
 
 def _beyond(slope: np.ndarray, penalty: Penalty) -> np.ndarray:
-    """By how much slopes at weights of zero are beyond the kinks there."""
+    """Return how far the slopes at weights of zero are beyond the kinks there."""
     if penalty.nonnegative:
         return -slope - penalty.threshold
     return np.abs(slope) - penalty.threshold

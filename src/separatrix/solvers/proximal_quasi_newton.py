@@ -137,18 +137,21 @@ class ProximalQuasiNewton:
         if not theta.any():
             part = self._sample(problem, rng)
             if part is not problem:
-                start = self._at(problem, self._optimum(part, rng), rng)
+                start = self._at(problem, self._optimum(part, rng, problem.check_interrupt), rng)
                 if start.value < problem.null_loss():
                     return start
         return self._at(problem, theta, rng)
 
     @staticmethod
-    def _optimum(part: Objective, rng: np.random.Generator) -> np.ndarray:
+    def _optimum(
+        part: Objective, rng: np.random.Generator, check_interrupt: Callable[[], None]
+    ) -> np.ndarray:
         """About the optimum on a sample: as nearly as it may itself be off."""
         solver = ProximalNewton()
         state = solver.init(part, part.zero(), rng)
         for _ in range(_STEPS):
-            state = solver.step(part, state, lambda: None)
+            check_interrupt()
+            state = solver.step(part, state, check_interrupt)
             if state.status or state.relative_gap <= _ENOUGH:
                 break
         return state.theta

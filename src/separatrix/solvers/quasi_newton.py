@@ -169,7 +169,8 @@ class QuasiNewton:
         size = int(np.prod(problem.shape))
         enough = 0.05 * size / rows
         for _ in range(20):
-            small = self.step(part, small, lambda: None)
+            problem.check_interrupt()
+            small = self.step(part, small, problem.check_interrupt)
             if small.status or small.decrement <= enough * abs(small.value):
                 break
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.
@@ -315,7 +316,7 @@ class QuasiNewton:
 
 
 def _gap(problem: Objective, state: QuasiNewtonState) -> float:
-    """That with the slopes as dual point: half the squared gradient, up to balancing."""
+    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing."""
     w = problem.weights_of(state.gradient)
     return 0.5 * inner(w, w) / problem.penalty.curvature
 

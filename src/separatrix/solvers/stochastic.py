@@ -48,6 +48,7 @@ from separatrix._compiled.row_access import (
     row_prefetch,
 )
 from separatrix.certificate import Certificate
+from separatrix.data.random_state import generator_of
 from separatrix.losses import PerceptronLoss
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.base import Bound
@@ -222,7 +223,7 @@ class Visited(MarginObjective):
 
     @property
     def offsets(self) -> np.ndarray:
-        """What is taken off the margin of each row, or of all, before its slope is looked up."""
+        """The offset that the margin of each row, or of all, loses before its slope is taken."""
         raise NotImplementedError
 
     @property
@@ -261,7 +262,7 @@ class StochasticObjective(Visited):
 
     @property
     def level(self) -> float:
-        """What is taken off the margin before the slope of the loss is looked up."""
+        """The offset that a margin loses before the slope of the loss is taken."""
         margin = getattr(self.loss, "margin", 0.0)
         # Below the margin is at most the next number below it: one rule for both.
         return float(np.nextafter(margin, -np.inf)) if margin > 0.0 else 0.0
@@ -920,7 +921,7 @@ def announcing(problem: Visited) -> Callable[..., Any]:
 
 def settle(problem: Visited, state: StochasticState) -> None:
     """Bring the weights up to scale."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         _settle(state.theta, state.lag, state.summed, int(problem.fit_intercept), state.now)
 
 
@@ -1043,7 +1044,7 @@ def finalize(
     tighten = problem.penalty.curvature > 0.0 and run.status != "optimal" and worth and not late
     if theta is solution.theta and not tighten:
         return replace(solution, certificate=replace(run, n_iter=n_iter))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         scores = problem.linear(theta)
         residual = None
         if tighten:
@@ -1093,7 +1094,7 @@ def one_pass(
     part : str
         Name of this problem where it is one of several.
     seed : optional
-        Anything that :func:`numpy.random.default_rng` takes.
+        Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
 
     Returns
     -------
@@ -1104,8 +1105,8 @@ def one_pass(
     start = time.perf_counter()
     solver.requires(problem)
     before = problem.zero()
-    with np.errstate(over="ignore", invalid="ignore"):
-        state = solver.init(problem, before, np.random.default_rng(seed))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        state = solver.init(problem, before, generator_of(seed))
         state.now[_STEPS] = carried.steps
         if solver.average and carried.average is not None:
             state.now[_ELAPSED] = carried.elapsed
@@ -1174,7 +1175,7 @@ def try_rates(
     batch_size, average
         As in :class:`StochasticDescent`.
     seed : optional
-        Anything that :func:`numpy.random.default_rng` takes.
+        Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
 
     Returns
     -------
@@ -1183,7 +1184,7 @@ def try_rates(
         where the steps diverged.
     """
     first = problems[0]
-    rng = np.random.default_rng(seed)
+    rng = generator_of(seed)
     total = len(first.visits.rows)
     entries = first.design.n_stored / max(first.design.n_samples, 1)
     most = max(_LEAST_SAMPLE, int(_TRIAL_ENTRIES / max(entries, 1.0)))
@@ -1197,13 +1198,13 @@ def try_rates(
     objective = np.zeros(len(rates))
     seed = int(rng.integers(2**31))
     shares = sample.shares if len(sample.shares) else np.ones(len(sample.rows))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for k, rate in enumerate(rates):
             solver = StochasticDescent(
                 schedule(float(rate)), batch_size=batch_size, average=average
             )
             for problem in problems:
-                state = solver.init(problem, problem.zero(), np.random.default_rng(seed))
+                state = solver.init(problem, problem.zero(), generator_of(seed))
                 # The generator of every rate is the same, so that all see the same rows.
                 state.visits, state.shares = sample.rows.copy(), sample.shares.copy()
                 for _ in range(passes):

@@ -125,7 +125,7 @@ class TwoLevels:
         part = self._sample(problem)
         lighter = copy(part)
         lighter.upper = part.upper * (part.design.n_samples / problem.design.n_samples)
-        start = self._optimum(lighter, problem.null_point(), rng)
+        start = self._optimum(lighter, problem.null_point(), rng, problem.check_interrupt)
         state = self._first(problem, start, rng)
         if not state.value < problem.null_loss():
             return self._first(problem, theta, rng)
@@ -136,21 +136,29 @@ class TwoLevels:
         problem.look_twice(theta, diagonal=True)
         return self._at(problem, theta, rng)
 
-    def _optimum(self, part: Any, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _optimum(
+        self,
+        part: Any,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        check_interrupt: Callable[[], None],
+    ) -> np.ndarray:
         """About the optimum on rows in memory, after that on some of them."""
         n = part.design.n_samples
         if n >= _FEW / _PART:
             few = part.some(int(_PART * n), rng)
             few.upper = few.upper * _PART
-            theta = self._optimum(few, theta, rng)
+            theta = self._optimum(few, theta, rng, check_interrupt)
         found = part.evaluate(theta)
         value = part.penalty_value(theta) + found.loss
         for _ in range(_STEPS):
+            check_interrupt()
             gradient = part.penalty_gradient(theta) + found.adjoint
             curvature = part.curvature(found.scores)
             levels = Levels.of(part, theta, part.hessian_diagonal(curvature), rng)
 
             def product(x: np.ndarray, curvature: Any = curvature) -> np.ndarray:
+                check_interrupt()
                 out: np.ndarray = part.hessian_product(curvature, x)
                 return out
 
@@ -306,6 +314,6 @@ class TwoLevels:
 
 
 def _gap(problem: Any, state: TwoLevelsState) -> float:
-    """That with the slopes as dual point: half the squared gradient, up to balancing."""
+    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing."""
     w = problem.weights_of(state.gradient)
     return 0.5 * inner(w, w) / float(problem.penalty.curvature)

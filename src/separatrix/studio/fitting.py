@@ -12,7 +12,7 @@ import separatrix
 from separatrix.exceptions import NotSeparableError
 from separatrix.studio.state import State, StateError
 
-__all__ = ["KERNEL_TOL", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "fitted"]
+__all__ = ["KERNEL_TOL", "LOADED", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "fitted"]
 
 # The models that tell all classes apart at once; the others take the first two.
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
@@ -21,6 +21,10 @@ MOST_PASSES = 30
 # Of a kernel machine: nobody sees more while dragging. The last digit of what is certified
 # otherwise takes most of the time, and steep kernels would take seconds.
 KERNEL_TOL, MOST_ITERATIONS = 1e-5, 100
+LOADED: set[str] = set()
+"""The models of which a fit has been made, so that their loops are compiled."""
+# A first fit that ran out of time may have spent it on compiling: so often it is made again.
+_ATTEMPTS = 3
 # Seconds for a fit: of thousands of points with such kernels it could be minutes.
 _PATIENCE = 5.0
 
@@ -133,16 +137,15 @@ def fitted(state: State) -> Fitted:
         Where there are too few points, or the model cannot be fitted to them.
     """
     options = _options(state)
-    model = getattr(separatrix, _CLASSES[state.model])(**options)
     if state.model == "regression":
         if len(state.points) < 2:
-            raise StateError("Draw two points or more, and a curve goes through them.")
+            raise StateError("Draw two points or more to see a curve fitted to them.")
         rows, classes = np.arange(len(state.points)), [0, 1]
         X, y = state.points[:, :1], state.points[:, 1]
     else:
         classes = np.unique(state.codes).tolist()
         if len(classes) < 2:
-            raise StateError("Draw points of two classes, and they are told apart.")
+            raise StateError("Draw points of two classes to see them separated.")
         if state.model not in _OF_SEVERAL:
             classes = classes[:2]
         rows = np.flatnonzero(np.isin(state.codes, classes))
@@ -159,7 +162,11 @@ def fitted(state: State) -> Fitted:
         with warnings.catch_warnings():
             # How far a fit got stands in its certificate.
             warnings.simplefilter("ignore")
-            model.fit(X, y, **extra)
+            for _ in range(1 if state.model in LOADED else _ATTEMPTS):
+                model = getattr(separatrix, _CLASSES[state.model])(**options)
+                model.fit(X, y, **extra)
+                if getattr(model.certificate_, "status", None) != "time_limit":
+                    break
     except NotSeparableError as error:
         raise StateError(
             f"No line separates {state.classes[classes[0]]} from {state.classes[classes[1]]}, so "
@@ -167,4 +174,5 @@ def fitted(state: State) -> Fitted:
         ) from error
     except (TypeError, ValueError) as error:
         raise StateError(" ".join(str(error).split())[:400]) from error
+    LOADED.add(state.model)
     return Fitted(state, model, rows, X, y, tuple(classes), options)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import base64
 import copy
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from separatrix.messages import counted
 from separatrix.studio.code import command_of, python_of
-from separatrix.studio.fitting import Fitted, fitted
+from separatrix.studio.fitting import LOADED, Fitted, fitted
 from separatrix.studio.lessons import LESSONS, lesson_of
 from separatrix.studio.panels import panel_of
-from separatrix.studio.pictures import ellipses_of, field_of, lines_of, numbers, points_of
-from separatrix.studio.proof import proof_of
+from separatrix.studio.pictures import (
+    ellipses_of,
+    field_of,
+    lines_of,
+    numbers,
+    points_of,
+    width_of,
+)
+from separatrix.studio.proof import LOADED as PROVED
+from separatrix.studio.proof import PROOFS, proof_of
 from separatrix.studio.shapes import SHAPES, shape
 from separatrix.studio.state import (
     FAR,
@@ -25,17 +35,26 @@ from separatrix.studio.state import (
     PARAMETERS,
     SHOWN,
     StateError,
+    named,
+    number_of,
     parse,
 )
 from separatrix.studio.steps import frame_of, steps_of
 from separatrix.studio.tours import TOURS, tour
+from separatrix.studio.wording import certificate_of
 
-__all__ = ["StudioModel"]
+__all__ = ["StudioModel", "load"]
 
 # Of a table that is given, so many points are taken.
 _MOST_OF_TABLE = 300
 # So many fits are kept, for pages that ask for their steps.
 _KEPT = 8
+# What the page begins with, where nothing is given.
+_BEGUN: dict[str, Any] = {"name": "blobs", "n": 60, "noise": 0.8}
+_FIRST = "One moment: loops are compiled, which the first time takes up to a minute ..."
+# The largest number of a message: what JavaScript counts up to.
+_LAST_SEQ = 2**53
+_LOG = logging.getLogger(__name__)
 
 
 class StudioModel:
@@ -88,7 +107,8 @@ class StudioModel:
             # The first two that a picture can hold.
             near = [name for name in names if _far_in(self._table[name]) is None]
             axes = (near[0], near[1]) if len(near) > 1 else (names[0], names[1])
-        begun = shape("blobs", noise=0.8) if axes is None else self._columns(*axes)
+        begun = shape(**_BEGUN) if axes is None else self._columns(*axes)
+        note = begun.pop("note", None)
         self.traits: dict[str, Any] = {
             "models": MODELS,
             "parameters": PARAMETERS,
@@ -97,7 +117,10 @@ class StudioModel:
             "theme": "auto",
             "seed_tables": {
                 "shapes": SHAPES,
+                "begun": _BEGUN,
                 "columns": names,
+                "axes": list(axes or ()),
+                "note": note,
                 "target": target,
                 "tours": TOURS,
                 "lessons": LESSONS,
@@ -120,7 +143,10 @@ class StudioModel:
             self.traits["seed_tables"]["lesson"] = lesson
 
     def reply(self, message: Any) -> dict[str, Any]:
-        """The answer to a message; one of type ``error``, with a sentence, where there is none.
+        """The one answer to a message: of type ``error``, with a sentence, where nothing else is.
+
+        Whatever a computation raises becomes such a sentence, so that the next message is
+        answered; what nobody foresaw is logged besides.
 
         Parameters
         ----------
@@ -130,21 +156,42 @@ class StudioModel:
         Returns
         -------
         dict
-            Of what JSON can hold, with the ``seq`` of the message.
+            Of what JSON can hold, with the ``seq`` of the message; 0 for a message without one.
         """
-        seq = message.get("seq") if isinstance(message, dict) else None
-        seq = seq if isinstance(seq, int) and not isinstance(seq, bool) else 0
+        seq = _seq_of(message)
         try:
             if not isinstance(message, dict):
                 raise StateError("A message must be an object.")
             kind = message.get("type")
             answer = _ANSWERS.get(kind) if isinstance(kind, str) else None
             if answer is None:
-                raise StateError(f"There is no message {str(kind)[:40]!r}.")
+                raise StateError(f"There is no message {named(kind)}.")
             found: dict[str, Any] = numbers({**answer(self, message), "seq": seq})
             return found
         except StateError as error:
             return {"type": "error", "seq": seq, "text": str(error)}
+        except Exception as error:
+            _LOG.exception("The studio could not answer a message.")
+            said = " ".join(str(error).split())[:200].rstrip(".")
+            text = f"This could not be computed ({type(error).__name__}: {said})."
+            return {"type": "error", "seq": seq, "text": text}
+
+    def notice(self, message: Any) -> dict[str, Any] | None:
+        """What a page is shown until :meth:`reply` has the answer; None where that is soon."""
+        kind = message.get("type") if isinstance(message, dict) else None
+        if kind == "prove":
+            proved = message.get("what") in list(PROVED)
+            text = "Proving ..." if proved else _FIRST
+        elif kind == "ask" and isinstance(message.get("state"), dict):
+            text = "" if message["state"].get("model") in list(LOADED) else _FIRST
+        else:
+            text = ""
+        return {"type": "thinking", "seq": _seq_of(message), "text": text} if text else None
+
+    @staticmethod
+    def replaced(message: Any) -> dict[str, Any]:
+        """The answer to a message that a newer one has made needless."""
+        return {"type": "replaced", "seq": _seq_of(message)}
 
     # --- one for each type of message ---------------------------------------------------------
 
@@ -153,12 +200,10 @@ class StudioModel:
         fit = fitted(parse(message.get("state")))
         self._last, self._asked = fit, copy.deepcopy(message["state"])
         steps, points, lines = steps_of(fit), points_of(fit), lines_of(fit)
-        seq = message.get("seq")
-        if isinstance(seq, int):
-            self._fits.pop(seq, None)
-            self._fits = dict([*self._fits.items(), (seq, (fit, steps))][-_KEPT:])
+        seq = _seq_of(message)
+        self._fits.pop(seq, None)
+        self._fits = dict([*self._fits.items(), (seq, (fit, steps))][-_KEPT:])
         plane = fit.plane
-        certificate = getattr(fit.model, "certificate_", None)
         return {
             "type": "answer",
             "pair": list(fit.pair),
@@ -167,10 +212,11 @@ class StudioModel:
             "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
             "points": points,
             "ellipses": ellipses_of(fit),
-            "certificate": _certificate(certificate),
+            "certificate": certificate_of(fit),
             "summary": _summary(fit, lines),
+            "overlap": _overlap(fit, points["mistake"]),
             "mistakes": sum(map(bool, points["mistake"])),
-            "width": _width(fit),
+            "width": width_of(fit),
             "steps": steps,
             "panel": panel_of(fit, steps, points),
             "code": {"python": python_of(fit), "command": command_of(fit)},
@@ -189,8 +235,6 @@ class StudioModel:
 
     def _shape(self, message: dict[str, Any]) -> dict[str, Any]:
         given = {name: message[name] for name in ("n", "noise", "seed") if name in message}
-        if not all(isinstance(value, (int, float)) for value in given.values()):
-            raise StateError("n, noise and seed of a shape are numbers.")
         return {"type": "points", **shape(message.get("name", ""), **given)}
 
     def _of_table(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +243,7 @@ class StudioModel:
     def _columns(self, x: Any, y: Any) -> dict[str, Any]:
         for name in (x, y):
             if name not in list(self._table):
-                raise StateError(f"There is no column {str(name)[:40]!r}.")
+                raise StateError(f"There is no column {named(name)}.")
             far = _far_in(self._table[name])
             if far is not None:
                 raise StateError(
@@ -212,11 +256,14 @@ class StudioModel:
         classes = np.sort(classes[np.argsort(-counts, kind="stable")][:4])
         there = np.isfinite(places).all(axis=1) & np.isin(labels, classes)
         chosen = np.flatnonzero(there)
+        complete = int(np.isfinite(places).all(axis=1).sum())
+        left_out = len(places) - complete, complete - len(chosen)
         if len(chosen) > _MOST_OF_TABLE:
             drawn = np.random.default_rng(0).permutation(len(chosen))[:_MOST_OF_TABLE]
             chosen = chosen[np.sort(drawn)]
         if not len(chosen):
             raise StateError("These columns have no row with two numbers.")
+        note = _note(len(places), len(chosen), *left_out)
         codes = np.searchsorted(classes, labels[chosen])
         low, high = places[chosen].min(axis=0), places[chosen].max(axis=0)
         room = np.where(high > low, 0.1 * (high - low), 0.5)
@@ -235,6 +282,7 @@ class StudioModel:
                 "y": [float(low[1] - room[1]), float(high[1] + room[1])],
                 "lock": False,
             },
+            "note": note,
         }
 
     def _prove(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -243,9 +291,8 @@ class StudioModel:
     def _score(self, message: dict[str, Any]) -> dict[str, Any]:
         at = message.get("at")
         if not isinstance(at, list) or len(at) != 2:
-            raise StateError("A score is asked for at [x, y].")
-        if not all(isinstance(v, (int, float)) and abs(v) < 1e12 for v in at):
-            raise StateError("A score is asked for at two numbers.")
+            raise StateError("A score needs a place [x, y].")
+        at = [number_of(value, "a place", -1e12, 1e12) for value in at]
         fit = self._last
         if "state" in message and message["state"] != self._asked:
             fit = fitted(parse(message["state"]))
@@ -310,6 +357,14 @@ _ANSWERS = {
 }
 
 
+def _seq_of(message: Any) -> int:
+    """The number of a message; 0 where it has none that JavaScript could count to."""
+    seq = message.get("seq") if isinstance(message, dict) else None
+    if not isinstance(seq, int) or isinstance(seq, bool) or abs(seq) > _LAST_SEQ:
+        return 0
+    return seq
+
+
 def _far_in(column: np.ndarray) -> float | None:
     """The number that is farthest from 0, where it is farther than places can be."""
     seen = column[np.isfinite(column)]
@@ -317,12 +372,29 @@ def _far_in(column: np.ndarray) -> float | None:
     return float(farthest) if abs(farthest) > FAR else None
 
 
-def _certificate(certificate: Any) -> dict[str, Any]:
-    names = {"objective": "primal", "bound": "dual", "gap": "gap", "relative_gap": "relative_gap"}
-    made = {key: getattr(certificate, name, None) for key, name in names.items()}
-    status = getattr(certificate, "status", "done")
-    sentence = "This model is no optimum of anything." if certificate is None else f"{certificate}."
-    return {**made, "status": str(status), "sentence": sentence}
+def _note(rows: int, shown: int, incomplete: int, rarer: int) -> str | None:
+    """How many rows of a table are in the picture; None where all are."""
+    if shown == rows:
+        return None
+    drawn = ", chosen at random" if shown < rows - incomplete - rarer else ""
+    left = [f"{counted(incomplete, 'row')} without both numbers"] if incomplete else []
+    left += [f"{counted(rarer, 'row')} of rarer classes"] if rarer else []
+    rest = f"; {' and '.join(left)} cannot be shown" if left else ""
+    return f"The picture shows {shown:,} of the table's {counted(rows, 'row')}{drawn}{rest}."
+
+
+def _overlap(fit: Fitted, mistake: list[Any]) -> str | None:
+    """How many points there are, and at how many places; None where no point hides another."""
+    points = fit.state.points
+    places = len(np.unique(points, axis=0))
+    if places == len(points):
+        return None
+    said = f"The {len(points):,} points lie at {counted(places, 'place')}, so some hide others"
+    wrong = np.array([bool(one) for one in mistake])
+    if wrong.sum() > 1:
+        where = counted(len(np.unique(points[wrong], axis=0)), "place")
+        said += f"; the {wrong.sum():,} mistakes lie at {where}"
+    return f"{said}."
 
 
 def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
@@ -332,22 +404,33 @@ def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
         one, other = (fit.state.classes[code] for code in fit.pair)
         left = " and ".join(fit.state.classes[code] for code in present[2:])
         said.append(
-            f"This model tells two classes apart: {one} and {other}; {left} had no say in it."
+            f"This model separates two classes, {one} and {other}; points of {left} are left out."
         )
     if not fit.regression and not any(one["parts"] for one in lines if one["level"] == 0):
         low, high, bottom, top = fit.state.view
         middle = fit.said(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
         there = fit.state.classes[int(middle[0])]
-        said.append(f"No boundary is seen in this view; its middle is said to be {there}.")
-    status = getattr(getattr(fit.model, "certificate_", None), "status", "")
-    # Passes of a perceptron, and of stochastic gradients, are as many as they are.
-    if status == "time_limit" or (status == "max_iter" and fit.state.model == "kernel_svm"):
-        said.append("The fit was stopped before its end; the certificate says how far it got.")
+        said.append(f"No boundary is seen in this view, whose middle the model assigns to {there}.")
     return said
 
 
-def _width(fit: Fitted) -> float | None:
-    """Of the street between the margin lines."""
-    if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
-        return None
-    return 2.0 / float(np.linalg.norm(fit.plane[0]))
+def load(wanted: Callable[[], bool] = lambda: True) -> None:
+    """Compile what pages will ask for, one model and one proof after the other.
+
+    Parameters
+    ----------
+    wanted : callable
+        Asked between two of them whether to go on.
+    """
+    studio = StudioModel()
+    state = studio.traits["state"]
+    # Where the classes overlap, proofs take other ways.
+    (x, y, code), *_ = state["points"]
+    mixed = {**state, "points": [*state["points"], [x, y, 1 - code]]}
+    messages = [{"type": "ask", "state": {**state, "model": model}} for model in PANELS]
+    for one in (state, mixed):
+        messages += [{"type": "prove", "what": what, "state": one} for what in PROOFS]
+    for message in messages:
+        if not wanted():
+            return
+        studio.reply(message)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.studio.shapes import iris
-from separatrix.studio.state import StateError
+from separatrix.studio.state import StateError, named
 
 __all__ = ["LESSONS", "lesson_of"]
 
@@ -130,8 +130,8 @@ _LESSONS = {
         "perceptron",
         "mistakes",
         {"start": [1.0, 1.0, -3.0]},
-        "Length and width of a petal add up to more than 3 cm: a perceptron that begins with this "
-        "rule has nothing to correct in 100 flowers. The nearest is 0.495 cm away from the line.",
+        "One species has petals whose length and width add up to more than 3 cm: a perceptron "
+        "that begins with this rule corrects none of 100 flowers. The nearest is 0.495 cm away.",
     ),
     "separable": _Lesson(
         "Separable or not, and how to prove it",
@@ -140,7 +140,7 @@ _LESSONS = {
         "theorem",
         {},
         "One class has a point inside the triangle of the other, so no line separates these five, "
-        "and the proof names the points. Every line has 1 of them on the wrong side at least.",
+        "and the proof names the points. Every line leaves at least 1 of them on the wrong side.",
     ),
     "perceptron": _Lesson(
         "The perceptron, step by step",
@@ -149,7 +149,7 @@ _LESSONS = {
         "mistakes",
         {},
         "From zero there are 9 corrections, 5 of them for the last point, and they end at "
-        "w = (4, -0.5), b = 1. Step through them, or begin elsewhere.",
+        "w = (4, -0.5), b = 1. Step through them, or choose another start.",
     ),
     "convergence": _Lesson(
         "Why the perceptron stops",
@@ -157,7 +157,7 @@ _LESSONS = {
         "perceptron",
         "theorem",
         {},
-        "A line stays below a square root only so long: no order of visits makes more than 55 "
+        "A line stays below a square root only for so long: no order of visits makes more than 55 "
         "corrections with these points, and this one makes 9.",
     ),
     "margins": _Lesson(
@@ -167,7 +167,7 @@ _LESSONS = {
         "loss",
         {"C": 1.0 / 1140.0},
         "The street is 28.5 units of perimeter wide, and 9 of 114 tumours are on the wrong side. "
-        "With ten times this C it is 13.3 wide, and it costs as many mistakes.",
+        "With ten times this C it is 13.3 wide, and the number of mistakes is the same.",
     ),
     "maximum_margin": _Lesson(
         "The maximum margin",
@@ -175,8 +175,8 @@ _LESSONS = {
         "linear_svm",
         "loss",
         {"loss": "hard margin"},
-        "The convex hulls of the two classes are 2 apart, so no street between them is wider, and "
-        "this one is as wide as that. Drag a point: those beside the street hold it.",
+        "The convex hulls of the two classes are 2 apart, so no street between them can be wider, "
+        "and this one is as wide. Drag a point: only those at the edge of the street hold it.",
     ),
     "soft_margins": _Lesson(
         "Soft margins, slack and support vectors",
@@ -184,8 +184,8 @@ _LESSONS = {
         "linear_svm",
         "loss",
         {"loss": "hard margin"},
-        "One virginica with sepals as short as those of a setosa, at (4.9, 2.5), leaves a street "
-        "of 0.18 cm. Erase it, and 0.52 cm are free; or take the loss hinge, which pays for it.",
+        "One virginica with sepals as short as a setosa's, at (4.9, 2.5), leaves a street of 0.18 "
+        "cm. Erase it, and it is 0.52 cm wide; or choose the loss hinge, which allows slack.",
     ),
     "kernels": _Lesson(
         "Kernels: a line somewhere else",
@@ -194,7 +194,7 @@ _LESSONS = {
         "loss",
         {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 0.0, "C": 1e4},
         "In the squares and the product of the coordinates an ellipse is a plane: no point is on "
-        "the wrong side, and 4 of the 120 hold the margin. With a linear kernel none of it works.",
+        "the wrong side, and 4 of the 120 are support vectors. A linear kernel cannot do this.",
     ),
     "logistic": _Lesson(
         "Logistic regression: how sure to be",
@@ -203,7 +203,7 @@ _LESSONS = {
         "loss",
         {"C": 1e4},
         "Whatever the steepness, 22 of these 285 tumours are on the wrong side. The mean log loss "
-        "of 0.188 is the least there is, and would be 0.475 with five times the steepness.",
+        "of 0.188 is the smallest possible, and would be 0.475 with five times the steepness.",
     ),
     "discriminants": _Lesson(
         "Discriminants: describe each class, then compare",
@@ -212,7 +212,7 @@ _LESSONS = {
         "none",
         {},
         "With a Gaussian for each of four clouds 37 of 400 points are on the wrong side. With one "
-        "covariance for all, as LDA has it, the borders are straight, and it is 52.",
+        "covariance for all classes, as in LDA, the borders are straight and the number is 52.",
     ),
     "least_squares": _Lesson(
         "Least squares: fitting numbers, and fitting too well",
@@ -220,8 +220,8 @@ _LESSONS = {
         "regression",
         "degree",
         {"degree": 3},
-        "A higher degree is nearer to the 30 points: 0.46 away at degree 1, 0.22 at 3, 0.18 at 12. "
-        "The sine that they were made of is met best by degree 3 of these.",
+        "A higher degree fits the 30 points more closely: typically they are 0.46 away at degree "
+        "1, 0.22 at 3, 0.18 at 12. Of these, degree 3 is nearest to the sine behind the points.",
     ),
     "stochastic": _Lesson(
         "Stochastic gradients: many cheap steps",
@@ -229,8 +229,8 @@ _LESSONS = {
         "sgd",
         "rates",
         {"loss": "log_loss", "alpha": 0.01, "eta0": 1.0, "max_iter": 60},
-        "With rates that fall as theory proposes, a few passes are certified to be within 0.1 % of "
-        "the best possible. A constant rate of 1 has not got there after 60.",
+        "With rates that fall as theory proposes, a few passes come within 0.1 % of the best "
+        "possible, and the certificate proves it. A constant rate of 1 is not there after 60.",
     ),
     "generalisation": _Lesson(
         "Generalisation: what training errors do not tell",
@@ -238,8 +238,8 @@ _LESSONS = {
         "kernel_svm",
         "none",
         {"gamma": 100.0},
-        "With gamma = 100 there is 1 mistake on these 60 flowers, and there are 14 on the other 90 "
-        "of the table. With gamma = 0.5 it is 2 here, and 4 there.",
+        "With gamma = 100 there is 1 mistake on these 60 flowers, but there are 14 on the other 90 "
+        "of the table. With gamma = 0.5 there are 2 here, and 4 there.",
     ),
 }
 
@@ -255,7 +255,7 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
         For a name that there is not.
     """
     if name not in list(_LESSONS):
-        raise StateError(f"There is no lesson {str(name)[:40]!r}; there are {', '.join(_LESSONS)}.")
+        raise StateError(f"There is no lesson {named(name)}; there are {', '.join(_LESSONS)}.")
     one = _LESSONS[name]
     points, codes, names = one.points()
     low, high = points.min(axis=0), points.max(axis=0)

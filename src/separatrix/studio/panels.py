@@ -37,6 +37,8 @@ _EMPTY: dict[str, Any] = {
 }
 # Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
 _GRID, _LEVELS = 25, 9
+# The width of the picture over its height.
+_WIDE = 1.65
 
 
 def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) -> Any:
@@ -56,11 +58,11 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
     if fit.several and (fit.state.panel != "objective" or steps is None):
         pairs = fit.state.model == "kernel_svm"
         note = (
-            "Of more than two classes each pair has a machine of its own: "
-            "leave two, and this is drawn of theirs."
+            "With more than two classes each pair has a machine of its own: "
+            "leave points of two classes to see this picture."
             if pairs
-            else "Of more than two classes each has weights of its own: "
-            "leave two, and this is drawn of theirs."
+            else "With more than two classes each has weights of its own: "
+            "leave points of two classes to see this picture."
         )
         return {**_EMPTY, "kind": fit.state.panel, "note": note}
     return maker(fit, steps, points)
@@ -93,7 +95,7 @@ def _loss(fit: Fitted, steps: Any, points: dict[str, Any]) -> Any:
                 "index": fit.rows[own],
             }
         )
-    return _panel("loss", "What each point costs", "margin z = y (w·x + b)", "loss", series)
+    return _panel("loss", "The loss of each point", "margin z = y (w·x + b)", "loss", series)
 
 
 def _objective(fit: Fitted, steps: Any, points: Any) -> Any:
@@ -120,28 +122,44 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
         return None
     theta = np.array(steps["theta"], dtype=float)
     series = [{"name": "path", "kind": "line", "x": theta[:, 0], "y": theta[:, 1]}]
-    contours = [] if fit.state.model == "perceptron" else _contours(fit, theta)
-    note = "Contours of the objective at the intercept of the answer." if contours else ""
-    return _panel(
+    contours: list[Any] = []
+    ranges: tuple[dict[str, Any], ...] = ({}, {})
+    note = ""
+    if fit.state.model != "perceptron":
+        axes, contours = _contours(fit, theta)
+        note = "Contours of the objective at the fitted intercept" if contours else ""
+        # What else is drawn would cut them off.
+        ranges = tuple({"range": [float(axis[0]), float(axis[-1])]} for axis in axes)
+    if contours and fit.model.certificate_.ok:
+        w1, w2 = theta[-1, :2].tolist()
+        series.append({"name": "minimum", "kind": "points", "x": [w1], "y": [w2]})
+        note += ", around the diamond at their minimum"
+    made = _panel(
         "weights",
-        "The way of the weights",
+        "The path of the weights",
         "w\u2081",
         "w\u2082",
         series,
         follow=theta[:, :2].tolist(),
         equal=True,
         contours=contours,
-        note=note,
+        note=f"{note}." if note else "",
     )
+    for axis, range_ in zip(("x", "y"), ranges, strict=True):
+        made[axis] |= range_
+    return made
 
 
-def _contours(fit: Fitted, theta: np.ndarray) -> list[dict[str, Any]]:
-    """Level sets of what the model says that it minimises, around the way to the answer."""
+def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[np.ndarray], list[dict[str, Any]]]:
+    """Level sets of what the model says that it minimises, around the answer, and their axes."""
     labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
     _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
-    low, high = theta[:, :2].min(axis=0), theta[:, :2].max(axis=0)
-    middle, reach = (low + high) / 2.0, 0.75 * max(float(np.max(high - low)), 1e-6)
-    axes = [np.linspace(centre - reach, centre + reach, _GRID) for centre in middle]
+    answer = theta[-1, :2]
+    reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
+    axes = [
+        np.linspace(centre - wide * reach, centre + wide * reach, _GRID)
+        for centre, wide in zip(answer, (_WIDE, 1.0), strict=True)
+    ]
     values = np.array(
         [
             [_objective_at(problem, [w1, w2], theta[-1, 2]) for w1 in axes[0].tolist()]
@@ -149,13 +167,13 @@ def _contours(fit: Fitted, theta: np.ndarray) -> list[dict[str, Any]]:
         ]
     )
     if not np.isfinite(values).all() or not values.max() > values.min():
-        return []
+        return axes, []
     least = min(float(values.min()), _objective_at(problem, theta[-1, :2], theta[-1, 2]))
     span = float(values.max()) - least
-    # Closer together near the optimum, as squares are.
-    levels = least + span * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 2
+    # Closer together near the optimum.
+    levels = least + span * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
     found = contour_generator(axes[0], axes[1], values)
-    return [
+    return axes, [
         {"level": level, "parts": [np.asarray(part).tolist() for part in found.lines(level)]}
         for level in levels.tolist()
     ]
@@ -185,7 +203,7 @@ def _bound_of(fit: Fitted) -> Any:
 
 def _said_of(bound: Any) -> str:
     if not bound.separable:
-        return "No line is right for all points, so nothing bounds the corrections."
+        return "No line separates these points, so nothing bounds the corrections."
     if not math.isfinite(bound.bound):
         return "The margin is too small for a bound in floating point."
     most = math.floor(bound.bound)
@@ -217,9 +235,11 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
     bound = _bound_of(fit)
     if not (plain and bound.from_zero):
         note = "The proof's two sides are drawn for a start of zero, a rate of 1 and no margin."
-        return _panel("theorem", "Why it ends", "corrections k", "length", [], note=note)
+        return _panel("theorem", "Why it stops", "corrections k", "length", [], note=note)
     if bound.margin is None or not bound.margin.lower > 0.0:
-        return _panel("theorem", "Why it ends", "corrections k", "length", [], note=_said_of(bound))
+        return _panel(
+            "theorem", "Why it stops", "corrections k", "length", [], note=_said_of(bound)
+        )
     lifted = np.array([1.0 if fit.options["fit_intercept"] else 0.0])
     unit = np.array([*bound.verdict.hyperplane.w, bound.verdict.hyperplane.b])
     unit[2:] *= lifted
@@ -242,9 +262,9 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
     follow = [[float(j), float(length[j])] for j in count.tolist()]
     note = (
         "k\u03b3 \u2264 \u03b8\u00b7u \u2264 \u2016\u03b8\u2016 \u2264 \u221ak R: a line "
-        f"stays below a root only so long. {_said_of(bound)}"
+        f"stays below a square root only for so long. {_said_of(bound)}"
     )
-    return _panel("theorem", "Why it ends", "corrections k", "length", series, follow=follow,
+    return _panel("theorem", "Why it stops", "corrections k", "length", series, follow=follow,
                   note=note)  # fmt: skip
 
 
@@ -283,5 +303,5 @@ def _degree(fit: Fitted, steps: Any, points: Any) -> Any:
             residual = fit.y - model.fit(fit.X, fit.y).predict(fit.X)
         errors.append(float(np.sqrt(np.mean(residual**2))))
     series = [{"name": "error", "kind": "line", "x": degrees.astype(float), "y": errors}]
-    note = "On the points that were fitted a higher degree is never worse; on others it may be."
+    note = "A higher degree never fits these points worse, but it may predict new ones worse."
     return _panel("degree", "Error by degree", "degree", "root mean square", series, note=note)

@@ -1,4 +1,4 @@
-"""What is drawn of a fitted model: its lines, its field, and what it says of each point."""
+"""Pictures of a fitted model: its lines, its field, and its values at each point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contourpy import contour_generator
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
 
-__all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of"]
+__all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of", "width_of"]
 
 # Of the grid that a curve is followed on, and of the field.
 _FINE, _COARSE = 101, 48
@@ -126,7 +126,7 @@ def field_of(fit: Fitted) -> dict[str, Any] | None:
 
 
 def _spread(fit: Fitted, values: np.ndarray) -> list[Any]:
-    """Of all points of the state; None of those that were not fitted."""
+    """Spread values over all points of the state; None for those that were not fitted."""
     whole: list[Any] = [None] * len(fit.state.points)
     for row, value in zip(fit.rows.tolist(), values.tolist(), strict=True):
         whole[row] = value
@@ -157,13 +157,20 @@ def points_of(fit: Fitted) -> dict[str, Any]:
 
 
 def _multipliers(fit: Fitted) -> dict[str, Any]:
-    """Of each point, and what it is by its multiplier; of several pairs the largest."""
+    """Return the multiplier of each point, the largest of all pairs, and its kind of support."""
     alpha = np.zeros(len(fit.y))
     alpha[fit.model.support_] = np.abs(fit.model.dual_coef_).max(axis=0, initial=0.0)
     most = float(fit.state.parameters["C"])
     kinds = np.where(alpha >= most * (1.0 - 1e-6), "bound", "free")
     kinds[alpha <= _NONE * max(float(alpha.max(initial=0.0)), 1e-300)] = "none"
     return {"alpha": _spread(fit, alpha), "kind": _spread(fit, kinds)}
+
+
+def width_of(fit: Fitted) -> float | None:
+    """How wide the street between the margin lines is."""
+    if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
+        return None
+    return 2.0 / float(np.linalg.norm(fit.plane[0]))
 
 
 def ellipses_of(fit: Fitted) -> list[dict[str, Any]]:

@@ -7,16 +7,22 @@ from typing import Any
 import numpy as np
 
 from separatrix.geometry import diagnose, min_training_error, separability
-from separatrix.studio.state import LIMITS, State, StateError
+from separatrix.messages import counted
+from separatrix.studio.state import LIMITS, State, StateError, named
+from separatrix.studio.wording import PAGE, sentence
 
-__all__ = ["PROOFS", "proof_of"]
+__all__ = ["LOADED", "PROOFS", "proof_of"]
+
+LOADED: set[str] = set()
+"""The proofs of which one has been made, so that their loops are compiled."""
 
 # Seconds that a page waits for one.
 _PATIENCE = 10.0
+_UNDECIDED = f"Undecided: {_PATIENCE:g} s did not suffice for a proof."
 
 
 def proof_of(state: State, what: str) -> dict[str, Any]:
-    """What is true of the points of the first two classes that there are.
+    """Prove a statement about the points of the first two classes.
 
     Raises
     ------
@@ -24,23 +30,20 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
         Where there are too many points, or they are of one class.
     """
     if what not in list(PROOFS):
-        raise StateError(f"There is no proof of {str(what)[:40]!r}.")
+        raise StateError(f"There is no proof of {named(what)}.")
     there = np.unique(state.codes).tolist()
     if len(there) < 2:
-        raise StateError("Draw points of two classes, and there is something to prove.")
+        raise StateError("Draw points of two classes first: a proof is about both.")
     if len(state.points) > LIMITS["exact"]:
         most = LIMITS["exact"]
-        raise StateError(f"Proofs are made of up to {most} points; erase some of these.")
+        raise StateError(f"A proof takes up to {most} points; erase some of these.")
     rows = np.flatnonzero(np.isin(state.codes, there[:2]))
     found = PROOFS[what](_Asked(state, rows, *there[:2]))
+    LOADED.add(what)
     if len(there) > 2:
         one, other = (state.classes[code] for code in there[:2])
-        found["sentence"] = f"Of {one} and {other} alone: {found['sentence']}"
+        found["sentence"] = f"Between {one} and {other} alone: {found['sentence']}"
     return {"type": "proof", "what": what, **found}
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 class _Asked:
@@ -78,7 +81,7 @@ def _separability(asked: _Asked) -> dict[str, Any]:
     found: Any = separability(X, asked.labels, time_limit=_PATIENCE)
     made: dict[str, Any] = {
         "verdict": str(found.status),
-        "sentence": _sentence(str(found)),
+        "sentence": _UNDECIDED if found.status == "undecided" else sentence(str(found)),
         "strip": None,
         "common": None,
     }
@@ -104,9 +107,15 @@ def _separability(asked: _Asked) -> dict[str, Any]:
 def _fewest(asked: _Asked) -> dict[str, Any]:
     found = min_training_error(asked.X, asked.labels, time_limit=_PATIENCE)
     plane = None if found.hyperplane is None else asked.plane(found.hyperplane)
+    said = sentence(str(found))
+    if not found.exact:
+        said = (
+            f"A line makes {counted(int(found.upper), 'mistake')}, and no line makes fewer than "
+            f"{int(found.lower)}; {_PATIENCE:g} s did not suffice to find the least."
+        )
     return {
         "verdict": str(found.status),
-        "sentence": _sentence(str(found)),
+        "sentence": said,
         "fewest": {"mistakes": int(found.upper), "theta": plane},
     }
 
@@ -120,9 +129,11 @@ def _diagnosis(asked: _Asked) -> dict[str, Any]:
         # As the page counts them.
         row_numbers=asked.rows + 1,
     )
-    findings = [" ".join(map(_sentence, filter(None, (one.what, one.remedy)))) for one in found]
-    sentence = f"{len(findings)} findings." if findings else "Nothing was found to be wrong."
-    return {"verdict": "findings", "sentence": sentence, "findings": findings}
+    findings = [
+        " ".join(sentence(PAGE(part)) for part in (one.what, one.remedy) if part) for one in found
+    ]
+    said = f"{counted(len(findings), 'finding')}." if findings else "No fault was found."
+    return {"verdict": "findings", "sentence": said, "findings": findings}
 
 
 PROOFS = {"separability": _separability, "fewest": _fewest, "diagnosis": _diagnosis}

@@ -35,6 +35,8 @@ _HEADERS = {
 }
 # Bytes of a message: 2,000 points take a tenth of it.
 _LONGEST = 1 << 20
+# Messages that may wait for their answers.
+_MOST_WAITING = 20
 # Seconds that a page has for coming back before the server ends.
 _PATIENCE = 3.0
 
@@ -82,6 +84,12 @@ def application(
         Called a while after the last page was closed.
     """
     pages = _Pages(ended)
+    # No name that a request makes up reaches the file system.
+    own = {
+        one.name: one
+        for one in files("separatrix.studio.page").iterdir()
+        if one.name.rpartition(".")[2] in _TYPES
+    }
 
     def right(given: str) -> bool:
         # As bytes: of texts only those in ASCII can be compared.
@@ -97,12 +105,9 @@ def application(
         name = request.path_params.get("name") or "index.html"
         suffix = name.rpartition(".")[2]
         allowed = right(request.path_params["token"]) and known(request.headers, origin=False)
-        if not allowed or suffix not in _TYPES:
+        if not allowed or name not in own:
             return PlainTextResponse("There is nothing here.\n", 404, headers=_HEADERS)
-        source = files("separatrix.studio.page").joinpath(name)
-        if "/" in name or not source.is_file():
-            return PlainTextResponse("There is nothing here.\n", 404, headers=_HEADERS)
-        return Response(source.read_bytes(), media_type=_TYPES[suffix], headers=_HEADERS)
+        return Response(own[name].read_bytes(), media_type=_TYPES[suffix], headers=_HEADERS)
 
     async def talk(socket: WebSocket) -> None:
         if not (right(socket.path_params["token"]) and known(socket.headers, origin=True)):
@@ -121,12 +126,16 @@ def application(
     return Starlette(routes=routes)
 
 
+def _kind(content: Any) -> Any:
+    return content.get("type") if isinstance(content, dict) else None
+
+
 class _Conversation:
     """One page and its kernel: of several questions of a kind that wait, the newest is answered."""
 
     def __init__(self, socket: WebSocket, kernel: StudioModel) -> None:
         self.socket, self.kernel = socket, kernel
-        self.waiting: list[dict[str, Any]] = []
+        self.waiting: list[Any] = []
         self.some = asyncio.Event()
 
     async def run(self) -> None:
@@ -147,13 +156,24 @@ class _Conversation:
                 message = None
             if not isinstance(message, dict):
                 await self._say({"type": "error", "seq": 0, "text": "That is no message."})
-            elif message.get("type") == "custom" and isinstance(message.get("content"), dict):
-                content = message["content"]
-                kind = content.get("type")
-                if kind in ("ask", "frame", "score"):
-                    self.waiting = [one for one in self.waiting if one.get("type") != kind]
-                self.waiting = [*self.waiting, content][-20:]
-                self.some.set()
+            elif message.get("type") == "custom":
+                await self._queue(message.get("content"))
+            elif message.get("type") != "traits":
+                await self._say({"type": "error", "seq": 0, "text": "That is no message."})
+
+    async def _queue(self, content: Any) -> None:
+        """Have a message answered; a question that a newer one replaces is answered at once."""
+        kind = _kind(content)
+        if kind in ("ask", "frame", "score"):
+            older = [one for one in self.waiting if _kind(one) == kind]
+            self.waiting = [one for one in self.waiting if _kind(one) != kind]
+        else:
+            older = self.waiting[: max(0, len(self.waiting) - _MOST_WAITING + 1)]
+            self.waiting = self.waiting[len(older) :]
+        self.waiting.append(content)
+        self.some.set()
+        for one in older:
+            await self._say(self.kernel.replaced(one))
 
     async def _answer(self) -> None:
         while True:
@@ -162,9 +182,9 @@ class _Conversation:
                 self.some.clear()
                 continue
             message = self.waiting.pop(0)
-            if message.get("type") == "prove":
-                seq = message.get("seq", 0)
-                await self._say({"type": "thinking", "seq": seq, "text": "thinking ..."})
+            notice = self.kernel.notice(message)
+            if notice is not None:
+                await self._say(notice)
             await self._say(await run_in_threadpool(self.kernel.reply, message))
 
     async def _say(self, content: dict[str, Any]) -> None:

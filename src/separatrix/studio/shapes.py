@@ -6,21 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.studio.state import LIMITS, StateError
+from separatrix.studio.state import LIMITS, StateError, named, number_of
 
 __all__ = ["SHAPES", "shape"]
 
-SHAPES = [
+SHAPES: list[dict[str, Any]] = [
     {"name": "blobs", "label": "two blobs"},
     {"name": "moons", "label": "moons"},
     {"name": "circles", "label": "circles"},
     {"name": "xor", "label": "XOR"},
     {"name": "strip", "label": "a strip"},
-    {"name": "iris", "label": "iris: two species"},
-    {"name": "species", "label": "iris: three species"},
-    {"name": "sepals", "label": "iris: sepals of three species"},
-    {"name": "four", "label": "four points"},
+    {"name": "iris", "label": "iris: two species", "fixed": True},
+    {"name": "species", "label": "iris: three species", "fixed": True},
+    {"name": "sepals", "label": "iris: sepals of three species", "fixed": True},
+    {"name": "four", "label": "four points", "fixed": True},
 ]
+"""Those that are fixed have their own number of points, and no noise."""
 
 _MOST = LIMITS["points"]
 # Measured in units of a standard deviation.
@@ -36,11 +37,10 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
         For a name that there is not, or a number out of its range.
     """
     if name not in [one["name"] for one in SHAPES]:
-        raise StateError(f"There is no shape {str(name)[:40]!r}.")
-    whole = isinstance(n, int) and not isinstance(n, bool) and 4 <= n <= _MOST
-    if not whole or not 0.0 <= float(noise) <= 10.0:
-        raise StateError(f"A shape has from 4 to {_MOST:,} points, and noise from 0 to 10.")
-    rng = np.random.default_rng(abs(int(seed)))
+        raise StateError(f"There is no shape {named(name)}.")
+    n, seed = _whole(n, "the number of points", 4, _MOST), _whole(seed, "the seed", 0, 2**32)
+    noise = number_of(noise, "the noise", 0, 10)
+    rng = np.random.default_rng(seed)
     codes = np.arange(n) % 2
     names = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
     if name in _IRIS:
@@ -49,7 +49,7 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
         points = np.array([[-1.0, -1.0], [-2.0, 1.0], [1.0, 2.0], [2.0, -0.5]])
         codes = np.array([0, 0, 1, 1])
     else:
-        points = _MAKERS[name](codes, float(noise), rng)
+        points = _MAKERS[name](codes, noise, rng)
     low, high = points.min(axis=0), points.max(axis=0)
     room = np.maximum(0.15 * (high - low), 0.5)
     return {
@@ -61,6 +61,13 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
             "lock": name not in _IRIS,
         },
     }
+
+
+def _whole(given: Any, what: str, low: int, high: int) -> int:
+    found = number_of(given, what, low, high)
+    if found != int(found):
+        raise StateError(f"{what[:1].upper()}{what[1:]} must be a whole number.")
+    return int(found)
 
 
 _IRIS: dict[str, dict[str, Any]] = {

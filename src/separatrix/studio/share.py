@@ -76,7 +76,7 @@ def from_fragment(fragment: str) -> dict[str, Any]:
         rows = zip(p[::3], p[1::3], p[2::3], strict=True)
         points = [[x / sx, y / sy, c] for x, y, c in rows]
         state = {"version": 1, "points": points, **carried}
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError):
+    except (AttributeError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
         raise StateError("This link carries no state of a studio.") from None
     parse(state)
     return state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,8 @@ __all__ = [
     "SHOWN",
     "State",
     "StateError",
+    "named",
+    "number_of",
     "parse",
 ]
 
@@ -33,26 +34,70 @@ class StateError(ValueError):
     """A state, or a message, that is not one; the text is a sentence for people."""
 
 
+def named(given: Any) -> str:
+    """What a page sent, in a sentence: never more of it than a line holds."""
+    if isinstance(given, str):
+        return repr(given[:40])
+    if given is None or isinstance(given, (bool, float)):
+        return str(given)
+    if isinstance(given, int):
+        # Python writes out no number of thousands of digits.
+        return str(given) if abs(given) < 10**12 else "a number of many digits"
+    return "an object" if isinstance(given, dict) else "a list"
+
+
+def number_of(given: Any, what: str, low: float = -FAR, high: float = FAR) -> float:
+    """A number that a page sent.
+
+    Raises
+    ------
+    StateError
+        Where it is none, or outside of its range.
+    """
+    good = isinstance(given, (int, float)) and not isinstance(given, bool)
+    # Whole numbers of any length are compared exactly, and NaN is in no range.
+    if not good or not low <= given <= high:
+        reach = "at most a billion" if high == FAR else f"at least {low:g} and at most {high:,.12g}"
+        raise StateError(f"{what[:1].upper()}{what[1:]} must be a number of {reach}.")
+    return float(given)
+
+
 def _parameter(model: str, name: str, label: str, kind: str, default: Any, **more: Any) -> Any:
     return {"model": model, "name": name, "label": label, "kind": kind, "default": default,
             "help": "", **more}  # fmt: skip
 
 
 def _strength(model: str, **more: Any) -> Any:
-    text = "The weight of the losses against that of the penalty: a small C widens the street."
+    text = "How much the losses weigh beside the penalty: a small C widens the street."
     return _parameter(model, "C", "C", "log", 1.0, low=1e-4, high=1e4, help=text, **more)
 
 
 MODELS = [
-    {"name": "perceptron", "label": "Perceptron", "help": "Corrected by one mistake at a time."},
-    {"name": "logistic", "label": "Logistic regression", "help": "Gives probabilities."},
-    {"name": "linear_svm", "label": "Linear SVM", "help": "The widest street."},
-    {"name": "kernel_svm", "label": "Kernel SVM", "help": "A street in a space of features."},
-    {"name": "lda", "label": "LDA", "help": "Gaussians of one covariance."},
-    {"name": "qda", "label": "QDA", "help": "A Gaussian for each class."},
-    {"name": "least_squares", "label": "Least squares", "help": "Targets -1 and +1."},
-    {"name": "regression", "label": "Regression to y", "help": "A polynomial of x."},
-    {"name": "sgd", "label": "Stochastic gradient", "help": "A step for each point."},
+    {
+        "name": "perceptron",
+        "label": "Perceptron",
+        "help": "Corrects its line mistake by mistake.",
+    },
+    {
+        "name": "logistic",
+        "label": "Logistic regression",
+        "help": "Gives each class a probability.",
+    },
+    {"name": "linear_svm", "label": "Linear SVM", "help": "The widest street between the classes."},
+    {
+        "name": "kernel_svm",
+        "label": "Kernel SVM",
+        "help": "A street in a space of features.",
+    },
+    {"name": "lda", "label": "LDA", "help": "A Gaussian for each class, all of one covariance."},
+    {"name": "qda", "label": "QDA", "help": "A Gaussian with its own covariance for each class."},
+    {"name": "least_squares", "label": "Least squares", "help": "Fits the targets \u22121 and +1."},
+    {"name": "regression", "label": "Regression to y", "help": "Fits a polynomial in x to y."},
+    {
+        "name": "sgd",
+        "label": "Stochastic gradient",
+        "help": "A gradient step for each point.",
+    },
 ]
 
 # Parameters that mean something only beside certain values of others.
@@ -132,7 +177,7 @@ _WEIGHTS = {"kind": "weights", "label": "weights"}
 PANELS = {
     "perceptron": [
         {"kind": "mistakes", "label": "mistakes by point"},
-        {"kind": "theorem", "label": "why it ends"},
+        {"kind": "theorem", "label": "why it stops"},
         _WEIGHTS,
     ],
     "logistic": [_LOSS, _OBJECTIVE, _WEIGHTS],
@@ -201,13 +246,13 @@ def parse(given: Any) -> State:
     names = _mapping(state.get("names"), "names")
     classes = tuple(_text(one, "a class") for one in _list(names.get("classes"), "classes"))
     if not 2 <= len(classes) <= _MOST_CLASSES:
-        raise StateError(f"There are {len(classes)} classes; the studio has room for 2 to 4.")
+        raise StateError(f"There are {len(classes)} classes; the studio takes 2 to 4.")
     points, codes = _points(state.get("points"), len(classes))
     view = _mapping(state.get("view"), "view")
     box = (*_interval(view.get("x"), "x"), *_interval(view.get("y"), "y"))
     model = state.get("model")
     if not isinstance(model, str) or model not in PANELS:
-        raise StateError(f"There is no model {str(model)[:40]!r}.")
+        raise StateError(f"There is no model {named(model)}.")
     panel = state.get("panel", "none")
     return State(
         points=points,
@@ -236,21 +281,19 @@ def _list(given: Any, what: str) -> Sequence[Any]:
 def _text(given: Any, what: str) -> str:
     if not isinstance(given, str) or len(given) > 200:
         raise StateError(f"{what} must be a text of up to 200 letters.".capitalize())
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        # Half of a letter: no file and no notebook can hold it.
+        raise StateError(f"{what} must be a text that UTF-8 can hold.".capitalize()) from None
     return given
-
-
-def _number(given: Any, what: str) -> float:
-    good = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not good or not math.isfinite(given) or abs(given) > FAR:
-        raise StateError(f"{what} must be a number of at most a billion.".capitalize())
-    return float(given)
 
 
 def _interval(given: Any, what: str) -> tuple[float, float]:
     ends = _list(given, f"the view of {what}")
     if len(ends) != 2:
         raise StateError(f"The view of {what} must have two ends.")
-    low, high = (_number(end, f"the view of {what}") for end in ends)
+    low, high = (number_of(end, f"the view of {what}") for end in ends)
     if not low < high:
         raise StateError(f"The view of {what} must go from a lower to a higher number.")
     return low, high
@@ -264,10 +307,10 @@ def _points(given: Any, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     for k, row in enumerate(rows, start=1):
         if not isinstance(row, list) or len(row) != 3:
             raise StateError(f"Point {k} must be [x, y, class].")
-        x, y = _number(row[0], f"point {k}"), _number(row[1], f"point {k}")
+        x, y = number_of(row[0], f"point {k}"), number_of(row[1], f"point {k}")
         code = row[2]
         if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code < n_classes:
-            raise StateError(f"Point {k} is of a class that there is not.")
+            raise StateError(f"Point {k} has a class that does not exist.")
         places.append((x, y))
         codes.append(code)
     return np.array(places, dtype=float).reshape(-1, 2), np.array(codes, dtype=np.int64)
@@ -277,7 +320,7 @@ def _parameters(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     known = {one["name"]: one for one in PARAMETERS if one["model"] == model}
     for name in given:
         if name not in known:
-            raise StateError(f"{str(name)[:40]!r} is no parameter of this model.")
+            raise StateError(f"{named(name)} is not a parameter of this model.")
     return {name: _value(one, given.get(name, one["default"])) for name, one in known.items()}
 
 
@@ -294,7 +337,7 @@ def _value(one: Mapping[str, Any], given: Any) -> Any:
     numbers = _list(given, name) if kind == "vector" else [given]
     if kind == "vector" and len(numbers) != len(one["default"]):
         raise StateError(f"{name} must have {len(one['default'])} numbers.")
-    made = [_number(number, name) for number in numbers]
+    made = [number_of(number, name) for number in numbers]
     if not all(one["low"] <= number <= one["high"] for number in made):
         raise StateError(f"{name} must be from {one['low']:g} to {one['high']:g}.")
     if kind == "int":

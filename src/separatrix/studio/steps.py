@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.studio.fitting import Fitted
-from separatrix.studio.pictures import field_of, lines_of, points_of
+from separatrix.studio.pictures import field_of, lines_of, points_of, width_of
 
 __all__ = ["frame_of", "steps_of"]
 
@@ -88,7 +88,7 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
             z = float(fit.y[row]) * float(np.dot(point, before))
             formula.append(
                 f"y \u03b8\u00b7x = {_signed(z)} > {_signed(margin)}: "
-                f"point {fit.rows[row] + 1} is right, and \u03b8 stays"
+                f"point {fit.rows[row] + 1} is on its side, so \u03b8 stays"
             )
         theta.append(after)
         visit.append(int(fit.rows[row]))
@@ -98,7 +98,7 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
     last = [*final[0].tolist(), final[1]]
     if not np.allclose(last, theta[-1], rtol=0.0, atol=0.0):
         theta.append(last)
-        formula.append(f"The best of all that were seen: \u03b8 = {_vector(last)}")
+        formula.append(f"The best weights of the run: \u03b8 = {_vector(last)}")
         visit.append(None)
         mistake.append(False)
     count = len(theta)
@@ -140,8 +140,9 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
         else:
             where = f"{trace.n_support[step]} support vectors, {trace.n_bounded[step]} at C"
         if other and step == count - 1:
-            where = f"The best of all that were seen: {where}"
-        formula.append(f"{where}: {primal:.6g} \u2212 {dual:.6g} = {primal - dual:.2g} to go")
+            where = f"The best of the run: {where}"
+        gap = f"objective {primal:.5g} \u2212 bound {dual:.5g} = gap {primal - dual:.2g}"
+        formula.append(f"{where}: {gap}")
     return {
         "count": count,
         "theta": theta,
@@ -194,4 +195,6 @@ def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
         "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
         "ellipses": [],
         "points": points,
+        "mistakes": sum(map(bool, points["mistake"])),
+        "width": width_of(then),
     }

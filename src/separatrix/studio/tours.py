@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from separatrix.studio.shapes import shape
-from separatrix.studio.state import StateError
+from separatrix.studio.state import StateError, named
 
 __all__ = ["TOURS", "tour"]
 
@@ -29,70 +29,72 @@ _TOURS = {
     "start": _tour(
         "The start changes the mistakes",
         {"shape": ("strip", 20), "model": "perceptron", "panel": "mistakes"},
-        "The perceptron ends at a plane without mistakes from any start, but not at the same one.",
-        "Change the start vector in the controls.",
+        "From any start the perceptron ends at a line without mistakes, but not always at the "
+        "same one.",
+        "Change the three numbers of the start in the controls.",
         "The number of corrections, below the picture.",
-        "Does another start change whether the perceptron ends?",
-        ["Yes", "No, only where and when"],
+        "Does another start change whether the perceptron stops?",
+        ["Yes", "No, only when and where"],
         1,
-        "The theorem bounds the number of corrections for every start on separable points.",
+        "On separable points the theorem bounds the number of corrections from every start.",
     ),
     "outlier": _tour(
         "One outlier and the hard margin",
         {"shape": ("strip", 30), "model": "linear_svm", "panel": "loss",
          "parameters": {"loss": "hard margin"}},
-        "A hard margin is decided by the points that are nearest to the other class.",
+        "The points nearest to the other class decide a hard margin.",
         "Drag one point towards the other class.",
         "The width of the street.",
-        "How many points far from the street can be moved without moving the boundary?",
+        "How many of the points far from the street can be moved without moving the boundary?",
         ["None", "All of them"],
         1,
-        "Only support vectors have a multiplier that is not zero.",
+        "Only support vectors have a multiplier other than zero, and only they hold the boundary.",
     ),
     "street": _tour(
         "A smaller C widens the street",
         {"shape": ("blobs", 60), "model": "linear_svm", "panel": "loss"},
         "C weighs the losses against the width of the street.",
-        "Move C from the right to the left.",
+        "Move C from right to left.",
         "The margin lines, and the slack of the points between them.",
-        "What does a small C allow more of?",
+        "What does a smaller C allow more of?",
         ["Slack", "Steepness"],
         0,
-        "With little weight on losses a wide street with points inside costs less.",
+        "With little weight on the losses, a wide street with points inside it costs less.",
     ),
     "kernel": _tour(
-        "A kernel bends it",
+        "A kernel bends the boundary",
         {"shape": ("circles", 60), "model": "kernel_svm", "panel": "loss"},
-        "What no line tells apart, a plane in a space of features does.",
-        "Change gamma, then take the linear kernel.",
+        "A plane in a space of features can separate what no line separates.",
+        "Change gamma, then choose the linear kernel.",
         "The boundary.",
         "With the linear kernel, are there points on the wrong side?",
         ["Yes", "No"],
         0,
-        "The circles have a common point in their convex hulls: the proof names it.",
+        "The convex hulls of the circles have a point in common; the button Separable? shows it.",
     ),
     "away": _tour(
-        "Separable points run away without a penalty",
+        "Without a penalty the weights diverge",
         {"shape": ("strip", 30), "model": "logistic", "panel": "objective",
          "parameters": {"C": 10000.0}},
-        "On separable points longer weights are always better: without a penalty they never end.",
+        "On separable points longer weights always have a smaller loss, so that without a penalty "
+        "they grow without end.",
         "Move C to the left, and back to its largest value.",
         "The numbers of \u03b8 below the picture, and how sharp the shading is.",
         "What keeps the weights finite?",
         ["The penalty", "The number of points"],
         0,
-        "Without it every plane that separates gets better by being made longer.",
+        "Without a penalty every separating line improves when its weights are made longer.",
     ),
     "degree": _tour(
-        "Overfitting by degree",
+        "A high degree overfits",
         {"shape": ("moons", 24), "model": "regression", "panel": "degree"},
-        "A curve of higher degree is nearer to the points it was fitted to.",
+        "A curve of higher degree fits its own points more closely.",
         "Raise the degree.",
         "The error, and the curve between the points.",
         "Is the curve of the highest degree the best guess for a new point?",
         ["Yes", "No"],
         1,
-        "It follows the noise of these points, which others do not share.",
+        "It follows the noise of these points, which new points do not share.",
     ),
 }  # fmt: skip
 
@@ -108,7 +110,7 @@ def tour(name: str, state: dict[str, Any]) -> dict[str, Any]:
         For a name that there is not.
     """
     if name not in list(_TOURS):
-        raise StateError(f"There is no tour {str(name)[:40]!r}.")
+        raise StateError(f"There is no tour {named(name)}.")
     one = dict(_TOURS[name])
     setting = one.pop("setting")
     kind, n = setting["shape"]

@@ -106,8 +106,9 @@ class Studio(anywidget.AnyWidget):
         return state
 
     def _answer(self, widget: Any, content: Any, buffers: Any) -> None:
-        if isinstance(content, dict) and content.get("type") == "prove":
-            self.send({"type": "thinking", "seq": content.get("seq"), "text": "thinking ..."})
+        notice = self._kernel.notice(content)
+        if notice is not None:
+            self.send(notice)
         self.send(self._kernel.reply(content))
 
     def _change(self, **parts: Any) -> None:
@@ -193,7 +194,7 @@ class Studio(anywidget.AnyWidget):
 
     @property
     def certificate(self) -> Any:
-        """That of the estimator; None for a model that minimises nothing."""
+        """The certificate of the estimator; None for a model that minimises nothing."""
         return getattr(self.estimator, "certificate_", None)
 
     def to_html(

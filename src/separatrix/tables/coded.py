@@ -64,7 +64,7 @@ class Coded:
 
     @cached_property
     def _first_rows(self) -> np.ndarray:
-        """Of each level the first row that has it; the number of rows where none has."""
+        """Return the first row of each level; the number of rows where no row has it."""
         n = len(self.codes)
         first = np.full(len(self.levels) + 1, n)
         # Most levels are among the first rows, where all of them may be.

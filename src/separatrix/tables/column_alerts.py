@@ -160,7 +160,7 @@ class _Rescaled:
 
 
 def counts_rows(name: str, first: str, second: str) -> Message:
-    """What is said of a column that counts the rows."""
+    """Return the message about a column that counts the rows."""
     ignored = Setting("kinds", (name, "ignore"))
     return Message("counts_rows", column=quote(name), first=first, second=second, ignored=ignored)
 

@@ -14,7 +14,7 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,12 @@ import numpy as np
 
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.tables.coded import Coded
+from separatrix.tables.placeholders import (
+    Placeholders,
+    of_values,
+    read_as_missing,
+    sentence,
+)
 from separatrix.tables.table import (
     LevelMatch,
     Remarks,
@@ -42,6 +48,9 @@ from separatrix.tables.words import count_words, inverse_frequency, weighed
 _TINY_TEXT = 100
 _EPS = float(np.finfo(np.float64).eps)
 
+PLACEHOLDERS = ("with values far from all others", "with placeholders read as missing")
+"""What sorts of alerts those of placeholders are: of values that are named, and of those read."""
+
 Alert = Callable[..., None]
 """Called with what sort of alert it is in a few words, the sentence, and the columns."""
 
@@ -58,6 +67,11 @@ class Settings:
     min_frequency: int | None
     standardise: bool
     reference: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether numbers are left exactly as the table has them."""
+        return not self.standardise and not self.reference
 
 
 class Unusable(Exception):
@@ -100,6 +114,7 @@ class Number(Encoding):
     with_value: bool
     with_missing: bool
     date: bool
+    placeholders: tuple[float, ...] = ()  # values that are read as missing
 
     kind = "number"
     noun = ("number", "numbers")
@@ -110,12 +125,16 @@ class Number(Encoding):
         gone = missing_mask(column)
         values = np.ma.getdata(column).astype(np.float64)
         _require_finite(values, gone, name, table)
-        some, date = bool(gone.any()), name in table.dates
-        if not settings.standardise and not settings.reference:
-            return cls(name, 0.0, 1.0, True, some, date)
-        mean, scale = mean_and_scale(values[~gone])
+        date = name in table.dates
+        found: list[Placeholders] = []
+        if column.dtype == np.float64 and not date and name not in table.overridden:
+            found = of_values(values[~gone])
+            if not settings.exact:
+                gone = gone | np.isin(values, read_as_missing(found))
+        some = bool(gone.any())
+        mean, scale = (0.0, 1.0) if settings.exact else mean_and_scale(values[~gone])
         identifies = name not in table.overridden and not date and _identifies(name, values, gone)
-        return cls.of_moments(name, mean, scale, some, date, identifies, settings, alert)
+        return cls.of_moments(name, mean, scale, some, date, identifies, settings, alert, found)
 
     @classmethod
     def of_moments(
@@ -128,9 +147,17 @@ class Number(Encoding):
         identifies: bool,
         settings: Settings,
         alert: Alert,
+        found: Sequence[Placeholders] = (),
     ) -> Number:
-        """The encoding of a column of which this is known; ``some``: whether values are missing."""
-        if not settings.standardise and not settings.reference:
+        """The encoding of a column of which this is known.
+
+        ``some``: whether values are missing, those of the placeholders ``found`` among them that
+        are read as missing, which are none where numbers are left exactly as they are.
+        """
+        for one in found:
+            own = replace(one, missing=one.missing and not settings.exact)
+            alert(PLACEHOLDERS[own.missing], sentence(name, own), name)
+        if settings.exact:
             return cls(name, 0.0, 1.0, True, some, date)
         if identifies:
             raise Unusable(
@@ -148,7 +175,8 @@ class Number(Encoding):
                 "only whether it has one is used",
                 name,
             )
-        return cls(name, mean, scale if settings.standardise else 1.0, not constant, some, date)
+        scale = scale if settings.standardise else 1.0
+        return cls(name, mean, scale, not constant, some, date, read_as_missing(found))
 
     @property
     def feature_names(self) -> list[str]:
@@ -160,8 +188,7 @@ class Number(Encoding):
         values, gone = self._numbers(table)
         lost = int(gone.sum())
         if lost and not self.with_missing:
-            exact = not (settings.standardise or settings.reference)
-            fill, value = ("0", "") if exact else ("the mean", f" ({self.mean:.6g})")
+            fill, value = ("0", "") if settings.exact else ("the mean", f" ({self.mean:.6g})")
             where = f"column {quote(self.name)}: {lost:,} missing, none at fit"
             notes.add(
                 f"with missing values, none at fit, read as {fill}",
@@ -196,6 +223,8 @@ class Number(Encoding):
                 raise DataError(f"column {quote(self.name)} holds {now} where {was} were at fit")
             values = data.astype(np.float64)
         _require_finite(values, gone, self.name, table)
+        if self.placeholders:
+            gone = gone | np.isin(values, self.placeholders)
         values[gone] = 0.0
         return values, gone
 
@@ -225,6 +254,7 @@ class Number(Encoding):
                 "value": one.with_value,
                 "missing": one.with_missing,
                 "date": one.date,
+                **({"placeholders": list(one.placeholders)} if one.placeholders else {}),
             }
             for one in made
         ]
@@ -232,13 +262,22 @@ class Number(Encoding):
     @classmethod
     def load(cls, entries: Entries, arrays: Arrays) -> list[Number]:
         means, scales = arrays["numbers.mean"], arrays["numbers.scale"]
-        flags = ("value", "missing", "date")
         return [
-            cls(entry["name"], float(mean), float(scale), *(bool(entry[flag]) for flag in flags))
+            cls(
+                entry["name"],
+                float(mean),
+                float(scale),
+                bool(entry["value"]),
+                bool(entry["missing"]),
+                bool(entry["date"]),
+                tuple(map(float, entry.get("placeholders", ()))),
+            )
             for entry, mean, scale in zip(entries, means, scales, strict=True)
         ]
 
     def require_sound(self) -> None:
+        if not np.isfinite(self.placeholders).all() or (self.placeholders and self.date):
+            raise damaged(f"column {quote(self.name)} has placeholders that are none")
         if not (np.isfinite(self.mean) and 0.0 <= self.scale < np.inf) or (
             self.with_value and self.scale == 0.0
         ):
@@ -328,7 +367,7 @@ class Category(Encoding):
         return np.array(own, dtype=np.int64)
 
     def places(self, values: Sequence[Any]) -> np.ndarray:
-        """Of each value the number of its feature, or -1 for none."""
+        """Return the feature of each value, or -1 for none."""
         out: np.ndarray = self._features[self._match.find_all(values)]
         return out
 
@@ -374,7 +413,7 @@ class Category(Encoding):
         return names + ([f"{self.name}=(missing)"] if self.with_missing else [])
 
     def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
-        """Of each row the number of the one feature that is 1, or -1 for none."""
+        """Return for each row the one feature that is 1, or -1 for none."""
         column = table.columns[self.name]
         gone = missing_mask(column)
         if isinstance(column, Coded):

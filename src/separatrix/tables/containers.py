@@ -15,6 +15,7 @@ import lzma
 import re
 import shutil
 import sqlite3
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +27,8 @@ import numpy as np
 from separatrix.exceptions import DataError
 from separatrix.messages import Message
 from separatrix.tables import source_files as files
+from separatrix.tables import workbooks
+from separatrix.tables.limits import Limit
 from separatrix.tables.table import joined, nearest, quote
 
 __all__ = [
@@ -50,7 +53,9 @@ BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 ARROW = (".arrow", ".feather")
 DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db")
 # Rows of a database that are fetched at a time.
-_ROWS = 50_000
+_ROWS = 1_000
+# Bytes of the longest text in one.
+_LONGEST = 1_000_000_000
 
 
 def suffixes_of(path: Path) -> tuple[str, str]:
@@ -65,13 +70,16 @@ def suffixes_of(path: Path) -> tuple[str, str]:
 # ------------------------------------------------------------------------------ compressed files
 
 
-def unpacked(path: Path, stack: contextlib.ExitStack, known: Sequence[str]) -> tuple[Path, str]:
+def unpacked(
+    path: Path, stack: contextlib.ExitStack, known: Sequence[str], limit: Limit
+) -> tuple[Path, str]:
     """A compressed file as it is without, and its suffix.
 
     Raises
     ------
     DataError
-        If the file is damaged, or an archive holds no table or several.
+        If the file is damaged or takes more than the limit, or an archive holds no table or
+        several.
     ImportError
         If a package is missing that reads it.
     """
@@ -79,10 +87,10 @@ def unpacked(path: Path, stack: contextlib.ExitStack, known: Sequence[str]) -> t
     target = files.temporary_file(stack)
     try:
         if packing == ".zip":
-            inner = _unzip(path, target, known)
+            inner = _unzip(path, target, known, limit)
         else:
-            with _opener(packing)(path) as source, target.open("wb") as out:
-                shutil.copyfileobj(source, out, 1 << 20)
+            with _opener(packing)(path) as source:
+                _unpack(source, target, path, limit)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{path} cannot be unpacked: {error.strerror}") from None
@@ -92,6 +100,17 @@ def unpacked(path: Path, stack: contextlib.ExitStack, known: Sequence[str]) -> t
     if target.stat().st_size == 0:
         raise DataError(f"{path} is empty once it is unpacked")
     return target, inner
+
+
+def _unpack(source: Any, target: Path, path: Path, limit: Limit) -> None:
+    """Copy what a packed file holds, up to the limit."""
+    size = 0
+    with target.open("wb") as out:
+        while part := source.read(1 << 20):
+            size += len(part)
+            if size > limit.bytes:
+                raise limit.exceeded(f"{path}, unpacked,")
+            out.write(part)
 
 
 def _opener(packing: str) -> Callable[[Path], Any]:
@@ -132,7 +151,7 @@ def _open_zstandard(path: Path) -> Any:
     return Checked()
 
 
-def _unzip(path: Path, target: Path, known: Sequence[str]) -> str:
+def _unzip(path: Path, target: Path, known: Sequence[str], limit: Limit) -> str:
     with zipfile.ZipFile(path) as archive:
         entries = [
             entry
@@ -146,8 +165,8 @@ def _unzip(path: Path, target: Path, known: Sequence[str]) -> str:
             raise DataError(f"{path} {what} ({names}); unpack it, and give the file")
         if entries[0].flag_bits & 1:
             raise DataError(f"{path} is encrypted; unpack it, and give the file")
-        with archive.open(entries[0]) as source, target.open("wb") as out:
-            shutil.copyfileobj(source, out, 1 << 20)
+        with archive.open(entries[0]) as source:
+            _unpack(source, target, path, limit)
         return Path(entries[0].filename).suffix.lower()
 
 
@@ -197,30 +216,30 @@ def without_comments(path: Path, stack: contextlib.ExitStack) -> Path:
 
     A line of names that begins so, above a line of as many cells, is the header.
     """
-    with path.open("rb") as file:
-        start = file.read(4).removeprefix(codecs.BOM_UTF8)
-        if not start.startswith(b"#"):
+    # Byte by byte, with lines that end as they do on any system.
+    mark = codecs.BOM_UTF8.decode("latin-1")
+    with path.open(encoding="latin-1", newline="") as file:
+        if not file.read(4).removeprefix(mark).startswith("#"):
             return path
         file.seek(0)
-        above = b""
+        above = ""
         for line in file:
-            if not line.lstrip(codecs.BOM_UTF8).startswith(b"#"):
+            if not line.removeprefix(mark).startswith("#"):
                 break
-            above = line.removeprefix(codecs.BOM_UTF8)
+            above = line.removeprefix(mark)
         else:
-            line = b""
-        names = above.lstrip(b"# \t")
-        header = (
-            b""
-            if not _heads(names.decode(errors="replace"), line.decode(errors="replace"))
-            else names
-        )
+            line = ""
+        names = above.lstrip("# \t")
         file.seek(0)
         target = files.temporary_file(stack)
-        with target.open("wb") as out:
-            out.write(header)
-            out.writelines(line for line in file if line.lstrip(codecs.BOM_UTF8)[:1] != b"#")
+        with target.open("w", encoding="latin-1", newline="") as out:
+            out.write(names if _heads(_as_text(names), _as_text(line)) else "")
+            out.writelines(line for line in file if line.removeprefix(mark)[:1] != "#")
     return target
+
+
+def _as_text(line: str) -> str:
+    return line.encode("latin-1").decode(errors="replace")
 
 
 def _heads(names: str, row: str) -> bool:
@@ -256,32 +275,31 @@ def _chosen(wanted: str | None, there: Sequence[str], path: Path, noun: str) -> 
     return there[0]
 
 
-def columns_of_book(path: Path, sheet: str | None) -> dict[str, list[Any]]:
+def columns_of_book(path: Path, sheet: str | None, limit: Limit) -> dict[str, list[Any]]:
     """The columns of a sheet, by the names in its first row."""
-    try:
-        import python_calamine as calamine
-    except ModuleNotFoundError:
-        raise ImportError(
-            'reading workbooks needs python-calamine: pip install "separatrix[app]"'
-        ) from None
+    calamine = workbooks.import_calamine()
+    extents = workbooks.extents_of(path, limit)
+    filled = [name for name, one in extents.items() if one.filled]
+    name = _chosen(sheet, list(extents) if sheet is not None else filled, path, "sheet")
     try:
         book = calamine.CalamineWorkbook.from_path(str(path))
-        rows_of = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
+        cells = book.get_sheet_by_name(name).to_python()
     except Exception as error:  # its errors share no class across versions
         raise DataError(f"{path} is not a readable workbook: {_first_line(error)}") from None
-    filled = [name for name in rows_of if any(any(c != "" for c in row) for row in rows_of[name])]
-    name = _chosen(sheet, list(rows_of) if sheet is not None else filled, path, "sheet")
-    rows = [row for row in rows_of[name] if any(cell != "" for cell in row)]
+    rows = [row for row in cells if any(cell != "" for cell in row)]
     if len(rows) < 2:
         raise DataError(f"{path}, sheet {quote(name)}: there are no rows below the header")
     return _columns(rows[0], rows[1:], f"{path}, sheet {quote(name)}")
 
 
-def columns_of_sqlite(path: Path, table: str | None) -> dict[str, list[Any]]:
+def columns_of_sqlite(path: Path, table: str | None, limit: Limit) -> dict[str, list[Any]]:
     """The columns of a table or view of an SQLite database."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
         with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+            # Ctrl-C is handled between two calls of this.
+            connection.set_progress_handler(lambda: 0, 1_000_000)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(limit.bytes, _LONGEST))
             there = connection.execute(
                 "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
                 "AND name NOT LIKE 'sqlite_%' ORDER BY name"
@@ -291,9 +309,14 @@ def columns_of_sqlite(path: Path, table: str | None) -> dict[str, list[Any]]:
             cursor = connection.execute(f'SELECT * FROM "{quoted}"')
             header = [column[0] for column in cursor.description]
             rows: list[Sequence[Any]] = []
+            size = 0
             while some := cursor.fetchmany(_ROWS):
                 rows += some
-    except sqlite3.Error as error:
+                # A tenth of the rows tells how large all of them are.
+                size += 10 * sum(sum(map(sys.getsizeof, row)) for row in some[::10])
+                if size > limit.bytes:
+                    raise limit.exceeded(f"{path}, table {quote(name)}, after {len(rows):,} rows")
+    except (sqlite3.Error, OverflowError) as error:
         raise DataError(f"{path} is not a readable SQLite database: {error}") from None
     if not rows:
         raise DataError(f"{path}, table {quote(name)}: there are no rows")
@@ -346,30 +369,50 @@ def _first_line(error: BaseException) -> str:
 # ---------------------------------------------------------------------- what becomes a Parquet file
 
 
-def parquet_of_arrow(path: Path, stack: contextlib.ExitStack) -> Path:
+def parquet_of_arrow(path: Path, stack: contextlib.ExitStack, limit: Limit) -> Path:
     """A copy of an Arrow IPC or Feather file as Parquet."""
     try:
         import pyarrow as pa
-        from pyarrow import feather, parquet
+        from pyarrow import parquet
     except ModuleNotFoundError:
         raise ImportError(
             f'reading {path.suffix} files needs pyarrow: pip install "separatrix[arrow]"'
         ) from None
     target = files.temporary_file(stack)
+    size = 0
     try:
-        try:
-            read = feather.read_table(path, memory_map=True)
-        except pa.ArrowInvalid:
-            # Not the format of files but that of streams.
-            with pa.memory_map(str(path)) as source:
-                read = pa.ipc.open_stream(source).read_all()
-        parquet.write_table(read, target, compression="none")
+        with pa.memory_map(str(path)) as source:
+            schema, batches = _batches(pa, path, source)
+            with parquet.ParquetWriter(target, schema, compression="none") as out:
+                for batch in batches:
+                    size += batch.nbytes
+                    if size > limit.bytes:
+                        raise limit.exceeded(f"{path}, unpacked,")
+                    out.write_batch(batch)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a readable Arrow file: {_first_line(error)}") from None
     return target
 
 
-def parquet_of_database(path: Path, table: str | None, stack: contextlib.ExitStack) -> Path:
+def _batches(pa: Any, path: Path, source: Any) -> tuple[Any, Iterable[Any]]:
+    """The schema of an Arrow file, and its rows, some at a time."""
+    from pyarrow import feather
+
+    start = source.read(6)
+    source.seek(0)
+    if start == b"ARROW1":
+        file = pa.ipc.open_file(source)
+        return file.schema, map(file.get_batch, range(file.num_record_batches))
+    if start[:4] == b"FEA1":
+        table = feather.read_table(path)
+        return table.schema, table.to_batches()
+    stream = pa.ipc.open_stream(source)
+    return stream.schema, stream
+
+
+def parquet_of_database(
+    path: Path, table: str | None, stack: contextlib.ExitStack, limit: Limit
+) -> Path:
     """A table or view of a DuckDB database as Parquet."""
     with contextlib.closing(files.connect()) as connection:
         where = str(path.absolute()).replace("'", "''")
@@ -381,28 +424,42 @@ def parquet_of_database(path: Path, table: str | None, stack: contextlib.ExitSta
             ).fetchall()
             name = _chosen(table, [str(row[0]) for row in there], path, "table")
             quoted = name.replace('"', '""')
-            return _copied(connection, f'SELECT * FROM given."{quoted}"', stack)
+            what = f"{path}, table {quote(name)}"
+            return _copied(connection, f'SELECT * FROM given."{quoted}"', stack, limit, what)
         except files.import_duckdb().Error as error:
             raise DataError(f"{path} is not a readable DuckDB database: {_said(error)}") from None
 
 
 def parquet_of_query(
-    sql: str, relation: str, names: Iterable[str], stack: contextlib.ExitStack
+    sql: str, relation: str, names: Iterable[str], stack: contextlib.ExitStack, limit: Limit
 ) -> Path:
     """The answer to a query over ``data``, a relation, as Parquet."""
     with contextlib.closing(files.connect()) as connection:
         try:
             columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
             connection.execute(f"CREATE VIEW data AS SELECT * FROM {relation} AS t({columns})")
-            return _copied(connection, sql.strip().rstrip(";"), stack)
+            query = sql.strip().rstrip(";")
+            return _copied(connection, query, stack, limit, "the answer of the query")
         except files.import_duckdb().Error as error:
             raise DataError(Message("query", fault=_said(error))) from None
 
 
-def _copied(connection: Any, query: str, stack: contextlib.ExitStack) -> Path:
+def _copied(
+    connection: Any, query: str, stack: contextlib.ExitStack, limit: Limit, what: str
+) -> Path:
     target = files.temporary_file(stack)
     where = str(target).replace("'", "''")
-    connection.execute(f"COPY ({query}) TO '{where}' (FORMAT parquet, COMPRESSION uncompressed)")
+    duckdb = files.import_duckdb()
+    connection.execute(f"SET max_temp_directory_size = '{max(limit.bytes >> 20, 1)}MiB'")
+    try:
+        with limit.watching(connection, target, what):
+            connection.execute(
+                f"COPY ({query}) TO '{where}' (FORMAT parquet, COMPRESSION uncompressed)"
+            )
+    except duckdb.OutOfMemoryException:
+        raise limit.exceeded(what) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
     return target
 
 

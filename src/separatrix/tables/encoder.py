@@ -4,6 +4,8 @@ What a column becomes
     ``number``: one feature ``age``, ``(x - mean) / standard deviation`` over the fit rows, or with
     ``standardise=False`` the value itself, bit for bit. Where values were missing at fit, a second
     feature ``age=(missing)`` is 1 for those rows, and the first is 0 (standardised: the mean).
+    Values that can only stand for missing ones (-999, 9999) are missing, as
+    :mod:`~separatrix.tables.placeholders` decides at fit; later tables are read the same way.
     ``category``: one feature for every level, ``sex=Male``, in the order of the levels' text;
     ``sex=(missing)`` last, where values were missing at fit. With ``min_frequency``, the levels of
     fewer rows share ``sex=(rare)``. With ``reference=True`` the level of the most rows has no
@@ -120,6 +122,8 @@ class Encoder:
     spellings_ : dict of str to Spelling
         How columns are written that hold more than plain numbers and words, to read later files
         with.
+    placeholders_ : dict of str to tuple of float
+        Of columns of numbers the values that are read as missing.
 
     Examples
     --------
@@ -407,6 +411,9 @@ class Encoder:
             one.name: one.reference for one in self._of(kinds.Category) if one.reference is not None
         }
         self.kinds_ = {one.name: one.kind for one in self._encodings}
+        self.placeholders_ = {
+            one.name: one.placeholders for one in self._of(kinds.Number) if one.placeholders
+        }
         self._fitted = True
 
     # ------------------------------------------------------------------------------- transform
@@ -542,8 +549,8 @@ class Encoder:
             if isinstance(said, Message) and said.code == "counts_rows"
         }
         meta: dict[str, Any] = {
-            # Who does not know of references, or of spellings, must not read what has them.
-            "version": 3 if self.spellings_ else 2 if self.reference or self.dependent_ else 1,
+            # Who does not know of references, spellings or placeholders must not read them.
+            "version": self._version(),
             **columns,
             "matrix_columns": next(([one.first, one.stop] for one in self._sparse), None),
             "dense": self._dense,
@@ -569,6 +576,11 @@ class Encoder:
         }
         return meta, arrays
 
+    def _version(self) -> int:
+        if any(one.placeholders for one in self._of(kinds.Number)):
+            return 4
+        return 3 if self.spellings_ else 2 if self.reference or self.dependent_ else 1
+
     @classmethod
     def from_state(
         cls,
@@ -588,10 +600,10 @@ class Encoder:
             If something is absent or does not fit together.
         """
         try:
-            if meta["version"] not in (1, 2, 3):
+            if meta["version"] not in (1, 2, 3, 4):
                 raise ModelFileError(
                     f"the encoding has version {meta['version']!r}, and this library reads "
-                    "versions 1 to 3; update the library"
+                    "versions 1 to 4; update the library"
                 )
             made = cls(
                 text=kinds.from_json(meta["text"]),

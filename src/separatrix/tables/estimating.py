@@ -41,10 +41,11 @@ def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
     paths = [name] if os.path.isfile(name) else sorted(glob.glob(name, recursive=True))
     paths = [path for path in paths if os.path.isfile(path)]
     size = sum(os.path.getsize(path) for path in paths)
+    if paths and all(path.endswith(".parquet") for path in paths):
+        # A small file may hold many rows that are alike.
+        return int(_CELL * _cells(paths))
     if size * _CELL < _SMALL:
         return int(size * _CELL)
-    if all(path.endswith(".parquet") for path in paths):
-        return int(_CELL * _cells(paths))
     if all(Path(path).suffix.lower() in (".csv", ".tsv", ".txt") for path in paths):
         with open(paths[0], "rb") as file:
             head = file.read(_SAMPLE)

@@ -22,7 +22,7 @@ How a column gets its kind
 
 What counts as missing
     NULL, NaN, nothing but blanks, and the marks in :data:`DEFAULT_MISSING`, in every format.
-    Blanks around a value are not part of it.
+    Blanks around a value are not part of it. A mark that is a number is compared as one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import glob as globbing
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,6 +46,7 @@ from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.coded import Coded
 from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.limits import Limit
 from separatrix.tables.progress import watched
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling, checked_order
@@ -62,14 +63,18 @@ from separatrix.tables.table import (
     date_note,
     joined,
     label_text,
+    mark_numbers,
     masked,
+    met_marks,
     missing_marks,
     missing_mask,
     nearest,
     number_column,
     quote,
     string_kind,
+    unmet_marks,
     with_kinds,
+    without_marked,
 )
 
 __all__ = ["OPTIONS", "SUFFIXES", "Layout", "open_files", "read_table"]
@@ -104,6 +109,7 @@ def read_table(
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
     most_rows: int | None = None,
+    unpacked_limit: str | int | None = None,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -115,7 +121,9 @@ def read_table(
         the order of their names, with the same columns), ``"-"`` for CSV on standard input, or a
         built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
     missing : iterable of str
-        What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`.
+        What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
+        number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
+        of the usual marks, and numbers alone are added to them.
     kinds : mapping of str to {"number", "date", "category", "text", "ignore"}, optional
         Overrides for single columns.
     skip_absent : bool
@@ -179,13 +187,14 @@ def read_table(
         sql,
         ignore_unusable,
         ordered,
+        unpacked_limit,
     )
     asked = replace(asked, most_rows=most_rows)
     name = os.fspath(source)
     if name == "-":
         return _read_stdin(asked)
     if isinstance(source, str) and name in BUILTIN_NAMES:
-        return asked.apply(load_builtin(name))
+        return asked.apply(asked.marked(load_builtin(name)))
     name, inner = _split_name(name)
     paths = _found_files(name)
     if any(path.suffix.lower() in SVMLIGHT_SUFFIXES for path in paths):
@@ -216,8 +225,9 @@ def open_files(
     sql: str | None = None,
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
+    unpacked_limit: str | int | None = None,
 ) -> _T | None:
-    """What is made of files without reading all of their rows.
+    """Apply a function to files without reading all of their rows.
 
     Parameters
     ----------
@@ -230,7 +240,7 @@ def open_files(
         With it, files that were made on the way are removed.
     missing, kinds, skip_absent, decimal, date_format, target, spellings
         As in :func:`read_table`.
-    delimiter, encoding, sql, ignore_unusable, ordered
+    delimiter, encoding, sql, ignore_unusable, ordered, unpacked_limit
         As in :func:`read_table`.
 
     Returns
@@ -257,6 +267,7 @@ def open_files(
         sql,
         ignore_unusable,
         ordered,
+        unpacked_limit,
     )
     names = [os.fspath(source) for source in sources]
     source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
@@ -292,8 +303,12 @@ def _what_is_asked(
     sql: str | None,
     ignore_unusable: bool,
     ordered: Mapping[str, Sequence[str]] | None,
+    unpacked_limit: str | int | None,
 ) -> _Asked:
+    missing = (missing,) if isinstance(missing, str) else tuple(missing)
     marks = missing_marks(missing)
+    # Whoever reads a table as an earlier one was read gives the marks of that.
+    given = () if skip_absent or missing == DEFAULT_MISSING else tuple(dict.fromkeys(missing))
     if decimal not in (None, ".", ","):
         raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
     spellings = {**(spellings or {}), **_in_order(ordered or {}, kinds or {}, target)}
@@ -303,6 +318,7 @@ def _what_is_asked(
         spellings,
         target,
         ordered=frozenset(ordered or {}),
+        missing=mark_numbers(marks),
     )
     return _Asked(
         marks,
@@ -313,6 +329,8 @@ def _what_is_asked(
         encoding,
         sql,
         ignore_unusable,
+        given=tuple(mark for text in given if (mark := str(text).strip(BLANKS))),
+        limit=Limit.of(unpacked_limit),
     )
 
 
@@ -352,12 +370,12 @@ def _in_memory(path: Path, inner: str | None, asked: _Asked) -> Table | None:
     """The table of a file that is read in Python; None for others."""
     suffix = path.suffix.lower()
     if suffix in containers.BOOKS:
-        columns = containers.columns_of_book(path, inner)
+        columns = containers.columns_of_book(path, inner, asked.limit)
     elif suffix in containers.DATABASES and not _is_duckdb(path):
-        columns = containers.columns_of_sqlite(path, inner)
+        columns = containers.columns_of_sqlite(path, inner, asked.limit)
     else:
         return None
-    return Table.from_columns(columns, missing=asked.marks, source=str(path))
+    return asked.of_memory(columns, str(path))
 
 
 def _is_duckdb(path: Path) -> bool:
@@ -378,6 +396,8 @@ class _Asked:
     sql: str | None = None
     ignore_unusable: bool = False
     most_rows: int | None = None
+    given: tuple[str, ...] = ()
+    limit: Limit = field(default_factory=lambda: Limit.of(None))
 
     def opened(
         self, path: Path, inner: str | None, stack: contextlib.ExitStack, label: str | None = None
@@ -386,16 +406,18 @@ class _Asked:
         label = str(path) if label is None else label
         suffix, packing = containers.suffixes_of(path)
         if packing:
-            path, suffix = containers.unpacked(path, stack, _PLAIN)
+            path, suffix = containers.unpacked(path, stack, _PLAIN, self.limit)
             if suffix not in _PLAIN:
                 raise DataError(
                     f"{label} says nothing of what is packed in it; name it such as "
                     f"{Path(label).stem}.csv{packing}"
                 )
         if suffix in containers.ARROW:
-            path, suffix = containers.parquet_of_arrow(path, stack), ".parquet"
+            path = containers.parquet_of_arrow(path, stack, self.limit)
+            suffix = ".parquet"
         elif suffix in containers.DATABASES:
-            path, suffix = containers.parquet_of_database(path, inner, stack), ".parquet"
+            path = containers.parquet_of_database(path, inner, stack, self.limit)
+            suffix = ".parquet"
         if suffix in (*files.CSV_SUFFIXES, *_JSON_SUFFIXES):
             encoding = self.encoding or containers.encoding_of(path)
             if encoding is not None:
@@ -403,6 +425,18 @@ class _Asked:
         if suffix in files.CSV_SUFFIXES:
             path = containers.without_comments(path, stack)
         return files.Part(path, label, suffix, self.delimiter)
+
+    def marked(self, table: Table) -> Table:
+        """A table whose marks for missing values were given."""
+        unmet = unmet_marks(self.given, met_marks(table.columns, self.given))
+        table = without_marked(table, self.marks)
+        return replace(table, alerts=(*table.alerts, *unmet))
+
+    def of_memory(self, columns: Mapping[str, Any], source: str) -> Table:
+        """A table of columns that are in memory."""
+        table = Table.from_columns(columns, missing=self.marks, source=source)
+        unmet = unmet_marks(self.given, met_marks(columns, self.given))
+        return replace(table, alerts=(*table.alerts, *unmet))
 
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
@@ -573,6 +607,14 @@ class Layout:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
         return _selected(part, part.values(self.asked.marks), self.groups, self.wanted, name, c)
 
+    def unmet(self, connection: Any) -> list[str]:
+        """What is said of marks for missing values that were given and are no cell."""
+        given = self.asked.given
+        if not given:
+            return []
+        met = set().union(*(part.met(connection, given) for part in self.parts))
+        return unmet_marks(given, met)
+
     def table(self, columns: dict[str, Any], n_rows: int) -> Table:
         """Columns, as SQL selected them, with their kinds, read by what they mean."""
         groups = {name: self.groups[name] for name in columns}
@@ -608,7 +650,7 @@ def _through(
     *,
     supposing: bool = False,
 ) -> _T:
-    """What is made of files; CSV that DuckDB cannot read is rewritten on the way.
+    """Apply a function to files; CSV that DuckDB cannot read is rewritten on the way.
 
     ``supposing``: columns of CSV are taken to be what their first rows are, which saves a reading;
     where they are not, :class:`files.NotAsSupposed` is raised.
@@ -616,10 +658,23 @@ def _through(
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
+    apart = all(part.is_csv for part in parts) and wide.is_wide(
+        len(parts[0].names), sum(part.path.stat().st_size for part in parts)
+    )
+    for part in parts:
+        if apart and asked.sql is None:
+            part.take_apart(stack)
+        elif part.skip:
+            # DuckDB can skip lines, but then loses every row where line ends are of two sorts.
+            part.rewrite("there are blank lines before the header", stack)
+        elif part.header_lines > 1:
+            # DuckDB takes the first line break of a file for the one that ends its lines, and
+            # finds no rows where those within quotes are of another sort.
+            part.rewrite("there are line breaks in its header", stack)
     if asked.sql is not None:
         every = [part.relation_by_name(parts[0].names) for part in parts]
         answer = containers.parquet_of_query(
-            asked.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack
+            asked.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack, asked.limit
         )
         part = files.Part(answer, f"the answer of the query over {source}", ".parquet")
         part.describe(connection)
@@ -627,15 +682,6 @@ def _through(
     if asked.most_rows is not None:
         for part in parts:
             part.most_rows = -(-asked.most_rows // len(parts))
-    apart = all(part.is_csv for part in parts) and wide.is_wide(
-        len(parts[0].names), sum(part.path.stat().st_size for part in parts)
-    )
-    for part in parts:
-        if apart:
-            part.take_apart(stack)
-        elif part.skip:
-            # DuckDB can skip lines, but then loses every row where line ends are of two sorts.
-            part.rewrite("there are blank lines before the header", stack)
     while True:  # every file is rewritten once at most
         try:
             return read(connection, _laid_out(connection, parts, source, asked, supposing))
@@ -678,6 +724,7 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     pieces: dict[str, list[Any]] = {name: [] for name in groups}
     n_rows = 0
     for part in parts:
+        part.require_room(connection, len(groups), layout.asked.limit)
         select = partial(layout.select, part)
         count, fetched = part.fetch(connection, groups, select, layout.supposed, layout.asked.marks)
         n_rows += count
@@ -686,13 +733,14 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     if n_rows == 0:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
-    return layout.table(columns, n_rows)
+    made = layout.table(columns, n_rows)
+    return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
 
 
 def column_notes(
     groups: Mapping[str, str], wanted: Mapping[str, str], names: Iterable[str]
 ) -> list[str]:
-    """What is said of columns that are read as numbers, and are stored as something else."""
+    """Return notes about columns that are read as numbers and stored as something else."""
     notes = Remarks()
     for name in names:
         if wanted.get(name, "date") in ("date", "number"):
@@ -711,7 +759,7 @@ def _say_how_read(notes: Remarks, name: str, group: str) -> None:
 
 
 def no_rows(source: str, first: files.Part) -> DataError:
-    """What is said of a table without rows."""
+    """Return the error of a table without rows."""
     return DataError(f"{source} holds {'a header but no rows' if first.is_csv else 'no rows'}")
 
 
@@ -857,9 +905,10 @@ def _selected(
     if group in ("string", "json"):
         return values.cast(f"({c} ->> '$')" if own == "json" else f"CAST({c} AS VARCHAR)", "string")
     if as_is and own == group != "number":
-        return f"CAST({c} AS VARCHAR)"
+        text = f"CAST({c} AS VARCHAR)"
+        return values.cast(text, "string") if values.numbers else text
     converted = {"bool": c, "date": f"epoch({c}) / 86400.0", "time": f"epoch({c}) / 3600.0"}
-    return converted.get(group, f"CAST({c} AS DOUBLE)")
+    return converted.get(group) or values.unmarked(f"CAST({c} AS DOUBLE)")
 
 
 def _finish(pieces: list[Any], wanted: str | None) -> Any:

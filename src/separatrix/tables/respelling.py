@@ -63,6 +63,8 @@ class Reading:
         Whether to read the columns of ``spellings`` alone.
     ordered : frozenset of str
         Columns whose levels the caller has put in order, none of whose cells may be lost.
+    missing : tuple of float
+        Numbers that stand for missing values.
     """
 
     decimal: str | None = None
@@ -73,6 +75,7 @@ class Reading:
     plain: bool = True
     only_known: bool = False
     ordered: frozenset[str] = frozenset()
+    missing: tuple[float, ...] = ()
 
 
 def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Table:
@@ -94,7 +97,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
     DataError
         If a column that is to hold numbers or dates has a cell that is none.
     """
-    made, faults = _Made(table), Faults()
+    made, faults = _Made(table, reading.missing), Faults()
     for name in table.names:
         column = table.columns[name]
         kind = wanted.get(name)
@@ -156,8 +159,8 @@ def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -
 class _Made:
     """The columns that were read, and what there is to say of them."""
 
-    def __init__(self, table: Table):
-        self.old = table
+    def __init__(self, table: Table, missing: tuple[float, ...] = ()):
+        self.old, self.missing = table, missing
         self.columns, self.kinds = dict(table.columns), dict(table.kinds)
         self.dates, self.spellings = set(table.dates), dict(table.spellings)
         self.notes, self.alerts = Remarks(), Remarks()
@@ -180,8 +183,11 @@ class _Made:
             known = None if spelling is None else spelling.number(text)
             return spelled_number(text) if known is None and kind == "number" else known
 
-        self.columns[name] = as_numbers(column, name, kind, spelled)
-        self.kinds[name] = "number"
+        numbers = as_numbers(column, name, kind, spelled)
+        if kind == "number" and self.missing:
+            values = np.ma.getdata(numbers)
+            numbers = number_column(values, missing_mask(numbers) | np.isin(values, self.missing))
+        self.columns[name], self.kinds[name] = numbers, "number"
 
     def put_in_order(self, name: str, column: Any, spelling: Spelling) -> None:
         """Levels by their place in a list, or the first that is not in it."""
@@ -227,6 +233,8 @@ class _Made:
             )
             return
         numbers, missing = read_column(values, spelling, gone)
+        if spelling.kind == "number" and self.missing:
+            missing |= np.isin(numbers, self.missing) & ~gone
         self.columns[name] = number_column(numbers, missing)
         self.kinds[name] = "number"
         if spelling.kind == "date":
@@ -255,7 +263,13 @@ class _Made:
             shown = ", ".join(quote(text, 20) for text in marks[:4])
             self.notes.add(
                 "with marks for missing values",
-                f"column {column}: {cells} read as missing ({shown})",
+                Message(
+                    "marks_read",
+                    column=column,
+                    cells=cells,
+                    shown=shown,
+                    category=Setting("kinds", (name, "category")),
+                ),
             )
         if found.strays:
             row = int(np.flatnonzero((values == found.strays[0]) & ~gone)[0])

@@ -11,7 +11,6 @@ import csv
 import glob as globbing
 import io
 import itertools
-import math
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,16 @@ from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.coded import Coded
-from separatrix.tables.table import BLANKS, NUMBER, joined, missing_mask, parse_number, quote
+from separatrix.tables.limits import Limit
+from separatrix.tables.table import (
+    BLANKS,
+    NUMBER,
+    is_marked,
+    joined,
+    mark_numbers,
+    missing_mask,
+    quote,
+)
 from separatrix.tables.wide import Cells, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
@@ -157,10 +165,23 @@ class ValueSql:
     def __init__(self, marks: frozenset[str], clean: Callable[[str], str] = _trimmed):
         self.clean = clean
         self.marks = ", ".join(literal(mark) for mark in sorted(marks))
-        # A mark such as -999 reads as a number, so numbers must be compared with the marks first.
-        self.numbers_marked = any(
-            (number := parse_number(mark)) is not None and not math.isnan(number) for mark in marks
-        )
+        # A mark such as -999 stands for the number, however that is written.
+        self.numbers = ", ".join(f"{x!r}::DOUBLE" for x in mark_numbers(marks))
+
+    def marked(self, text: str) -> str:
+        """Whether a text without blanks stands for a missing value."""
+        found = f"{text} IN ({self.marks})"
+        if not self.numbers:
+            return found
+        number = f"coalesce(TRY_CAST({text} AS DOUBLE) IN ({self.numbers}), false)"
+        code = f"regexp_matches({text}, '^[+-]?0[0-9]')"
+        return f"({found} OR {number} AND NOT {code})"
+
+    def unmarked(self, value: str) -> str:
+        """A number, NULL where it stands for a missing value."""
+        if not self.numbers:
+            return value
+        return f"CASE WHEN CAST({value} AS DOUBLE) IN ({self.numbers}) THEN NULL ELSE {value} END"
 
     def cast(self, c: str, kind: str) -> str:
         """The value as a kind, NULL where it is missing or of another."""
@@ -180,10 +201,8 @@ class ValueSql:
             sound = f"{c} >= '0:' AND {c} <= '~' OR {c} > '!' AND {c} < '00'"
             zero = f"regexp_full_match({text}, '0[0-9]+')"
             code = f"contains({c}, '_') OR CASE WHEN {sound} THEN false ELSE {zero} END"
-            value = f"CASE WHEN {code} THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
-            if not self.numbers_marked:
-                return value
-        return f"CASE WHEN {text} IN ({self.marks}) THEN NULL ELSE {value} END"
+            return self.unmarked(f"CASE WHEN {code} THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END")
+        return f"CASE WHEN {self.marked(text)} THEN NULL ELSE {value} END"
 
     def count_unfit(self, c: str, kind: str) -> str:
         """How many values are not of a kind, marks for missing values included."""
@@ -198,7 +217,7 @@ class ValueSql:
         # In this order, because the comparison with the marks is the slowest.
         return (
             f"CASE WHEN {c} IS NULL OR ({cast}) IS NOT NULL THEN false "
-            f"ELSE {self.clean(c)} NOT IN ({self.marks}) END"
+            f"ELSE NOT {self.marked(self.clean(c))} END"
         )
 
     def count_unlike(self, c: str, kind: str) -> str:
@@ -209,7 +228,7 @@ class ValueSql:
             "bool": f"lower({text}) IN ('true', 'false')",
             "date": f"regexp_matches({text}, {_DATE_SQL})",
         }[kind]
-        return f"count(*) FILTER (WHERE {text} NOT IN ({self.marks}) AND NOT {like})"
+        return f"count(*) FILTER (WHERE NOT {self.marked(text)} AND NOT {like})"
 
 
 _LIKE: dict[str, Callable[[str], object]] = {
@@ -220,11 +239,11 @@ _LIKE: dict[str, Callable[[str], object]] = {
 
 
 def _unlike_kinds(values: Iterable[str | None], marks: frozenset[str]) -> list[bool]:
-    """Of each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
+    """Test for each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
     left = dict(_LIKE)
     for value in values:
         text = "" if value is None else value.strip(BLANKS)
-        if text not in marks:
+        if not is_marked(text, marks):
             left = {kind: like for kind, like in left.items() if like(text)}
             if not left:
                 break
@@ -249,6 +268,7 @@ class Part:
     types: list[str] = field(default_factory=list)
     delimiter: str = ","
     skip: int = 0
+    header_lines: int = 1
     longest_line: int = 0
     unnamed: list[str] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
@@ -394,6 +414,37 @@ class Part:
         row = self.run(connection, f"SELECT {sql} FROM {relation}").values()
         return np.array([int(value[0]) for value in row]).reshape(len(kinds), len(names))
 
+    def met(self, connection: Any, marks: Sequence[str]) -> set[str]:
+        """Which of some marks for missing values are a cell of the file."""
+        relation = self.relation()
+        columns = [f"c{j}" for j, kind in enumerate(self.types) if kind in _MARKABLE]
+        if self.cells is not None:
+            columns = ["c"]
+        chosen = []
+        for k, mark in enumerate(marks):
+            one = self.values(frozenset({mark}))
+            found = []
+            for c in columns:
+                text = one.clean(c if self.is_csv else f"CAST({c} AS VARCHAR)")
+                found.append(f"coalesce({one.marked(text)}, false)")
+                if one.numbers and self.is_csv:
+                    # With units, and by either decimal mark, as a column may be written.
+                    bare = f"replace(regexp_replace({text}, '[^0-9.,eE+-]', '', 'g'), ',', '.')"
+                    found.append(f"coalesce(TRY_CAST({bare} AS DOUBLE) IN ({one.numbers}), false)")
+            chosen.append(f"coalesce(bool_or({' OR '.join(found) or 'false'}), false) AS m{k}")
+        row = self.run(connection, f"SELECT {', '.join(chosen)} FROM {relation}")
+        return {mark for k, mark in enumerate(marks) if row[f"m{k}"][0]}
+
+    def require_room(self, connection: Any, n_columns: int, limit: Limit) -> None:
+        """Raise DataError if the columns of a Parquet file, unpacked, take more than a limit."""
+        if self.suffix != ".parquet" or self.most_rows is not None:
+            return
+        where = literal(globbing.escape(str(self.path.absolute())))
+        found = self.run(connection, f"SELECT num_rows AS n FROM parquet_file_metadata({where})")
+        rows = int(found["n"][0])
+        if 8 * rows * n_columns > limit.bytes:
+            raise limit.exceeded(f"{self.label}, with {rows:,} rows of {n_columns:,} columns,")
+
     def fetch(
         self,
         connection: Any,
@@ -512,7 +563,7 @@ class Part:
         return fetched
 
     def _known_levels(self, connection: Any, text: Mapping[str, str]) -> dict[str, str]:
-        """Of columns of few strings in the first rows a type that has these, by name."""
+        """Return for columns of few strings in the first rows a type with those levels, by name."""
         # What has columns of such types goes before them.
         self.run(connection, "DROP TABLE IF EXISTS fetched", fetch=False)
         first = ", ".join(f"{sql} AS {f}" for f, sql in text.items())
@@ -604,7 +655,9 @@ class Part:
                 found = "\t" if self.suffix == ".tsv" else _delimiter(first)
                 self.delimiter = self.given_delimiter or found
                 lines = itertools.chain([first], file)
-                row = next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
+                reader = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
+                row = next(reader, [])
+                self.header_lines = reader.line_num
         except UnicodeDecodeError:
             raise self._not_utf8(_utf8_fault(self.path)) from None
         except csv.Error as error:
@@ -656,18 +709,26 @@ class Part:
         """Say what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
 
         What Python finds sound (line ends of two sorts in one file, blank lines before the header,
-        very long lines) is rewritten in the plainest form.
+        line breaks within it, very long lines) is rewritten in the plainest form.
         """
         if self.longest_line:  # it is such a copy already
             raise _unreadable_csv(self.label, message)
         copy = temporary_file(stack)
         longest = 0
         with copy.open("w", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
-            for row in self.checked_rows():
+            # Python 3.11 leaves a cell without quotes in which only a carriage return is.
+            writer = csv.writer(
+                out, delimiter=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL
+            )
+            rows = self.checked_rows()
+            next(rows)
+            # The names are known; a line break in one of them would be taken for the end of a line.
+            writer.writerow([f"c{j}" for j in range(len(self.names))])
+            for row in rows:
                 writer.writerow(row)
                 longest = max(longest, sum(4 * len(value) + 3 for value in row))
         self.path, self.skip, self.longest_line = copy, 0, longest + 1024
+        self.header_lines = 1
 
     def take_apart(self, stack: contextlib.ExitStack) -> None:
         """Rewrite a CSV file of many columns, one cell a line."""
@@ -766,6 +827,8 @@ def _utf8_fault(path: Path) -> str | None:
     return None
 
 
+# Of what types cells may be marks for missing values.
+_MARKABLE = ("string", "json", "integer", "number")
 # What a DuckDB type is to a table; the others are called by their own names.
 _TYPE_GROUPS = (
     (r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM", "integer"),

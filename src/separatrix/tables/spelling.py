@@ -1,10 +1,11 @@
 """How people write numbers, dates and truth values, and what a column of them means.
 
-A column of strings holds numbers where at least 95 % of its values are numbers once currency
-signs, ``%``, a unit, signs, brackets for negative numbers and the marks between groups of three
-digits are taken off, all by one *spelling*: the same decimal mark, the same unit.  The like holds
-of dates, by one order of day, month and year.  What stands in the way counts as missing, and is
-told.  A spelling that was found at fit is kept, and later tables are read by it.
+A column of strings holds numbers where at least 95 % of its values are numbers (or 90 %, where the
+others are one or two words) once currency signs, ``%``, a unit, signs, brackets for negative
+numbers and the marks between groups of three digits are taken off, all by one *spelling*: the same
+decimal mark, the same unit.  The like holds of dates, by one order of day, month and year.  What
+stands in the way counts as missing, and is reported.  A spelling that was found at fit is kept, and
+later tables are read by it.
 
 ``$1,063``, ``1.063,50 €``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``;
 ``05/09/2025``, ``2025-09-05``, ``05.09.25``, ``5-Sep-2025``, ``September 5, 2025``, with or without
@@ -30,6 +31,8 @@ __all__ = ["DATE_ORDERS", "Found", "Spelling", "find_spelling"]
 
 #: A column is of a kind where at least this share of its values is.
 MEANT = 0.95
+# Of numbers this share will do where all others are the same one or two words.
+_MEANT_BUT_FOR_WORDS, _FEW_WORDS = 0.9, 2
 #: Of fewer values than this all must be.
 _FEWEST = 20
 
@@ -69,6 +72,19 @@ _NO_VALUE = frozenset(
         "#num!",
         "#name?",
         "#n/a",
+        "nc",
+        "n.c.",
+        "n/c",
+        "nr",
+        "n.r.",
+        "s/d",
+        "k.a.",
+        "blank",
+        "(blank)",
+        "empty",
+        "(empty)",
+        "not reported",
+        "not recorded",
     ]
 ) | {"not available", "not applicable", "no data"}
 
@@ -467,11 +483,13 @@ def find_spelling(
     if not found:
         return _truth(values, marks, total)
     spelling, meant, ambiguous = max(found, key=lambda one: one[1])
-    if insisted is None and not (meant == total or (meant >= MEANT * total and total >= _FEWEST)):
-        return _truth(values, marks, total)
     strays = sorted(
         (text for text in values if spelling.number(text) is None), key=lambda t: -values[t]
     )
+    words = spelling.kind == "number" and len(strays) <= _FEW_WORDS
+    least = (_MEANT_BUT_FOR_WORDS if words else MEANT) * total
+    if insisted is None and not (meant == total or (meant >= least and total >= _FEWEST)):
+        return _truth(values, marks, total)
     if insisted is None and spelling.kind == "number" and any(map(_is_code, values)):
         return None
     lost = set(strays)

@@ -21,6 +21,7 @@ from separatrix.tables.column_encodings import (
     documents_of,
     mean_and_scale,
 )
+from separatrix.tables.placeholders import Placeholders
 from separatrix.tables.table import quote
 
 __all__ = [
@@ -93,7 +94,7 @@ def weighted_moments(values: Any, counts: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Facts:
-    """Of any column.
+    """Facts about any column.
 
     Attributes
     ----------
@@ -118,7 +119,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class NumberFacts(Facts):
-    """Of a column of numbers.
+    """Facts about a column of numbers.
 
     Attributes
     ----------
@@ -128,12 +129,15 @@ class NumberFacts(Facts):
         Whether the numbers are days.
     identifies : bool
         Whether they are names of rows.
+    placeholders : sequence of Placeholders
+        Values that may stand for missing ones; those that are read so count as missing.
     """
 
     mean: float
     scale: float
     date: bool = False
     identifies: bool = False
+    placeholders: Sequence[Placeholders] = ()
 
     def learned(self, settings: Settings, alert: Alert) -> Number:
         return Number.of_moments(
@@ -145,12 +149,13 @@ class NumberFacts(Facts):
             self.identifies and not self.overridden and not self.date,
             settings,
             alert,
+            self.placeholders,
         )
 
 
 @dataclass(frozen=True)
 class CategoryFacts(Facts):
-    """Of a column of levels.
+    """Facts about a column of levels.
 
     Attributes
     ----------
@@ -168,7 +173,7 @@ class CategoryFacts(Facts):
 
 @dataclass(frozen=True)
 class TextFacts(Facts):
-    """Of a column of free text.
+    """Facts about a column of free text.
 
     Attributes
     ----------

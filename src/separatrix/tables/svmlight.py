@@ -59,7 +59,7 @@ def read_svmlight(path: Path) -> Table:
 
 
 def _svmlight_fault(path: Path) -> str | None:
-    """What is wrong with the first faulty line of an svmlight file."""
+    """Describe the fault of the first faulty line of an svmlight file."""
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             fields = raw.split(b"#", 1)[0].split()

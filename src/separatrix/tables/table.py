@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ DEFAULT_MISSING: tuple[str, ...] = (
 
 KINDS: tuple[str, ...] = ("number", "date", "category", "text", "ignore")
 
-OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql")
+OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql", "unpacked_limit")
 """Parameters of :func:`read_table` that say how a source is written, texts or None."""
 
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.
@@ -116,7 +116,7 @@ class Table:
         kinds : mapping of str to str, optional
             As for :func:`read_table`.
         missing : iterable of str
-            Strings that stand for a missing value.
+            What stands for a missing value, as for :func:`read_table`.
         source : str
             A name for messages.
 
@@ -163,7 +163,7 @@ class Table:
             dates=frozenset(dates),
             notes=tuple(notes.lines()),
         )
-        return with_kinds(table, kinds)
+        return with_kinds(without_marked(table, marks), kinds)
 
     @cached_property
     def n_missing(self) -> int:
@@ -270,7 +270,7 @@ class Table:
 
 
 def _in_turn(values: Any) -> Iterator[Any]:
-    """Some rows at a time, so that what is made of them takes no memory."""
+    """Yield blocks of rows, so that what is made of them takes no memory."""
     for start in range(0, len(values), _AT_A_TIME):
         yield values[start : start + _AT_A_TIME]
 
@@ -366,7 +366,7 @@ def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[
     items = list(data)
     for i, item in enumerate(items):
         if isinstance(item, str):
-            gone[i] |= item.strip(BLANKS) in marks
+            gone[i] |= is_marked(item.strip(BLANKS), marks)
         elif isinstance(item, float):
             gone[i] |= math.isnan(item)
         else:  # None, and the two that pandas has
@@ -489,10 +489,61 @@ def checked_kinds(
 
 
 def missing_marks(missing: Iterable[str]) -> frozenset[str]:
+    """The marks for missing values; numbers alone go with the usual marks, as they are no words."""
     if isinstance(missing, str):
         missing = (missing,)
+    marks = frozenset(str(mark).strip(BLANKS) for mark in missing)
+    if marks and all(mark_numbers(frozenset({mark})) for mark in marks):
+        marks |= frozenset(DEFAULT_MISSING)
     # An empty field is missing whatever the marks: CSV has no way to write anything else.
-    return frozenset({"", *(str(mark).strip(BLANKS) for mark in missing)})
+    return marks | {""}
+
+
+@lru_cache(maxsize=64)
+def mark_numbers(marks: frozenset[str]) -> tuple[float, ...]:
+    """The numbers among marks, which stand for missing values however they are written."""
+    found = {parse_number(mark) for mark in marks if not _padded(mark)}
+    return tuple(sorted(x for x in found if x is not None and not math.isnan(x)))
+
+
+def is_marked(text: str, marks: frozenset[str]) -> bool:
+    """Whether a text stands for a missing value: one of the marks, or the number of one."""
+    if text in marks:
+        return True
+    numbers = mark_numbers(marks)
+    return bool(numbers) and not _padded(text) and parse_number(text) in numbers
+
+
+def without_marked(table: Table, marks: frozenset[str]) -> Table:
+    """A table whose numbers that are marks for missing values are missing."""
+    numbers = mark_numbers(marks)
+    columns = dict(table.columns)
+    for name, column in columns.items():
+        if not numbers or column.dtype != np.float64 or name in table.dates:
+            continue
+        found = np.isin(np.ma.getdata(column), numbers) & ~missing_mask(column)
+        if found.any():
+            columns[name] = masked(np.ma.getdata(column), found | missing_mask(column))
+    return replace(table, columns=columns) if numbers else table
+
+
+def met_marks(columns: Mapping[str, Any], marks: Iterable[str]) -> set[str]:
+    """Which of some marks are a cell of columns in memory."""
+    met: set[str] = set()
+    for values in columns.values():
+        cells = np.ma.getdata(values).tolist() if isinstance(values, np.ndarray) else values
+        texts = {label_text(cell).strip(BLANKS) for cell in set(cells) if cell is not None}
+        met |= {mark for mark in marks if any(is_marked(t, frozenset({mark})) for t in texts)}
+    return met
+
+
+def unmet_marks(marks: Iterable[str], met: Iterable[str]) -> list[str]:
+    """A sentence about every mark that was given and is no cell."""
+    return [
+        Message("unmet_mark", mark=quote(mark), missing=Setting("missing", mark))
+        for mark in marks
+        if mark not in met
+    ]
 
 
 # ----------------------------------------------------------------------------------- sentences
@@ -541,7 +592,7 @@ class Remarks:
 
 
 class Faults:
-    """What is wrong with columns, all of it told at once rather than one column a run."""
+    """The faults of columns, reported all at once rather than one column a run."""
 
     _IN_FULL = 20
 

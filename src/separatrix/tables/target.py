@@ -13,6 +13,7 @@ What the user says a column is (``kinds={"age": "number"}`` or ``"category"``) o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.coded import Coded
+from separatrix.tables.placeholders import of_values, sentence
 from separatrix.tables.table import (
     LevelMatch,
     Table,
@@ -88,7 +90,8 @@ def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Tab
     Returns
     -------
     features : Table
-        The table without the target.
+        The table without the target, with an alert where values of the target may stand for
+        missing ones; none of these is changed.
     y : ndarray of shape (n_rows,), float64
 
     Raises
@@ -123,6 +126,9 @@ def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Tab
             f"column {quote(name)} is {number_text(y[0])} in every row, so there is nothing to "
             "predict"
         )
+    if not fitted and name not in table.overridden:
+        alerts = [sentence(name, one, target=True) for one in of_values(y)]
+        features = replace(features, alerts=(*features.alerts, *alerts))
     return features, y
 
 

@@ -305,7 +305,7 @@ _NO_OPTIMUM = ("separable", "quasi_separable")
 
 def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
     problem, theta = claim.problem, claim.theta
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         # Weights beyond all reason overflow; the certificate then says that nothing is known.
         first = problem.bound(theta)
         bound = problem.certify(theta, first, tol, first)

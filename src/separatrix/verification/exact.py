@@ -98,7 +98,7 @@ class NotOffered(ValueError):
 
 @dataclass(frozen=True)
 class Enclosure:
-    """What is proved of one problem, in multiples of its scale.
+    """Proved bounds of one problem, in multiples of its scale.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class _Evaluator:
 
 @dataclass(frozen=True)
 class Statement:
-    """What is to be proved: a problem, its numbers without rounding, and a point.
+    """A statement to prove: a problem, its numbers without rounding, and a point.
 
     Attributes
     ----------
@@ -359,7 +359,7 @@ class _Linear(_Judge):
         return Exact(beyond, v.den * threshold.denominator).square() / (2 * self.curvature)
 
     def intercept_conjugate(self, slope: Fraction) -> Fraction:
-        """Of a penalised intercept; an unpenalised one has a slope of zero, exactly."""
+        """Return the conjugate of the intercept's penalty; without one the slope is exactly 0."""
         if self.tau:
             return slope * slope / (2 * self.tau)
         if slope != 0 and self.problem.fit_intercept:

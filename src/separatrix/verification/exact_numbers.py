@@ -137,7 +137,7 @@ class Exact:
 
     @classmethod
     def of(cls, x: Any) -> Exact:
-        """Of floats as they are."""
+        """Convert floats without rounding."""
         m, e = _pieces(x)
         low = min(int(e[m != 0].min(initial=0)), 0)
         return cls(_shifted(m, e - low), 1 << -low)
@@ -216,7 +216,7 @@ class Rows(ABC):
         return Exact(out, r.den << -min(int(self.low.min(initial=0)), 0))
 
     def common(self, index: np.ndarray) -> tuple[np.ndarray, int]:
-        """Some rows in integers over one denominator, and that."""
+        """Return rows as integers over one denominator, and the denominator."""
         base = min(int(self.low.min(initial=0)), 0)
         return self.take(index) << (self.low - base).astype(object), 1 << -base
 

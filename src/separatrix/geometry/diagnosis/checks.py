@@ -124,7 +124,7 @@ class Examined:
         return self.columns(columns)
 
     def first_names(self, columns: Sequence[int] | np.ndarray) -> str:
-        """Some columns by name, where the sentence has said that they are columns."""
+        """Name the first few columns, in a sentence that says that they are columns."""
         return _first_few(columns, self.name)
 
     @property
@@ -149,7 +149,7 @@ def _first_few(items: Sequence[Any] | np.ndarray, words: Callable[[Any], Any]) -
 def _grouped(
     hashes: np.ndarray, equal: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """For each item the number of the first item that equals it.
+    """Return for each item the number of the first item that equals it.
 
     Equal bits suggest that two are equal; the items themselves decide.
     """

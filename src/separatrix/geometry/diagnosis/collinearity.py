@@ -318,7 +318,7 @@ def _held(
     moments = table.moments
     weights = np.zeros(design.n_features)
     weights[columns] = coefficients
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = design.dot(weights)
         sizes = np.abs(coefficients) * moments.largest[columns]
         spread = np.abs(coefficients) * (moments.deviation if centred else moments.largest)[columns]
@@ -341,7 +341,7 @@ def _shortened(
     centred: bool,
     families: Sequence[str] | None,
 ) -> list[Relation]:
-    """As many relations that say the same, made simpler by adding them up where they can be."""
+    """Replace relations by equivalent simpler ones where their combinations are simpler."""
     shorter = True
     while shorter:
         shorter = False

@@ -665,7 +665,7 @@ class _Search:
         return signs, values, shared
 
     def _widen(self) -> None:
-        """Of the hyperplanes with the same rows right, take the one furthest from them."""
+        """Take the hyperplane furthest from the rows among those with the same rows right."""
         right = np.setdiff1d(np.arange(len(self.y)), self.wrong)
         if abs(self.y[right].sum()) == len(right):
             return

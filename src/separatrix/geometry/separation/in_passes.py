@@ -47,7 +47,7 @@ _FIRST, _JOINING = 2000, 200
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked of the rows of a block: exact signs of equations, or the rows themselves.
+    """A query of the rows of a block: exact signs of equations, or the rows themselves.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ def _scaled(witness: HyperplaneWitness) -> tuple[tuple[Fraction, ...], Fraction]
 
 
 def _block(gathered: _Gathered, sides: Sides, rows: np.ndarray | None, lifted: bool) -> np.ndarray:
-    """Some of the few, signed and lifted, as whole numbers."""
+    """Return some of the gathered rows, signed and lifted, as integers."""
     cloud, kept = sides.cloud(gathered.points(), lifted)
     index = np.arange(cloud.n) if rows is None else rows
     if rows is not None and kept is not None:

@@ -59,7 +59,7 @@ class MarginBounds:
 
     @property
     def width(self) -> float:
-        """Of the gap between the classes: twice ``lower``."""
+        """The width of the gap between the classes: twice ``lower``."""
         return 2.0 * self.lower
 
     def __str__(self) -> str:

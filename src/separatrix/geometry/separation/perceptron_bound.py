@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 
+from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.exact.products import product_signs
 from separatrix.geometry.exact.rational import dot, root_down, root_up, round_up
@@ -165,6 +165,7 @@ def perceptron_bound(
         Of the run.
     random_state : int, RandomState or None
         For the random order.
+        None is a fixed stream: the same call on the same data gives the same bits.
 
     Returns
     -------
@@ -257,7 +258,7 @@ def _run(
         problem,
         MistakeDriven(order, keep="last"),
         max_iter=max_passes,
-        seed=check_random_state(random_state).randint(2**31 - 1),
+        seed=seed_of(random_state),
         exhausted="not_separated",
     )
     if solution.interrupted:

@@ -743,7 +743,7 @@ class _Decision:
         for start in range(0, len(rows), 10_000):
             chunk = self.cloud.signed(rows[start : start + 10_000])[:, columns]
             # Keys beyond all floats are taken for equal: then fewer rows are tried.
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 own, first = np.unique(chunk.dot(mixture), return_index=True)
             new = np.flatnonzero(~np.isin(own, keys))[: 20 * len(columns) + 100]
             keys = np.concatenate([keys, own[new]])

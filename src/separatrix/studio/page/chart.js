@@ -3,7 +3,13 @@ import { fill, shape } from "./dom.js";
 import { powerTicks, roundTicks, tickTexts, written } from "./numbers.js";
 import { markPath } from "./marks.js";
 
-const SIZE = { width: 420, height: 290, left: 54, right: 408, top: 26, bottom: 246 };
+// In pixels of letters of 16: a chart is drawn at the size that it has, so that its letters are as
+// large in a wide card as in a narrow one.
+function sizeOf(across) {
+  const width = Math.max(across, 220);
+  const height = Math.min(0.7 * width, 330);
+  return { width, height, left: 50, right: width - 10, top: 26, bottom: height - 40 };
+}
 
 function extent(values, { log, range }) {
   if (range) return range;
@@ -79,7 +85,8 @@ function drawSeries(series, place, k, onpoint) {
       const index = series.index?.[i];
       return shape("path", {
         class: `mark ${tone}`,
-        d: markPath(series.class ?? 0, 4.2),
+        // What is of no class has a form that the marker of a step does not cover.
+        d: series.class === undefined ? markPath(3, 7) : markPath(series.class, 4.2),
         transform: `translate(${placeX(x).toFixed(1)} ${placeY(series.y[i]).toFixed(1)})`,
         "data-index": index,
         onpointerenter: index === undefined ? null : () => onpoint(index),
@@ -90,8 +97,8 @@ function drawSeries(series, place, k, onpoint) {
 }
 
 // Draws `panel` and returns what moves the marker to a step, and what rings a point.
-export function drawChart(svg, panel, onpoint) {
-  const { left, right, top, bottom, width, height } = SIZE;
+export function drawChart(svg, panel, across, onpoint) {
+  const { left, right, top, bottom, width, height } = sizeOf(across);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const series = panel.series ?? [];
   const follow = panel.follow ?? [];
@@ -130,7 +137,7 @@ export function drawChart(svg, panel, onpoint) {
   inside.append(rule, marker);
   parts.push(inside);
   parts.push(shape("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }));
-  parts.push(shape("text", { class: "axis-name", x: right, y: height - 10, "text-anchor": "end" }, placeX.texts.of));
+  parts.push(shape("text", { class: "axis-name", x: right, y: height - 6, "text-anchor": "end" }, placeX.texts.of));
   parts.push(shape("text", { class: "axis-name", x: left, y: top - 9 }, placeY.texts.of));
   fill(svg, parts);
   return {

@@ -1,6 +1,6 @@
 // The model and its parameters: controls that are made from the kernel's table.
 import { element, fill, identifier } from "./dom.js";
-import { written } from "./numbers.js";
+import { clamp, written } from "./numbers.js";
 
 const SHOWN = {
   field: "shading",
@@ -12,33 +12,49 @@ const SHOWN = {
   theta: "θ",
 };
 
-function numberField(spec, value, onvalue, more = {}) {
+// A field says what the model has: what is typed is clamped in it, too, and `tell` says so.
+function numberField(spec, value, onvalue, tell, more = {}) {
   const input = element("input", { type: "number", step: "any", class: "number", ...more });
-  input.value = value ?? "";
+  const [low, high] = [spec.low ?? -Infinity, spec.high ?? Infinity];
+  let known = value ?? "";
+  input.put = (v) => (input.value = known = v);
+  input.put(known);
   input.addEventListener("change", () => {
-    const read = spec.kind === "int" ? Math.round(Number(input.value)) : Number(input.value);
-    const low = spec.low ?? -Infinity;
-    const high = spec.high ?? Infinity;
-    if (input.value === "" || !Number.isFinite(read) || (spec.kind === "log" && !(read > 0))) input.value = value ?? "";
-    else onvalue(Math.min(Math.max(read, low), high));
+    const typed = input.value;
+    const read = spec.kind === "int" ? Math.round(Number(typed)) : Number(typed);
+    if (typed === "" || !Number.isFinite(read)) {
+      input.put(known);
+      return;
+    }
+    const taken = clamp(read, low, high);
+    if (taken !== Number(typed)) tell(`${spec.label[0].toUpperCase()}${spec.label.slice(1)} must be ${spec.kind === "int" ? "a whole number " : ""}from ${written(low)} to ${written(high)}: ${typed} became ${taken}.`);
+    input.put(taken);
+    onvalue(taken);
   });
   return input;
 }
 
-function slider(spec, value, change) {
+function slider(spec, value, change, tell) {
   const log = spec.kind === "log";
   const to = (v) => (log ? Math.log10(v) : v);
   const from = (v) => (log ? Number((10 ** v).toPrecision(3)) : v);
   const [low, high] = [to(spec.low), to(spec.high)];
   const step = spec.kind === "int" ? 1 : log ? 0.02 : (high - low) / 100;
   const range = element("input", { type: "range", min: low, max: high, step, "aria-label": spec.label });
-  range.value = to(value ?? spec.default);
-  range.setAttribute("aria-valuetext", written(Number(value)));
-  const field = numberField(spec, value, (v) => change(v, true), { "aria-label": `${spec.label}, as a number` });
+  const slide = (v) => {
+    range.value = to(v);
+    range.setAttribute("aria-valuetext", written(Number(v)));
+  };
+  slide(value ?? spec.default);
+  const take = (v) => {
+    slide(v);
+    change(v, true);
+  };
+  const field = numberField(spec, value, take, tell, { "aria-label": `${spec.label}, as a number` });
   range.addEventListener("input", () => {
     const read = spec.kind === "int" ? Number(range.value) : from(Number(range.value));
     const rounded = spec.kind === "linear" ? Number(read.toPrecision(4)) : read;
-    field.value = rounded;
+    field.put(rounded);
     range.setAttribute("aria-valuetext", written(rounded));
     change(rounded, false);
   });
@@ -47,7 +63,7 @@ function slider(spec, value, change) {
 }
 
 // One control: `change(value, done)`; `done` ends a step of undo.
-function control(spec, value, change) {
+function control(spec, value, change, tell) {
   const id = identifier(spec.name);
   const choose = (v) => change(v, true);
   if (spec.kind === "bool") {
@@ -67,11 +83,11 @@ function control(spec, value, change) {
       values[k] = v;
       choose([...values]);
     };
-    body = element("span", { class: "vector", role: "group", "aria-label": spec.label }, values.map((v, k) => element("label", {}, parts[k] ?? k + 1, numberField(spec, v, set(k), { id: k ? null : id, "aria-label": `${spec.label}, ${parts[k] ?? k + 1}` }))));
+    body = element("span", { class: "vector", role: "group", "aria-label": spec.label }, values.map((v, k) => element("label", {}, parts[k] ?? k + 1, numberField(spec, v, set(k), tell, { id: k ? null : id, "aria-label": `${spec.label}, ${parts[k] ?? k + 1}` }))));
   } else if (Number.isFinite(spec.low) && Number.isFinite(spec.high) && (spec.kind !== "int" || spec.high - spec.low <= 2000)) {
-    body = slider(spec, value, change);
+    body = slider(spec, value, change, tell);
     body.firstElementChild.id = id;
-  } else body = numberField(spec, value, choose, { id });
+  } else body = numberField(spec, value, choose, tell, { id });
   return element("div", { class: "row", title: spec.help }, element("label", { for: id }, spec.label), body);
 }
 
@@ -128,7 +144,7 @@ export class Controls {
     if (!this.own) {
       const specs = this.specs();
       const focused = this.parameters.contains(document.activeElement) ? [...this.parameters.querySelectorAll("input, select")].indexOf(document.activeElement) : -1;
-      fill(this.parameters, specs.map((spec) => control(spec, state.parameters[spec.name] ?? spec.default, (value, done) => this.set(spec.name, value, done))));
+      fill(this.parameters, specs.map((spec) => control(spec, state.parameters[spec.name] ?? spec.default, (value, done) => this.set(spec.name, value, done), (text) => this.app.voice.problem(text))));
       if (focused >= 0) this.parameters.querySelectorAll("input, select")[focused]?.focus();
     }
     this.hideIdle();

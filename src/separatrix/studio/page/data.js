@@ -49,11 +49,11 @@ export function fromCsv(text, limit) {
   const width = rows[0][0].length;
   if (width < 2 || width > 3) throw new Error(`The first line has ${width} columns; there should be two of numbers, and perhaps a third with the class.`);
   const head = rows[0][0].slice(0, 2).some(isNumeric) ? [] : rows.shift()[0];
-  if (!rows.length) throw new Error("There is one line of names and none of numbers below it.");
-  if (rows.length > limit) throw new Error(`There are ${rows.length} rows; the studio takes ${limit}.`);
+  if (!rows.length) throw new Error("There is a line of names, but no line of numbers below it.");
+  if (rows.length > limit) throw new Error(`There are ${rows.length} rows; the studio takes at most ${limit}.`);
   const points = rows.map(([row, at]) => readRow(row, at, width));
   const classes = [...new Set(points.map(([, , name]) => name))];
-  if (classes.length > 4) throw new Error(`There are ${classes.length} classes in the third column; the studio takes 4.`);
+  if (classes.length > 4) throw new Error(`There are ${classes.length} classes in the third column; the studio takes at most 4.`);
   const sorted = classes.toSorted((a, b) => (isNumeric(a) && isNumeric(b) ? Number(a) - Number(b) : a < b ? -1 : 1));
   const names = sorted.length > 1 ? sorted : sorted[0] ? [sorted[0], sorted[0] === "+1" ? "-1" : "+1"] : ["-1", "+1"];
   return {
@@ -68,9 +68,11 @@ export class Data {
     const id = identifier("data");
     const tables = app.model.get("seed_tables") ?? {};
     this.seed = 0;
-    this.shapes = element("select", { id }, (tables.shapes ?? []).map(({ name, label }) => element("option", { value: name }, label)));
-    this.n = element("input", { type: "number", min: 4, max: app.limits.points, value: 80, class: "number", id: `${id}-n` });
-    this.noise = element("input", { type: "range", min: 0, max: 1, step: 0.02, value: 0.3, id: `${id}-noise` });
+    this.known = tables.shapes ?? [];
+    const { n = 60, noise = 0.8 } = tables.begun ?? {};
+    this.shapes = element("select", { id, onchange: () => this.settings() }, this.known.map(({ name, label }) => element("option", { value: name }, label)));
+    this.n = element("input", { type: "number", min: 4, max: app.limits.points, value: n, class: "number", id: `${id}-n` });
+    this.noise = element("input", { type: "range", min: 0, max: 1, step: 0.02, value: noise, id: `${id}-noise` });
     this.columns = element("div", { class: "from-table" });
     this.text = element("textarea", { id: `${id}-text`, rows: 5, spellcheck: "false", placeholder: "x1,x2,class\n0.5,1.2,-1\n2.0,0.3,+1" });
     this.problem = element("p", { class: "problem", role: "alert" });
@@ -80,9 +82,9 @@ export class Data {
       { class: "card", "aria-labelledby": `${id}-title` },
       element("h2", { id: `${id}-title` }, "Data"),
       element("div", { class: "row" }, element("label", { for: id }, "Shape"), this.shapes),
-      element("div", { class: "row" }, element("label", { for: `${id}-n` }, "Points"), this.n),
+      element("div", { class: "row" }, element("label", { for: `${id}-n` }, "New points"), this.n),
       element("div", { class: "row" }, element("label", { for: `${id}-noise` }, "Noise"), this.noise),
-      element("div", { class: "buttons" }, button("Make points", { onclick: () => this.make(), kind: "primary" }), button("Others like them", { onclick: () => this.make(true), hint: "The same shape from the next seed" })),
+      element("div", { class: "buttons" }, button("Make points", { onclick: () => this.make(), kind: "primary" }), button("New sample", { onclick: () => this.make(true), hint: "The same shape, drawn anew from the next seed" })),
       this.columns,
       this.names.node,
       element(
@@ -95,26 +97,35 @@ export class Data {
         element("div", { class: "buttons" }, button("Use these", { onclick: () => this.paste() }), button("Copy points", { onclick: () => app.voice.copy(toCsv(app.store.state), "The points") })),
       ),
     );
+    this.settings();
     this.drawColumns(tables);
     app.model.on("change:seed_tables", () => this.drawColumns(app.model.get("seed_tables") ?? {}));
   }
 
-  drawColumns({ columns = [], target }) {
+  // Of a shape that is fixed neither the number of points nor the noise can be chosen.
+  settings() {
+    const shape = this.known.find(({ name }) => name === this.shapes.value);
+    this.n.disabled = this.noise.disabled = Boolean(shape?.fixed);
+  }
+
+  drawColumns({ columns = [], target, axes = [], note }) {
     if (columns.length < 2) return void fill(this.columns);
     const id = identifier("column");
     const choose = (k) => {
       const select = element("select", { id: `${id}-${k}`, onchange: () => this.take() }, columns.map((name) => element("option", { value: name }, name)));
-      select.value = columns[k];
+      select.value = axes[k] ?? columns[k];
       return select;
     };
     this.across = choose(0);
     this.up = choose(1);
+    this.rows = element("p", { class: "note", role: "status" }, note ?? "");
     fill(
       this.columns,
-      element("p", { class: "note" }, target ? `The table's columns; the classes are those of ${target}.` : "The table's columns."),
+      element("p", { class: "note" }, target ? `Columns of the table; the classes are the values of ${target}.` : "Columns of the table."),
       element("div", { class: "row" }, element("label", { for: `${id}-0` }, "Across"), this.across),
       element("div", { class: "row" }, element("label", { for: `${id}-1` }, "Up"), this.up),
       element("div", { class: "buttons" }, button("Use these columns", { onclick: () => this.take() })),
+      this.rows,
     );
     return undefined;
   }
@@ -129,15 +140,16 @@ export class Data {
 
   async make(next = false) {
     if (next) this.seed += 1;
-    const n = Math.round(Number(this.n.value)) || 80;
-    const message = { type: "shape", name: this.shapes.value, n, noise: Number(this.noise.value), seed: this.seed };
+    const message = { type: "shape", name: this.shapes.value, n: Number(this.n.value), noise: Number(this.noise.value), seed: this.seed };
     const reply = await this.app.request(message);
     if (reply) this.use(reply);
   }
 
   async take() {
     const reply = await this.app.request({ type: "columns", x: this.across.value, y: this.up.value });
-    if (reply) this.use(reply);
+    if (!reply) return;
+    this.use(reply);
+    fill(this.rows, reply.note ?? "");
   }
 
   paste() {

@@ -140,7 +140,7 @@ export class ReplayHost extends Host {
       if (proof) return { ...proof, type: "proof", seq, what: message.what };
     }
     if (type === "score") return null;
-    return { type: "error", seq, text: "This page replays recorded fits; the studio itself does more." };
+    return { type: "error", seq, text: "This page only replays recorded fits; the studio itself makes new ones." };
   }
 
   send(message) {

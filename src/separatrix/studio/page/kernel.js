@@ -87,7 +87,7 @@ export class Kernel {
     if (waits) {
       this.open.delete(seq);
       if (type === "error") this.does.onproblem(message.text);
-      waits.resolve(type === "error" ? null : message);
+      waits.resolve(["error", "replaced"].includes(type) ? null : message);
       return;
     }
     if (seq === this.asked?.seq) {

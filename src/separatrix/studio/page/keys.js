@@ -4,55 +4,55 @@ import { button, element, identifier } from "./dom.js";
 export function shortcuts(app) {
   const tool = (name) => () => app.takeTool(name);
   const all = [
-    { keys: ["v"], says: "point: add, drag", run: tool("point"), draws: true },
-    { keys: ["b"], says: "brush: many points", run: tool("brush"), draws: true },
-    { keys: ["e"], says: "erase", run: tool("erase"), draws: true },
-    { keys: ["h"], says: "move the picture", run: tool("pan"), draws: true },
-    { keys: ["1", "2", "3", "4"], says: "class of new points, or of the focused point", run: (key) => app.takeClass(Number(key) - 1), draws: true },
-    { keys: ["+", "="], shown: "+", says: "closer", run: () => app.zoom(0.8) },
-    { keys: ["-"], says: "farther", run: () => app.zoom(1.25) },
-    { keys: ["0"], says: "all points in the picture", run: () => app.fit() },
-    { keys: ["p"], says: "play, pause", run: () => app.time.toggle() },
-    { keys: ["."], says: "one step on", run: () => app.time.walk(1) },
+    { keys: ["v"], says: "point tool: add and drag points", run: tool("point"), draws: true },
+    { keys: ["b"], says: "brush tool: add many points", run: tool("brush"), draws: true },
+    { keys: ["e"], says: "eraser tool: erase points", run: tool("erase"), draws: true },
+    { keys: ["h"], says: "move tool: move the picture", run: tool("pan"), draws: true },
+    { keys: ["1", "2", "3", "4"], says: "choose the class of new points, or of the focused point", run: (key) => app.takeClass(Number(key) - 1), draws: true },
+    { keys: ["+", "="], shown: "+", says: "zoom in", run: () => app.zoom(0.8) },
+    { keys: ["-"], says: "zoom out", run: () => app.zoom(1.25) },
+    { keys: ["0"], says: "show all points", run: () => app.fit() },
+    { keys: ["p"], says: "play or pause the steps", run: () => app.time.toggle() },
+    { keys: ["."], says: "one step forward", run: () => app.time.walk(1) },
     { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
     { keys: ["["], says: "first step", run: () => app.time.show(0) },
     { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
-    { keys: ["Escape"], says: "back to the canvas", run: () => app.surface.focus() },
-    { keys: ["m"], says: "to the model, past the points", run: () => app.controls.chooser.focus() },
-    { keys: ["?"], says: "this list", run: () => app.help.showModal() },
+    { keys: ["Escape"], says: "return to the canvas", run: () => app.surface.focus() },
+    { keys: ["m"], says: "go to the model, past the points", run: () => app.controls.chooser.focus() },
+    { keys: ["?"], says: "show this help", run: () => app.help.showModal() },
   ];
   // An exported page shows, and changes nothing.
   return app.isReplay ? all.filter(({ draws }) => !draws) : all;
 }
 
-const ELSEWHERE = [["Tab", "to the canvas, then from point to point"]];
+const ELSEWHERE = [["Tab", "go to the canvas, then from point to point"]];
 
 const DRAWS = [
-  ["arrows", "move the focused point, or the crosshair of the canvas; with Shift farther"],
-  ["Enter", "a point at the crosshair"],
+  ["arrows", "move the focused point, or the crosshair of the canvas; farther with Shift"],
+  ["Enter", "add a point at the crosshair"],
   ["Delete", "erase the focused point"],
   ["Ctrl Z", "undo"],
   ["Ctrl Y", "redo"],
 ];
 
 const HANDS = [
-  ["click", "a point of the class that is chosen"],
-  ["drag", "move a point; with the tools: brush, erase, or move the picture"],
-  ["rest on a point", "its margin, and its slack, residual or multiplier α where the model has them"],
-  ["rest beside", "the score there"],
-  ["Ctrl wheel", "closer and farther; two fingers on a touch screen"],
+  ["click", "adds a point of the chosen class"],
+  ["drag", "moves a point, or brushes, erases or moves the picture, as the tool says"],
+  ["rest on a point", "shows its margin, and its slack, residual or multiplier α where the model has them"],
+  ["rest elsewhere", "shows the score at that place"],
+  ["Ctrl wheel", "zooms in and out, as two fingers do on a touch screen"],
 ];
 
 const DRAWN = [
   ["line", "the boundary; dashed: the margin lines, or the targets of least squares"],
-  ["shading", "the side of each class, stronger where the model is surer"],
-  ["arrow θ", "the weights, across the boundary"],
+  ["shading", "the side of each class, stronger where the model is more certain"],
+  ["arrow θ", "the weights, perpendicular to the boundary where both axes have the same scale"],
   ["×", "a mistake: a point on the wrong side"],
   ["ring", "a support vector; dashed: its α is at its limit C"],
-  ["red ring", "the point that this step looks at"],
-  ["dotted line", "slack: what a point lacks to its margin line"],
+  ["red ring", "the point that this step visits"],
+  ["dotted line", "slack: how far a point is short of its margin line"],
   ["squares", "squared residuals"],
-  ["ellipses", "half, and nine tenths, of each Gaussian"],
+  ["ellipses", "contours that hold half and nine tenths of each Gaussian"],
 ];
 
 export function helpDialog(app) {

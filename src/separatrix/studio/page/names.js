@@ -40,7 +40,7 @@ export class Names {
         this.field("Axis across", () => this.app.store.state.names.x, (text) => ({ x: text })),
         this.field("Axis up", () => this.app.store.state.names.y, (text) => ({ y: text })),
         classes.map((_, c) => this.field(`Class ${c + 1}`, () => this.app.store.state.names.classes[c], (text) => this.renamed(c, text), c)),
-        more ? button("One more class", { picture: "plus", text: true, onclick: () => this.app.addClass() }) : null,
+        more ? button("Add a class", { picture: "plus", text: true, onclick: () => this.app.addClass() }) : null,
       );
     }
     for (const row of this.fields.querySelectorAll(".name-row")) row.refresh();
@@ -60,7 +60,7 @@ export class Names {
 
   renamed(c, text) {
     const classes = this.app.store.state.names.classes.slice();
-    if (classes.some((name, k) => k !== c && name === text)) throw new Error(`There is a class ${text} already; two need two names.`);
+    if (classes.some((name, k) => k !== c && name === text)) throw new Error(`Another class is already called ${text}; choose a different name.`);
     classes[c] = text;
     return { classes };
   }

@@ -77,7 +77,7 @@ export class Out {
     this.node = element(
       "section",
       { class: "card", "aria-labelledby": id },
-      element("h2", { id }, "Take it with you"),
+      element("h2", { id }, "Export"),
       element(
         "div",
         { class: "buttons" },
@@ -113,7 +113,7 @@ export class Out {
     this.app.voice.copy(address, "The link");
     const { length } = this.app.store.state.points;
     this.linkNote.textContent =
-      `The link carries ${length} points in ${fragment.length} letters, rounded to 1/5000 of the picture.` +
+      `The link carries ${length} points in ${fragment.length} letters, with places rounded to 1/5000 of the picture.` +
       (fragment.length > LONG_LINK ? " Some programs cut links that long: send the CSV instead." : "");
   }
 

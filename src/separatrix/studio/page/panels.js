@@ -21,6 +21,17 @@ export class Panels {
       this.body,
     );
     this.chart = null;
+    this.across = 420;
+    new ResizeObserver(() => this.measure()).observe(this.body);
+  }
+
+  // Of a hidden card nothing is known; the last width stays.
+  measure() {
+    const { width } = this.body.getBoundingClientRect();
+    const across = Math.round((16 * width) / parseFloat(getComputedStyle(this.body).fontSize));
+    if (!width || across === this.across) return;
+    this.across = across;
+    this.chartOf();
   }
 
   options() {
@@ -37,19 +48,24 @@ export class Panels {
     this.options();
     const panel = this.app.store.state.panel === "none" ? null : this.app.shown.answer?.panel;
     this.body.hidden = !panel;
-    this.chart = null;
+    this.chartOf();
     if (!panel) return;
-    this.chart = drawChart(this.svg, panel, (i) => this.app.point(i));
     // Where there is nothing to draw, its note says why.
     setAttributes(this.svg, { hidden: !(panel.series?.length || panel.contours?.length) });
     this.svg.setAttribute("aria-label", [panel.title, panel.note].filter(Boolean).join(". "));
-    const named = (panel.series ?? []).filter((s) => s.name && s.kind !== "points");
+    const named = (panel.series ?? []).filter((s) => s.name && (s.kind !== "points" || s.class === undefined));
     const plain = (panel.series ?? []).filter((s) => s.class === undefined || s.class === null);
     fill(
       this.legend,
       named.map((s) => element("li", {}, element("span", { class: `swatch ${s.kind} tone-${Math.max(0, plain.indexOf(s)) % 4}` }), s.name)),
     );
     this.note.textContent = panel.note ?? "";
+  }
+
+  chartOf() {
+    const { shown, store } = this.app;
+    const panel = store.state.panel === "none" ? null : shown.answer?.panel;
+    this.chart = panel ? drawChart(this.svg, panel, this.across, (i) => this.app.point(i)) : null;
     this.step();
   }
 

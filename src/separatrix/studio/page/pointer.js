@@ -90,8 +90,7 @@ export class Pointer {
     } else if (act.tool === "point" && act.index >= 0) {
       // Another page, or Python, may have taken the point from under the hand.
       if (act.index >= store.state.points.length) return undefined;
-      const inside = [clamp(at[0], view.left, view.right), clamp(at[1], view.top, view.bottom)];
-      const to = view.rounded(view.toData(inside));
+      const to = view.rounded(view.toData(view.inside(at)));
       store.change({ points: moved(store.state.points, act.index, to) });
       this.app.point(act.index);
     } else if (act.tool === "erase") this.rub(at);
@@ -150,7 +149,7 @@ export class Pointer {
     const { store, view, limits, currentClass } = this.app;
     if (!view.holds(at)) return;
     if (store.state.points.length >= limits.points) {
-      this.app.voice.problem(`There is room for ${limits.points} points.`);
+      this.app.voice.problem(`The studio takes at most ${limits.points} points.`);
       return;
     }
     const [x, y] = view.rounded(view.toData(at));
@@ -166,7 +165,7 @@ export class Pointer {
       const spot = [at[0] + far * Math.cos(turn), at[1] + far * Math.sin(turn)];
       if (view.holds(spot)) fresh.push([...view.rounded(view.toData(spot)), currentClass]);
     }
-    if (store.state.points.length + fresh.length > limits.points) this.app.voice.problem(`There is room for ${limits.points} points.`);
+    if (store.state.points.length + fresh.length > limits.points) this.app.voice.problem(`The studio takes at most ${limits.points} points.`);
     store.change({ points: [...store.state.points, ...fresh].slice(0, limits.points) });
   }
 
@@ -188,7 +187,7 @@ export class Pointer {
     if (arrow) {
       const by = event.shiftKey ? 40 : 8;
       const [x, y] = this.cross ?? [(view.left + view.right) / 2, (view.top + view.bottom) / 2];
-      const to = [clamp(x + by * arrow[0], view.left, view.right), clamp(y + by * arrow[1], view.top, view.bottom)];
+      const to = view.inside([x + by * arrow[0], y + by * arrow[1]]);
       this.showCross(to);
       app.score.at(view.toData(to), this.nearest(to, REACH));
     } else if ((event.key === "Enter" || event.key === "Insert") && !app.isReplay) {

@@ -81,6 +81,8 @@ export class Points {
     const knows = known?.mistake?.length === points.length ? known : null;
     const r = markRadius(points.length) * view.unit;
     const visited = shown.visit ?? -1;
+    const had = this.focused;
+    if (had >= points.length) this.leave();
     reconcile(
       this.group,
       points,
@@ -94,6 +96,9 @@ export class Points {
         ),
       (node, [x, y, c], i) => {
         const [px, py] = view.toPixels([x, y]);
+        const isSeen = view.holds([px, py]);
+        // What is not seen cannot have the focus, which would fall to the page.
+        if (i === had && !isSeen) this.leave();
         const kind = show.support && knows?.kind ? knows.kind[i] : "none";
         const classes = ["point", `class-${model === "regression" ? 0 : c}`, `support-${kind}`];
         const mistaken = Boolean(knows?.mistake?.[i]);
@@ -104,7 +109,7 @@ export class Points {
           transform: `translate(${px.toFixed(2)} ${py.toFixed(2)})`,
           "aria-label": describePoint(store.state, shown, i),
           "data-index": i,
-          visibility: view.holds([px, py]) ? null : "hidden",
+          visibility: isSeen ? null : "hidden",
         });
         const form = model === "regression" ? 0 : c;
         const drawn = `${form} ${r}`;
@@ -120,6 +125,11 @@ export class Points {
     );
   }
 
+  leave() {
+    this.app.surface.focus({ preventScroll: true });
+    this.app.voice.announce("The point is no longer in the picture; the canvas has the focus.");
+  }
+
   key(event) {
     const i = this.indexOf(event.target);
     if (i < 0 || event.ctrlKey || event.metaKey || event.altKey || this.app.isReplay) return;
@@ -128,7 +138,8 @@ export class Points {
     if (arrow) {
       const pixels = event.shiftKey ? 40 : 8;
       const [x, y] = store.state.points[i];
-      const to = view.rounded([x + (arrow[0] * pixels) / view.perX, y + (arrow[1] * pixels) / view.perY]);
+      const [px, py] = view.toPixels([x, y]);
+      const to = view.rounded(view.toData(view.inside([px + arrow[0] * pixels, py - arrow[1] * pixels])));
       store.begin();
       store.change({ points: moved(store.state.points, i, to) });
       this.app.point(i);

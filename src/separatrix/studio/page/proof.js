@@ -8,6 +8,16 @@ const QUESTIONS = [
   ["diagnosis", "Diagnosis"],
 ];
 
+// What the sentence of a certificate does not say itself.
+const FIGURES = [
+  ["objective", "objective", 6],
+  ["bound", "lower bound", 6],
+  ["gap", "gap between them", 2],
+  ["condition", "condition number", 3],
+  ["iterations", "iterations", 6],
+  ["seconds", "seconds", 2],
+];
+
 export class Proof {
   constructor(app) {
     this.app = app;
@@ -38,12 +48,11 @@ export class Proof {
     this.sentence.textContent = certificate?.sentence ?? "";
     this.sentence.classList.toggle("fine", ["optimal", "converged", "exact", "certified", "separated"].includes(certificate?.status));
     const rows = certificate
-      ? [["objective", certificate.objective], ["lower bound", certificate.bound], ["relative gap", certificate.relative_gap]].filter(([, v]) => Number.isFinite(v))
+      ? FIGURES.map(([key, label, digits]) => [label, certificate[key], digits]).filter(([, value]) => Number.isFinite(value))
       : [];
-    if (Number.isFinite(answer?.width)) rows.push(["width of the street", answer.width]);
-    if (Number.isInteger(answer?.mistakes) && this.app.store.state.model !== "regression") rows.push(["mistakes", answer.mistakes]);
-    fill(this.numbers, rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, written(value, 6))]));
-    fill(this.summary, (answer?.summary ?? []).map((text) => element("li", {}, text)));
+    fill(this.numbers, rows.flatMap(([name, value, digits]) => [element("dt", {}, name), element("dd", {}, written(value, digits))]));
+    const summary = [...(answer?.summary ?? []), answer?.overlap].filter(Boolean);
+    fill(this.summary, summary.map((text) => element("li", {}, text)));
   }
 
   // The points have moved: what was proved is of other points.

@@ -4,16 +4,26 @@ import { written } from "./numbers.js";
 const RESTS = 120;
 const MOST_STEPS = 1000;
 
-// What is counted and measured of a fit, in short.
-export function countedFacts(answer, model) {
-  const { mistakes, width } = answer ?? {};
+// What is counted and measured of the step that is shown, in short.
+export function countedFacts({ answer, isLast, step }, model) {
+  const { mistakes, width, steps, points } = answer ?? {};
   const facts = [];
+  const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
   // Of longer runs not all corrections are among the steps.
-  const corrections = answer?.steps?.visit && answer.steps.count <= MOST_STEPS ? answer.steps.mistake.filter(Boolean).length : null;
-  if (corrections !== null) facts.push(corrections === 1 ? "1 correction" : `${corrections} corrections`);
-  if (Number.isInteger(mistakes) && model !== "regression") facts.push(mistakes === 1 ? "1 mistake" : `${mistakes} mistakes`);
+  if (steps?.visit && steps.count <= MOST_STEPS) facts.push(counted(steps.mistake.slice(0, step + 1).filter(Boolean).length, "correction"));
+  // Until the frame of a step has come, what is known is of another.
+  if (!isLast) return facts.join(" · ");
+  const fitted = points?.mistake?.filter((one) => one !== null).length;
+  if (Number.isInteger(mistakes) && model !== "regression") facts.push(`${counted(mistakes, "mistake")} in ${counted(fitted, "point")}`);
   if (Number.isFinite(width)) facts.push(`the street is ${written(width, 4)} wide`);
   return facts.join(" · ");
+}
+
+// Where a unit across is not as long as a unit up, right angles are not seen as such.
+export function distortedFact({ view, store, shown }) {
+  const { show, model } = store.state;
+  const seen = show.theta && model !== "regression" && shown.answer?.theta;
+  return seen && Math.abs(Math.log(view.perX / view.perY)) > 0.05 ? "the axes have different scales, so θ does not look perpendicular to the line" : "";
 }
 
 export class Score {

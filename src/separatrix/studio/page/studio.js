@@ -8,7 +8,7 @@ import { Voice } from "./voice.js";
 import { View } from "./view.js";
 import { Points, describePoint, othersThere } from "./points.js";
 import { Pointer } from "./pointer.js";
-import { Score, countedFacts } from "./score.js";
+import { Score, countedFacts, distortedFact } from "./score.js";
 import { Picture } from "./picture.js";
 import { withClass, withoutClass } from "./names.js";
 import { Toolbar } from "./toolbar.js";
@@ -23,6 +23,7 @@ import { Bar } from "./bar.js";
 import { helpDialog, listenToKeys } from "./keys.js";
 
 const SETTLE = 250;
+const NOTHING = { answer: null, theta: null, isLast: true, step: 0 };
 const ASKED_FOR = ["points", "names", "view", "model", "parameters", "panel"];
 const CONTROLLED = ["model", "parameters", "panel", "show", "names"];
 
@@ -38,7 +39,7 @@ export class App {
     this.currentClass = 1;
     this.pointed = -1;
     this.answer = null;
-    this.shown = { answer: null, theta: null, isLast: true, step: 0 };
+    this.shown = { ...NOTHING };
     this.frames = new Map();
     this.view = new View(this.store.state.view);
     this.kernel = new Kernel(model, {
@@ -72,7 +73,7 @@ export class App {
     this.help = helpDialog(this);
     this.bar = new Bar(this);
     // Of many points, Tab would have to walk through all.
-    const past = button("Past the points, to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
+    const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
     const stage = [this.toolbar.node, past, this.picture.node, this.time.node, this.voice.nodes];
     const region = (label) => ({ class: "side", role: "region", "aria-label": label });
     fill(
@@ -82,7 +83,8 @@ export class App {
         "div",
         { class: "columns" },
         element(this.isWidget ? "div" : "main", { class: "stage" }, stage),
-        element("div", region("Model and second picture"), this.tours.node, this.controls.node, this.panels.node),
+        this.tours.node,
+        element("div", region("Model and second picture"), this.controls.node, this.panels.node),
         element("div", region("Proof, data and code"), this.proof.node, this.data?.node, this.out.node),
       ),
       this.help,
@@ -99,7 +101,7 @@ export class App {
     const listeners = {
       "change:state": () => this.adopt(this.model.get("state")),
       "change:theme": () => this.bar.wear(this.model.get("theme")),
-      "host:lost": () => this.voice.problem("The kernel does not answer; the page tries to reach it again.", { stays: true }),
+      "host:lost": () => this.voice.problem("The kernel does not answer; the page keeps trying to reach it.", { stays: true }),
       "host:back": () => this.back(),
     };
     for (const [event, listener] of Object.entries(listeners)) {
@@ -123,7 +125,7 @@ export class App {
 
   follow(state) {
     this.adopt(state);
-    if (this.isBroken) this.voice.problem("This link carries no state of a studio; the points are others.");
+    if (this.isBroken) this.voice.problem("This link carries no state of the studio; the page keeps its own points.");
   }
 
   // The state of the link that one came by.
@@ -238,7 +240,7 @@ export class App {
     const { points, model } = this.store.state;
     const few = model === "regression" ? points.length < 2 : new Set(points.map(([, , c]) => c)).size < 2;
     this.answer = null;
-    this.shown = { answer: null, theta: null, isLast: true, step: 0 };
+    this.shown = { ...NOTHING };
     this.frames.clear();
     this.time.renew({ stay: false });
     this.drawCards();
@@ -314,7 +316,7 @@ export class App {
     const { points, names } = this.store.state;
     const n = points.filter((point) => point[2] === c).length;
     this.store.change(withoutClass(this.store.state, c));
-    this.voice.say(`Class ${names.classes[c]} and its ${n} points are gone; Undo brings them back.`);
+    this.voice.say(`Class ${names.classes[c]} and its ${n} points were removed; Undo restores them.`);
   }
 
   zoom(factor) {
@@ -336,7 +338,7 @@ export class App {
   describe() {
     const { state } = this.store;
     const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(state, this.pointed) : "";
-    this.voice.say(said || [countedFacts(this.answer, this.answeredModel), this.answer?.certificate?.sentence].filter(Boolean).join(" · "));
+    this.voice.say(said || [countedFacts(this.shown, this.answeredModel), distortedFact(this)].filter(Boolean).join(" · "));
   }
 }
 

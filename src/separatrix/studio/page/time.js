@@ -1,6 +1,5 @@
 // Time: step, play, pause, back and scrub through a recorded fit, with each step's formula.
 import { button, element, fill, icon, identifier } from "./dom.js";
-import { written } from "./numbers.js";
 
 const PACES = [
   ["slow", 1600],
@@ -21,7 +20,7 @@ export class Time {
       first: button("First step", { picture: "first", onclick: () => this.show(0) }),
       back: button("One step back", { picture: "back", onclick: go(-1) }),
       play: button("Play", { picture: "play", kind: "primary", onclick: () => this.toggle() }),
-      forward: button("One step on", { picture: "forward", onclick: go(1) }),
+      forward: button("One step forward", { picture: "forward", onclick: go(1) }),
       last: button("Last step", { picture: "last", onclick: () => this.show(this.count - 1) }),
     };
     this.slider = element("input", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Step", oninput: () => this.show(Number(this.slider.value)) });
@@ -72,14 +71,11 @@ export class Time {
     const { steps, step, count } = this;
     this.slider.value = step;
     const label = steps?.label ?? "step";
-    const objective = steps?.objective?.[step];
     this.where.textContent = count ? `${label} ${step} of ${count - 1}` : "";
     this.slider.setAttribute("aria-valuetext", this.where.textContent);
     const formula = steps?.formula?.[step] ?? "";
-    const bound = steps?.bound?.[step];
-    const value = Number.isFinite(objective) ? `objective ${written(objective, 5)}${Number.isFinite(bound) ? `, bound ${written(bound, 5)}` : ""}` : "";
-    fill(this.formula, formula ? element("span", { class: "formula-text" }, formula) : null, value ? element("span", { class: "formula-value" }, value) : null);
-    this.formula.hidden = !formula && !value;
+    fill(this.formula, formula ? element("span", { class: "formula-text" }, formula) : null);
+    this.formula.hidden = !formula;
     this.buttons.first.disabled = this.buttons.back.disabled = step <= 0;
     this.buttons.last.disabled = this.buttons.forward.disabled = step >= count - 1;
   }

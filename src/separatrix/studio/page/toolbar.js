@@ -16,7 +16,7 @@ export class Toolbar {
     const id = identifier("tools");
     this.tools = TOOLS.map(([name, label, hint]) => button(label, { picture: name, kind: "tool", hint, "aria-pressed": false, "data-tool": name, onclick: () => app.takeTool(name) }));
     this.classes = element("div", { class: "group classes", role: "group", "aria-label": app.isReplay ? "Classes" : "Class of new points" });
-    this.lock = button("One scale for both axes", {
+    this.lock = button("Same scale on both axes", {
       picture: "lock",
       "aria-pressed": false,
       onclick: () => app.store.change({ view: { ...app.view.state, lock: !app.store.state.view.lock } }),
@@ -30,9 +30,9 @@ export class Toolbar {
       element(
         "div",
         { class: "group end", role: "group", "aria-label": "View" },
-        button("Closer", { picture: "plus", onclick: () => app.zoom(0.8) }),
-        button("Farther", { picture: "minus", onclick: () => app.zoom(1.25) }),
-        button("All points in the picture", { picture: "fit", onclick: () => app.fit() }),
+        button("Zoom in", { picture: "plus", onclick: () => app.zoom(0.8) }),
+        button("Zoom out", { picture: "minus", onclick: () => app.zoom(1.25) }),
+        button("Show all points", { picture: "fit", onclick: () => app.fit() }),
         this.lock,
         app.isReplay ? null : this.clear,
       ),
@@ -50,7 +50,7 @@ export class Toolbar {
       const nodes = names.classes.map((name, c) =>
         element("button", { type: "button", class: "button class", title: `Class ${name} (${c + 1})`, "aria-label": `Class ${name}`, "data-class": c, onclick: () => app.takeClass(c) }, keyMark(c), element("span", {}, name)),
       );
-      const more = names.classes.length < MOST_CLASSES && !app.isReplay ? button("One more class", { picture: "plus", onclick: () => app.addClass() }) : null;
+      const more = names.classes.length < MOST_CLASSES && !app.isReplay ? button("Add a class", { picture: "plus", onclick: () => app.addClass() }) : null;
       const chosen = app.isReplay ? keyOfClasses(names.classes) : [nodes, more];
       fill(this.classes, model === "regression" ? null : chosen);
     }

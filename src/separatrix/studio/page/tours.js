@@ -11,7 +11,7 @@ export class Tours {
       "dialog",
       { class: "dialog", "aria-labelledby": id },
       element("div", { class: "card-head" }, element("h2", { id }, "Tours and lessons"), button("Close", { picture: "close", onclick: () => this.dialog.close() })),
-      tours.length ? element("h3", {}, "Tours of a minute") : null,
+      tours.length ? element("h3", {}, "One-minute tours") : null,
       element("ol", { class: "entries" }, tours.map(entry)),
       lessons.length ? element("h3", {}, "Lessons of the course") : null,
       element("ol", { class: "entries" }, lessons.map(entry)),
@@ -68,7 +68,9 @@ export class Tours {
     this.node.hidden = false;
     if (isOpened) return;
     this.node.focus({ preventScroll: true });
-    this.node.scrollIntoView({ block: "nearest" });
+    // Right below a picture that stays in sight, so that the controls are seen, too.
+    const below = getComputedStyle(this.app.picture.node).position === "sticky";
+    this.node.scrollIntoView({ block: below ? "start" : "nearest" });
   }
 
   end() {

@@ -103,6 +103,11 @@ export class View {
     return px >= this.left && px <= this.right && py >= this.top && py <= this.bottom;
   }
 
+  // The nearest place within the frame, a pixel from its edge: what is there is seen.
+  inside([px, py]) {
+    return [clamp(px, this.left + 1, this.right - 1), clamp(py, this.top + 1, this.bottom - 1)];
+  }
+
   panned([dx, dy]) {
     const move = (range, by) => range.map((value) => value - by);
     return { ...this.wanted, x: move(this.x, dx / this.perX), y: move(this.y, -dy / this.perY) };

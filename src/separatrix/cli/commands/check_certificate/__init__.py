@@ -27,10 +27,11 @@ class CheckOptions(options.Options):
     examples=_EXAMPLES,
 )
 def check_certificate(given: CheckOptions) -> CheckOptions:
-    """Prove again what the file CERTIFICATE of separatrix separable says of the table DATA.
+    """Prove again what the file CERTIFICATE of separatrix separable states about the table DATA.
 
-    Nothing in the file is believed: DATA is read and encoded again, in the same way, and every
-    witness is held against every row in exact integer arithmetic. Only what is proved is told.
+    Nothing in the file is trusted: DATA is read and encoded again, in the same way, and every
+    witness is checked against every row in exact integer arithmetic. Only proved statements are
+    printed.
 
     The exit code is 0 when every verdict is proved, 1 when one is not or DATA is another table,
     and 3 when a file cannot be read.

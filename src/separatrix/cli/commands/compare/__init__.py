@@ -27,7 +27,7 @@ CLASSIFIERS = (
 REGRESSORS = ("lstsq", "huber", "poly", "constant")
 _KNOWN = tuple(dict.fromkeys((*CLASSIFIERS, *REGRESSORS)))
 
-_BASIC = "What to predict, and by what"
+_BASIC = "What to predict, and with what"
 _basic = partial(options.option, group=_BASIC)
 _fits = partial(options.option, group="The fits")
 
@@ -51,14 +51,14 @@ class CompareOptions(ModelOptions):
 
     target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
     models: Sequence[str] | None = _basic(
-        f"Which, with commas between them: {', '.join(CLASSIFIERS)}; of a quantity "
+        f"The models, separated by commas: {', '.join(CLASSIFIERS)}; for a quantity "
         f"{', '.join(REGRESSORS)}. [default: all]",
         options.Parsed("models", _parse_models),
         metavar="LIST",
     )
-    cv: int = _basic("Folds.", options.FOLDS, default=5, show_default=True)
+    cv: int = _basic("The number of folds.", options.FOLDS, default=5, show_default=True)
     scoring: str | None = _basic(
-        "What to compare by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
+        "The score to compare by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
         metavar="NAME",
     )
     report: str | None = _basic(
@@ -66,7 +66,7 @@ class CompareOptions(ModelOptions):
         metavar="FILE",
     )
     C: float | None = _fits(
-        "Weight of the losses of logistic, svm and kernel-svm. [default: 1]",
+        "The weight of the losses of logistic, svm and kernel-svm. [default: 1]",
         options.FINITE_POSITIVE,
         flags=("-C", "--C"),
     )
@@ -77,7 +77,7 @@ class CompareOptions(ModelOptions):
     group: str | None = column_of_groups(group=ModelOptions.last_group)
     weight: str | None = column_of_weights(group=ModelOptions.last_group)
     seed: int = options.option(
-        "Of the folds and the fits.",
+        "The seed of the folds and of the fits.",
         options.SEED,
         group=ModelOptions.last_group,
         default=0,
@@ -92,16 +92,18 @@ class CompareOptions(ModelOptions):
     examples=_EXAMPLES,
 )
 def compare(given: CompareOptions) -> CompareOptions:
-    """Fit several models to the same folds of the table DATA, and say which differences are noise.
+    """Fit several models to the same folds of the table DATA, and say which differences could be
+    due to chance.
 
     The table is read and encoded once. Each model is fitted to every fold and scored on the rows
-    that it has not seen; equal rows stay on one side. A model is listed with its mean score, how
-    far it is behind the best with the 95 % interval of that difference over the folds (Nadeau and
-    Bengio, 2003, who allow for the rows that folds share), seconds of all its fits, and the largest
-    certified gap of them (of closed forms, residual). ~ marks what chance alone may have put
-    behind; ! a fit that stopped above its tolerance, 1e-4. Below stands the command that fits each.
+    that it has not seen; equal rows stay in one fold. The list has the mean score of each model,
+    how far it is behind the best with the 95 % interval of that difference (Nadeau and Bengio,
+    2003, which allows for the rows that folds share), the seconds of all its fits, and their
+    largest certified gap (for closed forms, residual). ~ marks a difference that could be due to
+    chance, and ! a fit that stopped above its tolerance, 1e-4. The commands that fit each model
+    follow.
 
-    From 3,000 rows on kernel-svm is one on 300 landmarks, and perceptron has 100 passes.
+    From 3,000 rows on, kernel-svm is approximated by 300 landmarks, and perceptron has 100 passes.
 
     The exit code is 1 when no model could be scored.
     """

@@ -18,9 +18,10 @@ class DiagnoseOptions(options.TableOptions):
     """The options of ``separatrix diagnose``."""
 
     target: str | None = options.target("The column with the classes. [default: target]")
-    no_intercept: bool = options.option("With a boundary through the origin in mind.", bool)
+    no_intercept: bool = options.option("Diagnose for a boundary through the origin.", bool)
     time_limit: float | None = options.option(
-        "Seconds for whether the classes are separable. [default: asked only where it is quick]",
+        "The seconds to decide whether the classes are separable. [default: decided only where "
+        "that is quick]",
         options.FINITE_POSITIVE,
     )
 
@@ -28,19 +29,19 @@ class DiagnoseOptions(options.TableOptions):
 @options.command(
     "diagnose",
     DiagnoseOptions,
-    summary="Say what in a table will hurt a linear classifier.",
+    summary="Name what in a table will hurt a linear classifier.",
     examples=_EXAMPLES,
 )
 def diagnose(given: DiagnoseOptions) -> DiagnoseOptions:
-    """Say what in the table DATA will hurt a linear classifier, by name, and what to do about it.
+    """Name what in the table DATA will hurt a linear classifier, and what to do about it.
 
-    Looks for classes of few rows; columns that are constant, equal, or combinations of others;
-    columns that give the class away; equal rows of different classes; scales that differ by
-    orders of magnitude; and whether the classes are separable, so that a fit without a penalty
-    has no end. Numbers are looked at as they are in the table, before they are standardised.
+    It looks for classes of few rows; columns that are constant, equal, or combinations of others;
+    columns that leak the class; equal rows of different classes; columns whose scales differ by
+    orders of magnitude; and separable classes, for which a fit without a penalty has no finite
+    optimum. Numbers are examined as they are in the table, before they are standardised.
 
-    From the gravest, each finding is a problem, a warning or a note. The exit code is 0 whatever
-    is found.
+    Findings are problems, warnings and notes, the gravest first. The exit code is 0 whatever is
+    found.
     """
     given.check_columns()
     return given

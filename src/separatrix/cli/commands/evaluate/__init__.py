@@ -24,6 +24,7 @@ class EvaluateOptions(options.Options):
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
     encoding: str | None = options.encoding()
+    unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
 
 
@@ -34,9 +35,10 @@ def evaluate(given: EvaluateOptions) -> EvaluateOptions:
     """Measure the model file MODEL on the labelled rows of DATA.
 
     Prints the accuracy with its 95 % interval (Wilson), the area under the ROC curve (for more
-    than two classes the mean of one against the rest), balanced accuracy, Matthews' correlation,
-    average precision, the log loss and Brier's score where there are probabilities, what a constant
-    would score, and precision, recall and confusion matrix by class. Of a quantity it prints R^2,
-    the root of the mean squared error, the mean absolute and the mean squared error.
+    than two classes the mean over the classes, each against the rest), balanced accuracy, Matthews'
+    correlation and average precision; where there are probabilities, the log loss and Brier's
+    score; the score of always predicting one class; and precision and recall by class with the
+    confusion matrix. For a quantity it prints R^2, the root mean squared error, the mean absolute
+    error and the mean squared error.
     """
     return given

@@ -80,6 +80,7 @@ def _in_passes(
             heard=heard,
             delimiter=options.delimiter,
             encoding=options.encoding,
+            unpacked_limit=options.unpacked_limit,
         )
     # Behind how the rows lie.
     for note in data.notes[1:]:
@@ -100,6 +101,7 @@ def _in_memory(
         options.missing,
         delimiter=options.delimiter,
         encoding=options.encoding,
+        unpacked_limit=options.unpacked_limit,
     )
     found = labelled(stored, table, target)
     decision = decision_of(stored, options.threshold)

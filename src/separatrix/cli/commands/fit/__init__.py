@@ -60,52 +60,54 @@ class FitOptions(ModelOptions):
 
     target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
     model: str | None = _basic(
-        "What to fit. [default: logistic for classes, lstsq for a quantity]", MODELS
+        "The model to fit. [default: logistic for classes, lstsq for a quantity]", MODELS
     )
     output: str = options.output(
         "The model file. [default: DATA's name with .separatrix, in this folder]", group=_BASIC
     )
     report: str | None = _basic(
-        "Write a report too: one HTML page that needs no network, and its numbers as JSON.",
+        "Also write a report: one HTML page that needs no network, and its numbers as JSON.",
         metavar="FILE",
     )
     positive: str | None = _decide(
-        "The class that precision, thresholds and curves are about. [default: the rarer]",
+        "The positive class of precision, thresholds and curves. [default: the rarer class]",
         metavar="CLASS",
     )
     threshold: float | None = options.threshold(group=_DECIDE)
     optimise: str | None = _decide(
-        "Choose the threshold on the held-out rows: for the best F1, balanced accuracy, or lowest "
-        "cost, such as cost=5:1 where a miss costs five times what a false alarm does.",
+        "Choose the threshold on the held-out rows, for the best F1, the best balanced accuracy "
+        "or the lowest cost; with cost=5:1 a miss costs five times as much as a false alarm.",
         metavar="f1|balanced|cost=MISS:ALARM",
         callback=_check_goal,
     )
     loss: str | None = models.loss(group=_SEVERAL)
     C: float | None = _several(
-        "Weight of the losses; inf for the hard margin of svm and kernel-svm. [default: 1]",
+        "The weight of the losses; inf is the hard margin of svm and kernel-svm. [default: 1]",
         options.POSITIVE,
         flags=("-C", "--C"),
     )
     lam: float | None = _several(
-        "Weight of the penalty; C = 1 / (lam * rows). lstsq and poly have none by default. "
-        "[default: from C]",
+        "The weight of the penalty; C = 1 / (lam * rows). [default: from C; lstsq and poly have "
+        "no penalty]",
         options.FINITE_POSITIVE,
     )
     penalty: str | None = _several(
-        "On the weights of logistic, svm and sgd; l1 and elasticnet, for logistic and svm, make "
-        "many of them exactly zero. [default: l2]",
+        "The penalty on the weights of logistic, svm and sgd; l1 and elasticnet (logistic and svm "
+        "only) make many weights exactly zero. [default: l2]",
         ("l2", "l1", "elasticnet", "none"),
     )
     l1_ratio: float | None = models.l1_ratio(group=_SEVERAL)
     class_weight: str | None = models.class_weight(group=_SEVERAL)
-    no_intercept: bool = _several("A boundary or plane through the origin.", bool)
+    no_intercept: bool = _several(
+        "Fit without an intercept: a boundary or plane through the origin.", bool
+    )
     no_standardise: bool = _several(
-        "Leave numbers in the units of the table where they would be standardised; what a penalty "
-        "weighs, or a kernel calls near, then depends on the units.",
+        "Do not standardise numbers; the effect of a penalty, and the distances that a kernel "
+        "sees, then depend on the units of the columns.",
         bool,
     )
     degree: int | None = _several(
-        "Of the powers of --model poly (default: 2), or of the kernel poly (default: 3).",
+        "The degree of --model poly (default: 2) or of the kernel poly (default: 3).",
         options.DEGREE,
     )
     multiclass: str | None = models.multiclass(group=_SEVERAL)
@@ -116,98 +118,105 @@ class FitOptions(ModelOptions):
     kernel: str | None = _of_kernels("The kernel. [default: rbf]", models.KERNELS)
     gamma: str | float | None = models.gamma(group="Options of kernel-svm")
     coef0: float | None = _of_kernels(
-        "Of the kernels poly and sigmoid. [default: 0]", options.FINITE
+        "The constant term of the kernels poly and sigmoid. [default: 0]", options.FINITE
     )
     cache_mb: float | None = _of_kernels(
-        "Memory for the kernel's matrix, in megabytes. [default: 1000]", options.FINITE_POSITIVE
+        "The cache of the kernel matrix, in megabytes. [default: 1000]", options.FINITE_POSITIVE
     )
     approximation: str | None = _of_kernels(
-        "Of the kernel, for many rows: by landmarks, or for rbf by random waves.",
+        "Approximate the kernel, for many rows: by landmarks (nystroem), or for rbf by random "
+        "Fourier features.",
         ("nystroem", "fourier"),
     )
-    components: int | None = _of_kernels("Of the approximation. [default: 1000]", options.COUNT)
+    components: int | None = _of_kernels(
+        "The number of features of the approximation. [default: 1000]", options.COUNT
+    )
     shrinkage: str | float | None = _of_gaussians(
-        "How far covariances are drawn towards uncorrelated columns, from 0 to 1; auto estimates "
-        "it (Ledoit and Wolf). A rare category may not occur in some class, and without shrinkage "
-        "the covariance of that class is singular and gets a floor. [default: auto]",
+        "The shrinkage of the covariances towards uncorrelated columns, from 0 to 1; auto "
+        "estimates it (Ledoit and Wolf). Without shrinkage, a category that does not occur in "
+        "some class makes the covariance of that class singular, and a floor is added. [default: "
+        "auto]",
         options.SHRINKAGE,
         metavar="auto|none|NUMBER",
     )
     covariance: str | None = _of_gaussians(
-        "Maximum likelihood, or divided by the degrees of freedom. [default: mle]",
+        "The estimate of the covariances: maximum likelihood, or divided by the degrees of "
+        "freedom. [default: mle]",
         ("mle", "unbiased"),
     )
     priors: str | None = _of_gaussians(
-        "Of the classes: their shares of the rows, or all the same. [default: empirical]",
+        "The prior probabilities of the classes: their shares of the rows, or all equal. "
+        "[default: empirical]",
         ("empirical", "equal"),
     )
     interactions: bool = _of_curves(
-        "Products of columns too. [default: powers of each column alone]", bool
+        "Include products of columns. [default: powers of each column alone]", bool
     )
     schedule: str | None = _of_sgd(
-        "Of the rates of the steps k = 1, 2, ...: 1 / (lam (t0 + k)), eta0 / k, eta0 / k^kappa, "
-        "or eta0. [default: optimal; without a penalty power, for the loss perceptron constant]",
+        "The learning rate at steps k = 1, 2, ...: 1 / (lam (t0 + k)), eta0 / k, eta0 / k^kappa, "
+        "or eta0. [default: optimal; without a penalty power; for the loss perceptron constant]",
         models.SCHEDULES,
     )
     eta0: float | None = _of_sgd(
-        "The first rate, about. [default: the best of a range, on a sample]",
+        "The initial learning rate. [default: the best of a range, on a sample]",
         options.FINITE_POSITIVE,
     )
     kappa: float | None = _of_sgd(
         "The exponent of --schedule power. [default: 0.75]", options.KAPPA
     )
-    batch_size: int | None = _of_sgd("Rows of a step. [default: 1]", options.COUNT)
+    batch_size: int | None = _of_sgd("The number of rows in each step. [default: 1]", options.COUNT)
     average: bool | None = _of_sgd(
-        "Keep the average of the weights after every step, or the last. [default: the average, "
-        "but for the loss perceptron]",
+        "Return the average of the weights over the steps, or the last weights. [default: the "
+        "average; for the loss perceptron the last]",
         flags=("--average/--no-average",),
         default=None,
     )
-    early_stopping: bool = _of_sgd("Stop when the score on rows kept back gets no better.", bool)
+    early_stopping: bool = _of_sgd("Stop when the score on held-out rows no longer improves.", bool)
     step_tol: float | None = _of_sgd(
-        "Stop when a pass changes the weights by less than this share of their length.",
+        "Stop when a pass changes the weights by less than this fraction of their norm.",
         options.FINITE_POSITIVE,
     )
     tol: float | None = _stop(
-        "Certified relative gap to reach. [default: 1e-6; sgd: 1e-3]", options.FINITE_POSITIVE
+        "The certified relative gap to reach. [default: 1e-6; sgd: 1e-3]", options.FINITE_POSITIVE
     )
     max_iter: int | None = models.max_iter(group=_STOP)
     time_limit: float | None = _stop("Stop after this many seconds.", options.POSITIVE)
     memory: str | None = options.memory_limit(group=_LARGE)
     cache: str | None = _large(
-        "Keep the encoded rows in this folder. [default: one of the system's for temporary files]",
+        "The folder of the encoded rows. [default: a temporary folder of the system]",
         metavar="DIR",
     )
     cache_limit: str | None = _large(
-        "Of the folder; beyond it rows are encoded anew in every pass, with 0 always. [default: "
-        "half of what is free on its disk]",
+        "The most that --cache may hold; rows beyond it are encoded again in every pass (0: all "
+        "rows). [default: half of the free space on its disk]",
         options.LIMIT,
         metavar="SIZE",
     )
-    resume: bool = _large(
-        "Go on with a fit that was ended in the middle, from its last whole pass.", bool
-    )
+    resume: bool = _large("Continue a fit that was ended early, from its last complete pass.", bool)
     engine: str | None = _large(
-        "Who goes over the rows: the threads of this machine, or a cluster. [default: local]",
+        "What computes the passes: the threads of this machine, or a Dask cluster. [default: "
+        "local]",
         ("local", "dask"),
     )
     scheduler: str | None = _large(
-        "Of the cluster, such as tcp://127.0.0.1:8786.", metavar="ADDRESS"
+        "The address of the cluster's scheduler, such as tcp://127.0.0.1:8786.", metavar="ADDRESS"
     )
-    seed: int = _table("Of the split and the fit.", options.SEED, default=0, show_default=True)
+    seed: int = _table(
+        "The seed of the split and of the fit.", options.SEED, default=0, show_default=True
+    )
     test_size: float = _table(
-        "Share of the rows to hold out; 0 fits them all.",
+        "The fraction of the rows to hold out; 0 fits all rows.",
         options.FRACTION,
         default=0.2,
         show_default=True,
     )
 
     test: str | None = _table(
-        "Measure on the rows of this table, and fit all of DATA.", metavar="FILE"
+        "A table to measure on; all rows of DATA are then fitted.", metavar="FILE"
     )
     group: str | None = models.group(group=ModelOptions.last_group)
     time: str | None = _table(
-        "Hold out the latest rows by this column, of dates or numbers.", metavar="COL"
+        "A column of dates or numbers by which the latest rows are held out.", metavar="COL"
     )
     weight: str | None = models.weight(group=ModelOptions.last_group)
 
@@ -223,25 +232,25 @@ class FitOptions(ModelOptions):
 def fit(given: FitOptions) -> FitOptions:
     """Fit a model to the table DATA and save it with its certificate.
 
-    Columns are typed by themselves (number, category, text) and encoded; part of the rows is held
-    out to measure how well it predicts; the fit stops when it is proved to be within --tol of the
-    best possible, and closed forms (lda, qda, lstsq, poly) prove that their equations hold. Ctrl-C
-    saves the best model so far; a closed form has none before it is done.
+    Each column is recognised as numbers, categories or text, and encoded. Some rows are held out to
+    measure how well the model predicts. The fit stops when it is proved to be within --tol of the
+    best possible; closed forms (lda, qda, lstsq, poly) prove that their equations hold. Ctrl-C
+    saves the best model so far; a closed form has no model before it is done.
 
-    A column of more than 10 distinct numbers is a quantity to predict where they have fractions,
-    or hardly any comes twice, or there are more than 50 and the rarest is in fewer than 10 rows;
-    other columns are classes. --kind COL=number and --kind COL=category overrule that.
+    A target of more than 10 distinct numbers is a quantity if the numbers have fractions, if hardly
+    any of them occurs twice, or if there are more than 50 and the rarest is in fewer than 10 rows;
+    any other target is classes. --kind COL=number and --kind COL=category override that.
 
-    With a penalty numbers are standardised, but for --no-standardise. lda, qda, and fits without a
-    penalty whose coefficients are to be read (separatrix summary) see them in the units of the
+    With a penalty, numbers are standardised unless --no-standardise is given. lda, qda and
+    unpenalised fits (whose coefficients separatrix summary reads) see numbers in the units of the
     table, and compare the levels of a category with its most frequent one.
 
-    A table that would take more than --memory is read in passes: the same objective and the same
-    certificate, from row blocks that are encoded once and kept in --cache. --resume goes on after
-    whatever ended a fit, with the last pass that was done.
+    A table that would take more than --memory is read in passes over row blocks, which are encoded
+    once and kept in --cache; objective and certificate are the same. --resume continues a fit from
+    its last complete pass, whatever ended it.
 
-    The exit code is 4 when the fit stopped above --tol, or when a perceptron found no pass without
-    a mistake; the model is saved all the same. An existing FILE is replaced only if it is a model.
+    The exit code is 4 when the fit stopped above --tol, or when a perceptron had mistakes left in
+    every pass; the model is saved all the same. An existing FILE is replaced only if it is a model.
     """
     given.check_model()
     given.check_columns()

@@ -97,10 +97,10 @@ SCHEDULES = tuple(_SCHEDULES)
 # Options that ``fit`` and ``path`` share.
 loss = partial(
     option,
-    "Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
+    "The loss of each row's margin. [default: log for logistic and sgd, hinge for svm]",
     OFFERS["sgd"].losses,
 )
-l1_ratio = partial(option, "Share of l1 in --penalty elasticnet.", click.FloatRange(0, 1))
+l1_ratio = partial(option, "The share of L1 in --penalty elasticnet.", click.FloatRange(0, 1))
 class_weight = partial(
     option,
     "Give every class the same total weight; not for lda, qda and poly.",
@@ -108,21 +108,24 @@ class_weight = partial(
 )
 multiclass = partial(
     option,
-    "Three or more classes of logistic as one problem, or one against the rest.",
+    "How logistic fits three or more classes: as one problem, or each against the rest.",
     ("multinomial", "ovr"),
 )
 gamma = partial(
     option,
-    "Of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
+    "The scale of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
     options.GAMMA,
     metavar="scale|auto|NUMBER",
 )
 group = partial(
     option,
-    "Rows that share a value of this column stay on one side; it is no feature.",
+    "A column of groups: rows with the same value stay on one side of every split. It is not a "
+    "feature.",
     metavar="COL",
 )
-weight = partial(option, "How much each row counts; it is no feature.", metavar="COL")
+weight = partial(
+    option, "A column with the weights of the rows. It is not a feature.", metavar="COL"
+)
 max_iter = partial(
     option,
     "Stop each fit after this many iterations, or passes over the rows.",
@@ -176,16 +179,17 @@ class ModelOptions(TableOptions):
     memory: str | None = None
     cache: str | None = None
     min_count: int | None = option(
-        "Levels of a category in fewer rows than this share one feature. [default: none do]",
+        "The fewest rows in which a level of a category has a feature of its own; rarer levels "
+        "share one. [default: 1]",
         options.COUNT,
         last=True,
     )
     min_df: int | None = option(
-        "Words of a text in fewer rows than this are left out. [default: 2; of few rows 1]",
+        "The fewest rows in which a word of a text becomes a feature. [default: 2; for few rows 1]",
         options.COUNT,
         last=True,
     )
-    word_pairs: bool = option("Pairs of neighbouring words of a text too.", bool, last=True)
+    word_pairs: bool = option("Include pairs of neighbouring words of a text.", bool, last=True)
 
     def of_encoder(self) -> dict[str, Any]:
         """How columns become features, as parameters of :class:`separatrix.tables.Encoder`."""
@@ -243,7 +247,7 @@ class ModelOptions(TableOptions):
 
 
 def _faults(given: ModelOptions, model: str) -> Iterator[str]:
-    """What is wrong with the options of a model, in sentences."""
+    """Yield a sentence for every option that does not suit the model."""
     if given.C is not None and given.lam is not None:
         yield "--C and --lam set the same thing: give one of them"
     if model == "kernel-svm":
@@ -295,7 +299,7 @@ def _faults_of_sgd(given: ModelOptions) -> Iterator[str]:
 
 
 def _faults_of_kernel(given: ModelOptions, kernel: str) -> Iterator[str]:
-    """What is an option of another kernel, or what a kernel machine always does."""
+    """Yield a sentence for every option that does not suit the kernel."""
     if given.no_intercept:
         yield "--model kernel-svm always has an intercept"
     if given.multiclass is not None:

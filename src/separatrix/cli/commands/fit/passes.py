@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -248,7 +249,7 @@ def model_over(options: ModelOptions, quantity: bool) -> str:
 
 
 def _positive(options: FitOptions, data: BlockedData) -> Any:
-    """Of two classes the one that matters; None of a quantity, or of more."""
+    """Return the positive class of two; None for a number or for more classes."""
     if data.classes is None or len(data.classes) != 2:
         return None
     if options.positive is None:
@@ -308,9 +309,10 @@ def _forget(checkpoint: str) -> None:
 # ---------------------------------------------------------------------------- the fit, and after
 
 
-def _engine(options: FitOptions) -> Engine | None:
+def _engine(options: FitOptions) -> AbstractContextManager[Engine | None]:
+    """The engine, whose connection ends with the block."""
     if options.engine != "dask":
-        return None
+        return nullcontext()
     from separatrix.scale import Dask
 
     return Dask(options.scheduler)
@@ -318,8 +320,8 @@ def _engine(options: FitOptions) -> Engine | None:
 
 def _fit(out: Output, options: FitOptions, model: Any, data: BlockedData, checkpoint: str) -> None:
     try:
-        with training.catching_warnings(data.encoder) as caught:
-            given: dict[str, Any] = {"engine": _engine(options)}
+        with training.catching_warnings(data.encoder) as caught, _engine(options) as engine:
+            given: dict[str, Any] = {"engine": engine}
             if options.model not in _CLOSED:
                 given["checkpoint"] = checkpoint
             # Who takes no row blocks at all says so itself.

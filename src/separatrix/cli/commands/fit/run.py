@@ -154,7 +154,7 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
 
 
 def _positive(options: FitOptions, target: Target) -> Any:
-    """Of two classes the one that matters; None of a quantity, or of more."""
+    """Return the positive class of two; None for a number or for more classes."""
     classes = target.classes
     asked = [
         f"--{name}"

@@ -217,7 +217,7 @@ class Encoded:
         return predictions(model, self.held_X, decision)
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
-        """Of the columns; None of a model that weighs none."""
+        """Return the largest weights of the columns; None for a model without weights."""
         if not has_weights(model):
             return None
         encoder = self.encoder

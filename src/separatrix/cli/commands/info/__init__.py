@@ -19,11 +19,11 @@ class InfoOptions(options.Options):
     model: str = options.argument()
 
 
-@options.command("info", InfoOptions, summary="Say what a model file holds.", examples=_EXAMPLES)
+@options.command("info", InfoOptions, summary="Print what a model file holds.", examples=_EXAMPLES)
 def info(given: InfoOptions) -> InfoOptions:
-    """Say what the model file MODEL holds: formula, classes, certificate, weights, origin.
+    """Print what the model file MODEL holds: formula, classes, certificate, weights, origin.
 
-    Of least squares also the rank and the condition number, of a polynomial the coefficients of its
-    plain powers, of lda and qda the priors, and of sgd the learning rates and where they led.
+    For least squares it also prints the rank and the condition number, for a polynomial the
+    coefficients of its plain powers, for lda and qda the priors, and for sgd the learning rates.
     """
     return given

@@ -56,19 +56,23 @@ class PathOptions(ModelOptions):
 
     target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
     model: str | None = _basic(
-        "What to fit. [default: logistic for classes, lstsq for a quantity]", _MODELS
+        "The model to fit. [default: logistic for classes, lstsq for a quantity]", _MODELS
     )
     values: int | Sequence[float] | None = _basic(
-        "How many, or which (with commas, one alone too): of C; of sgd alpha, of lda and qda "
-        "shrinkage, of lstsq and poly lam. [default: 20, over six powers of ten from where the "
-        "penalty decides; for l1 over three from where the first weight is not zero]",
+        "The number of values, or the values separated by commas: of C; for sgd of alpha, for lda "
+        "and qda of shrinkage, for lstsq and poly of lam. [default: 20, over six powers of ten "
+        "from where the penalty dominates; for l1 over three powers from where the first weight "
+        "is not zero]",
         options.Parsed("values", _parse_values),
         flags=("--values", "--Cs"),
         metavar="N|LIST",
     )
-    cv: int | None = _basic("Folds to choose by. [default: none, no choice]", options.FOLDS)
+    cv: int | None = _basic(
+        "The number of folds to choose the best value by. [default: none, and no choice]",
+        options.FOLDS,
+    )
     scoring: str | None = _basic(
-        "What to choose by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
+        "The score to choose by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
         metavar="NAME",
     )
     output: str | None = options.output(
@@ -77,37 +81,41 @@ class PathOptions(ModelOptions):
     plot: str | None = _basic("Draw the scores, or without --cv the weights.", metavar="FILE")
     loss: str | None = models.loss(group=_MODEL)
     penalty: str | None = _of_model(
-        "On the weights of logistic and svm: l1 and elasticnet make many of them exactly zero. "
-        "[default: l2]",
+        "The penalty on the weights of logistic and svm; l1 and elasticnet make many weights "
+        "exactly zero. [default: l2]",
         ("l2", "l1", "elasticnet"),
     )
     l1_ratio: float | None = models.l1_ratio(group=_MODEL)
     class_weight: str | None = models.class_weight(group=_MODEL)
-    no_intercept: bool = _of_model("A boundary through the origin.", bool)
+    no_intercept: bool = _of_model("Fit without an intercept: a boundary through the origin.", bool)
     multiclass: str | None = models.multiclass(group=_MODEL)
-    kernel: str | None = _of_model("Of kernel-svm. [default: rbf]", models.KERNELS)
+    kernel: str | None = _of_model("The kernel of kernel-svm. [default: rbf]", models.KERNELS)
     gamma: str | float | None = models.gamma(group=_MODEL)
-    degree: int | None = _of_model("Of poly, or of the kernel poly.", options.DEGREE)
+    degree: int | None = _of_model(
+        "The degree of --model poly or of the kernel poly.", options.DEGREE
+    )
     tol: float | None = options.option(
-        "Certified relative gap to reach, at every value and in every fold; not of closed forms. "
-        "[default: 1e-4]",
+        "The certified relative gap to reach at every value and in every fold; closed forms do "
+        "not use it. [default: 1e-4]",
         options.FINITE_POSITIVE,
         group=_STOP,
     )
     max_iter: int | None = models.max_iter(group=_STOP)
     time_limit: float | None = options.option(
-        "Stop after this many seconds; what was reached is told.", options.POSITIVE, group=_STOP
+        "Stop after this many seconds, and print the values that were reached.",
+        options.POSITIVE,
+        group=_STOP,
     )
     memory: str | None = options.memory_limit(group=_LARGE)
     cache: str | None = options.option(
-        "Keep the encoded rows in this folder. [default: one of the system's for temporary files]",
+        "The folder of the encoded rows. [default: a temporary folder of the system]",
         group=_LARGE,
         metavar="DIR",
     )
     group: str | None = models.group(group=ModelOptions.last_group)
     weight: str | None = models.weight(group=ModelOptions.last_group)
     seed: int = options.option(
-        "Of the folds and the fits.",
+        "The seed of the folds and of the fits.",
         options.SEED,
         group=ModelOptions.last_group,
         default=0,
@@ -128,21 +136,22 @@ class PathOptions(ModelOptions):
 def path(given: PathOptions) -> PathOptions:
     """Fit a model to the table DATA over a range of strengths of its penalty.
 
-    Each fit starts from where those before it point to, and is proved to be within --tol of the
-    best possible. With --cv so are the fits to the folds; the table then has the mean score on
-    held-out rows and its standard error, a mark at the best, and one at the strongest penalty
-    within one standard error of it. All rows take part; equal ones are held out together. Where
-    the best is the last of the values, and these were not listed, seven more reach a hundred times
-    further that way, once.
+    Each fit is warm-started by extrapolation from those before it, and is proved to be within --tol
+    of the best possible. With --cv the fits to the folds are, too; the table then has the mean
+    score on held-out rows and its standard error, and marks the best value and the strongest
+    penalty within one standard error of it. All rows take part; equal rows are held out together.
+    Where the best value is at the end of the default range, the range is extended once, by seven
+    values that reach a hundred times further.
 
-    What columns are and how they are encoded (means and spreads of numbers, levels, words of text)
-    is found once, on all rows and without the labels: the scores know that much of the rows that
-    they are taken on, as they would of any that came with the table.
+    The kinds of the columns and their encoding (means and spreads of numbers, levels, words of
+    text) are determined once, from all rows but without the labels. The scores therefore know that
+    much about the rows that they are computed on.
 
-    A table that would take more than --memory is read in passes, by logistic and svm; all values
-    and folds share them, and the folds are those of a hash of the rows.
+    logistic and svm read a table that would take more than --memory in passes; all values and folds
+    share the passes, and a hash of each row decides its fold.
 
-    The exit code is 4 when a fit stopped above --tol, or time was up before the last value.
+    The exit code is 4 when a fit stopped above --tol, or when the time limit came before the last
+    value.
     """
     if given.output is not None:
         if given.cv is None:

@@ -28,8 +28,7 @@ class PredictOptions(options.Options):
     scores: bool = options.option("Add the score of every class.", bool)
     threshold: float | None = options.threshold()
     keep: Sequence[str] = options.option(
-        "Columns of DATA to write before the predictions, as they are written there: names with "
-        "commas between them, or all.",
+        "The columns of DATA to copy before the predictions: names separated by commas, or all.",
         multiple=True,
         metavar="COLS",
         callback=lambda context, param, given: list(given),
@@ -37,12 +36,13 @@ class PredictOptions(options.Options):
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
     encoding: str | None = options.encoding()
+    unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
     raw: bool = options.option(
-        "Write class names as they are, also such as a spreadsheet would run as a formula.", bool
+        "Write class names as they are, even if a spreadsheet would run them as formulas.", bool
     )
     output: str | None = options.output(
-        "Write to a file, as CSV, or by its suffix as .parquet or .jsonl. [default: stdout]"
+        "The file to write: CSV, or .parquet or .jsonl by its suffix. [default: stdout]"
     )
 
 
@@ -52,12 +52,12 @@ class PredictOptions(options.Options):
 def predict(given: PredictOptions) -> PredictOptions:
     """Predict the class of every row of DATA, or the quantity, with the model file MODEL.
 
-    One line of CSV for each row, in the order of the rows, after a header. Columns are matched by
-    name; what is missing or new is told on stderr.
+    The output is CSV with a header and a line for each row, in the order of the rows. Columns are
+    matched by name; missing and unknown columns are reported on stderr.
 
-    A class name that a spreadsheet would run as a formula (it starts with = + - or @ and is no
+    A class name that a spreadsheet would run as a formula (it starts with = + - or @ and is not a
     number) gets an apostrophe in front, and control characters are written as escapes such as
-    \\x1b. Such labels differ from those in the data; a note on stderr counts them, and --raw
+    \\x1b. Such names differ from those in the data; a note on stderr counts them, and --raw
     leaves them as they are. --json always gives the names themselves.
     """
     if given.output is not None:

@@ -38,7 +38,8 @@ def run(out: Output, options: PredictOptions) -> Exit:
     _check_answers(options, stored)
     if options.output is not None:
         check_writable(options.output)
-    reading = {"delimiter": options.delimiter, "encoding": options.encoding}
+    names = ("delimiter", "encoding", "unpacked_limit")
+    reading = {name: getattr(options, name) for name in names}
     if not options.keep and exceeds_memory(options.data, options.memory):
         return _in_passes(out, options, stored, reading)
     table = read_like_training(stored, options.data, options.missing, **reading)
@@ -131,6 +132,7 @@ def _kept(options: PredictOptions, table: Table) -> dict[str, Any]:
         kinds=kinds,
         delimiter=options.delimiter,
         encoding=options.encoding,
+        unpacked_limit=options.unpacked_limit,
     )
     return {
         name: np.where(missing_mask(column), "", np.ma.getdata(column)).astype(object)

@@ -29,12 +29,12 @@ class ReportOptions(options.Options):
     model: str = options.argument()
     data: str = options.argument()
     output: str = options.output(
-        "The page; its numbers are written beside it, as .json. [default: MODEL's name with "
+        "The HTML page; its numbers are written beside it as .json. [default: MODEL's name with "
         ".html, in this folder]"
     )
     target: str | None = options.target("The column with the labels. [default: the model's]")
     time_limit: float = options.option(
-        "Seconds for asking whether the classes are separable.",
+        "The seconds to decide whether the classes are separable.",
         options.POSITIVE,
         default=5.0,
         show_default=True,
@@ -52,12 +52,12 @@ class ReportOptions(options.Options):
 def report(given: ReportOptions) -> ReportOptions:
     """Write a report of the model file MODEL on the labelled rows of DATA.
 
-    One HTML page that needs no network and no script: what to beware of, the certificate, figures
-    with 95 % intervals, pictures, weights, the rows predicted worst, the data, and how to do the
-    same again. Where DATA is the table of the fit, figures are of its held-out rows and of those
-    that were fitted; of another table they are of all its rows. Every number of the page is in a
-    JSON document beside it. A table that takes more than --memory is gone through in passes:
-    figures are of all its rows, and pictures of a sample. An existing FILE is replaced only if it
+    The report is one HTML page that needs no network and no script: alerts, the certificate, scores
+    with 95 % intervals, pictures, weights, the worst predictions, the data, and how to reproduce
+    it. If DATA is the table of the fit, the scores are those of its held-out rows and of its fitted
+    rows; for another table they are those of all its rows. Every number of the page is also in a
+    JSON document beside it. A table that takes more than --memory is read in passes: the scores are
+    those of all its rows, the pictures those of a sample. An existing FILE is replaced only if it
     is a report.
     """
     page = f"{PurePath(given.model).stem or 'model'}.html"

@@ -18,7 +18,7 @@ class SeparableOptions(options.TableOptions):
     """The options of ``separatrix separable``."""
 
     target: str | None = options.target("The column with the classes. [default: target]")
-    no_intercept: bool = options.option("Only planes through the origin.", bool)
+    no_intercept: bool = options.option("Consider only planes through the origin.", bool)
     certificate: str | None = options.option(
         "Save the proof, for separatrix check-certificate.", metavar="FILE"
     )
@@ -34,19 +34,19 @@ class SeparableOptions(options.TableOptions):
     examples=_EXAMPLES,
 )
 def separable(given: SeparableOptions) -> SeparableOptions:
-    """Say whether a plane has every row of one class of DATA strictly on one side and every row
+    """Decide whether a plane has every row of one class of DATA strictly on one side and every row
     of the other class strictly on the other.
 
-    Either answer comes with a proof: a plane with all rows on their sides, and how wide the gap
-    is; or a few rows such that a weighted mean of those of one class is exactly a weighted mean
-    of those of the other. Proofs are checked in exact integer arithmetic, of the numbers of the
-    table as float64 holds them: they are not standardised. Categories are one-hot columns of 0
+    Either answer comes with a proof: a plane with all rows on their sides, and the width of the
+    gap; or a few rows such that a weighted mean of those of one class is exactly a weighted mean
+    of those of the other. Proofs are checked in exact integer arithmetic on the numbers of the
+    table as float64 holds them; they are not standardised. Categories are one-hot columns of 0
     and 1, text is TF-IDF words, and a missing number is 0, marked in a column of its own.
 
-    Of three and more classes each pair is decided, and each class against the rest.
+    For three or more classes, each pair is decided, and each class against the rest.
 
-    The exit code is 0 when the classes are separable (of three and more: every pair), 1 when
-    they are not, and 4 when the time limit came first.
+    The exit code is 0 when the classes (for three or more: all pairs of classes) are separable, 1
+    when they are not, and 4 when the time limit came first.
     """
     given.check_columns()
     if given.certificate is not None:

@@ -75,7 +75,7 @@ def run(out: Output, options: SeparableOptions) -> Exit:
 
 
 def exit_code(statuses: Sequence[str]) -> Exit:
-    """Of one verdict, or of the pairs of many classes."""
+    """Return the exit code for one verdict, or for those of all pairs of classes."""
     if any(status in ("not_separable", "quasi_separable") for status in statuses):
         return Exit.NEGATIVE
     return Exit.ABOVE_TOL if "undecided" in statuses else Exit.DONE

@@ -31,13 +31,13 @@ class StudioOptions(options.Options):
         metavar="NAME",
     )
     port: int = options.option(
-        "Where to listen on this machine. [default: any that is free]",
+        "The port on this machine. [default: any free port]",
         click.IntRange(0, 65535),
         default=0,
     )
-    keep: bool = options.option("Go on when the last page is closed.", bool)
+    keep: bool = options.option("Keep the server running when the last page is closed.", bool)
     export: str | None = options.option(
-        "Serve nothing: write one page that replays the fits of all models without a kernel.",
+        "Write one page that replays the fits of all models without a server, and serve nothing.",
         metavar="FILE",
     )
 
@@ -48,11 +48,11 @@ class StudioOptions(options.Options):
 def studio(given: StudioOptions) -> StudioOptions:
     """Open a page on which points are drawn and dragged, and models are fitted to them.
 
-    The page is served on this machine alone, at an address that it prints; every answer comes from
-    the same fits as elsewhere, with their certificates. With DATA its columns of numbers can be
-    chosen as axes; with --lesson it begins as a page of the course does. It ends when the last page
-    is closed, or on Ctrl-C. With --export it writes one page instead, which needs no server: an
-    existing FILE is replaced only if it is such a page.
+    The command prints the address of the page, which only this machine can reach; the fits are
+    those of the library, with their certificates. With DATA, its numeric columns can be chosen as
+    axes; with --lesson, the page begins with a lesson of the course. The server ends when the last
+    page is closed, or on Ctrl-C. With --export the command writes one page that needs no server
+    instead; an existing FILE is replaced only if it is such a page.
     """
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:

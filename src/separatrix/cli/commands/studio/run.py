@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import target_name
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import check_writable
-from separatrix.studio.kernel import StudioModel
+from separatrix.studio.kernel import StudioModel, load
 from separatrix.studio.lessons import lesson_of
 from separatrix.studio.state import PANELS, StateError
 from separatrix.tables import read_table, take_target
@@ -76,7 +77,7 @@ def _serve(
 ) -> Exit:
     from separatrix.studio.serving import serve
 
-    out.note("one moment: loops are loaded")
+    out.note("one moment: compiled loops are loaded")
     warm.reply({"type": "ask", "seq": 0, "state": warm.traits["state"]})
     # What is loaded stays. To look through it for garbage takes a tenth of a second, now and then
     # in the middle of a drag.
@@ -84,10 +85,16 @@ def _serve(
     gc.freeze()
 
     begun: list[str] = []
+    ended = threading.Event()
 
     def opened(address: str) -> None:
         begun.append(address)
         out.answer("studio", address)
+        note = warm.traits["seed_tables"]["note"]
+        if note is not None:
+            out.note(note.rstrip("."))
+        # Other models and the proofs, so that nobody waits for a compiler.
+        threading.Thread(target=load, args=(lambda: not ended.is_set(),), daemon=True).start()
         if options.lesson is not None:
             told = lesson_of(options.lesson, {})
             out.answer("lesson", f"{told['title']}. {told['claim']}")
@@ -104,4 +111,6 @@ def _serve(
         if not begun:
             raise
         out.note("ended by Ctrl-C")
+    finally:
+        ended.set()
     return Exit.DONE

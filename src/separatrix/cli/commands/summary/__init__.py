@@ -23,12 +23,12 @@ class SummaryOptions(options.Options):
     model: str = options.argument()
     data: str | None = options.argument(required=False)
     robust: str | None = options.option(
-        "Standard errors that hold where the residuals' variance differs from row to row; needs "
-        "DATA.",
+        "Standard errors that hold even if the variance of the residuals differs from row to row; "
+        "they need DATA.",
         ("HC0", "HC1", "HC2", "HC3"),
     )
     level: float = options.option(
-        "Of the confidence intervals.", options.LEVEL, default=0.95, show_default=True
+        "The level of the confidence intervals.", options.LEVEL, default=0.95, show_default=True
     )
 
 
@@ -39,15 +39,15 @@ class SummaryOptions(options.Options):
     examples=_EXAMPLES,
 )
 def summary(given: SummaryOptions) -> SummaryOptions:
-    """Print what the coefficients of the model file MODEL are worth: standard errors, t or z,
-    p-values and confidence intervals, the log-likelihood, AIC and BIC; for classes odds ratios too.
+    """Print how precise the coefficients of the model file MODEL are: standard errors, t or z,
+    p-values, confidence intervals, log-likelihood, AIC and BIC; for classes also odds ratios.
 
-    MODEL is one of fit --model lstsq or poly without --lam, or of fit --model logistic --penalty
-    none: a penalty draws coefficients towards zero, and then no p-value means what it says.
-    Numbers are in the units of their columns. Of a category each level is compared with its
-    reference, the level of the most rows.
+    MODEL was fitted by --model lstsq or poly without --lam, or by --model logistic --penalty none:
+    a penalty draws coefficients towards zero, and p-values are not valid then. Coefficients are in
+    the units of their columns. Each level of a category is compared with its reference, the most
+    frequent level.
 
-    DATA is the table of the fit, which --robust needs; its rows that were fitted are found again.
+    DATA is the table of the fit, which --robust needs; the rows that were fitted are identified.
     """
     if given.robust is not None and given.data is None:
         raise click.UsageError(

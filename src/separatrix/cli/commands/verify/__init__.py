@@ -23,12 +23,12 @@ class VerifyOptions(options.Options):
     model: str = options.argument()
     data: str = options.argument()
     tol: float | None = options.option(
-        "The relative gap, or residual of a closed form, to prove. [default: the fit's]",
+        "The relative gap to prove, or for a closed form the residual. [default: that of the fit]",
         options.FINITE_POSITIVE,
     )
     time_limit: float | None = options.option("Stop after this many seconds.", options.POSITIVE)
     rigorous: bool = options.option(
-        "Prove it without rounding, in integers and balls; needs separatrix[exact].", bool
+        "Prove it in exact arithmetic, in integers and balls; needs separatrix[exact].", bool
     )
     memory: str | None = options.memory_limit()
 
@@ -42,21 +42,21 @@ class VerifyOptions(options.Options):
 def verify(given: VerifyOptions) -> VerifyOptions:
     """Recompute the certificate of the model file MODEL from the table DATA it was fitted to.
 
-    Nothing of the stored certificate is trusted: the rows of the fit are found again from the
-    stored seed, encoded as the file says, and the objective and its lower bound are computed from
-    scratch, or of a closed form what is left of its equations. The exit code is 0 when the model
-    is proved to be within the tolerance, 4 when it is not, and 1 when the data are others than
-    those of the fit or the objective is another than the one stored.
+    The stored certificate is not trusted: the rows of the fit are selected again by the stored
+    seed, encoded as the file says, and the objective and its lower bound (for a closed form, the
+    residual of its equations) are computed from scratch. The exit code is 0 when the model is
+    proved to be within the tolerance, 4 when it is not, and 1 when the data or the objective differ
+    from those of the fit.
 
-    With --rigorous nothing is rounded on the way to the proof, and the interval is told in which
-    the exact optimum lies. It takes seconds to minutes.
+    With --rigorous nothing is rounded, and the output has an interval that contains the exact
+    optimum. It takes seconds to minutes.
 
     A model that was fitted in passes is verified in passes, within --memory.
 
-    A file of which any weight was changed after it was saved is refused, with exit code 3, by the
-    digest that stands beside its certificate. Whoever changes weights can renew the digest, too;
-    then what is told here is true of the weights as they are, from the data alone, and a change
-    too small to change the objective is not noticed.
+    The digest beside the certificate refuses a file whose weights were changed after it was saved,
+    with exit code 3. Whoever changes weights can renew the digest, too; the verdict is then that on
+    the weights as they are, from the data alone, and a change that is too small to change the
+    objective is not noticed.
     """
     if given.rigorous and find_spec("flint") is None:
         raise click.ClickException('--rigorous needs python-flint: pip install "separatrix[exact]"')

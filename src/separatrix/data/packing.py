@@ -1,0 +1,102 @@
+"""Arrays in the form in which models are pickled: without what follows from the rest.
+
+``pack`` and ``unpack`` are exact inverses: the same shape, type and bits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["pack", "pack_triangle", "unpack", "unpack_triangle"]
+
+
+def pack(array: np.ndarray) -> tuple[Any, ...]:
+    """An array of which most entries are zero or NaN, as the others and where they are.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of numbers, of any shape.
+
+    Returns
+    -------
+    tuple
+        For :func:`unpack`: type, shape, a bit for each entry, and the entries whose bit is set;
+        and the same of NaN, where there is any.
+    """
+    flat = np.ascontiguousarray(array).ravel()
+    missing = np.isnan(flat) if flat.dtype.kind == "f" else np.zeros(0, dtype=bool)
+    # By bits, so that a zero with a sign is kept.
+    kept = flat.view(f"u{flat.dtype.itemsize}") != 0
+    if missing.any():
+        kept &= ~missing
+    values = flat[kept]
+    if values.dtype.kind in "iu" and len(values):
+        ends = (np.min_scalar_type(end) for end in (values.min(), values.max()))
+        values = values.astype(np.result_type(*ends))
+    absent = np.packbits(missing).tobytes() if missing.any() else b""
+    return (
+        flat.dtype.str,
+        array.shape,
+        np.packbits(kept).tobytes(),
+        values.dtype.str,
+        values.tobytes(),
+        absent,
+    )
+
+
+def unpack(packed: tuple[Any, ...]) -> np.ndarray:
+    """The array that :func:`pack` was given."""
+    dtype, shape, kept, kind, values, absent = packed
+    size = math.prod(shape)
+    out = np.zeros(size, dtype=dtype)
+    out[_bits(kept, size)] = np.frombuffer(values, dtype=kind)
+    if absent:
+        out[_bits(absent, size)] = np.nan
+    return out.reshape(shape)
+
+
+def pack_triangle(matrix: np.ndarray, symmetric: bool) -> Any:
+    """The upper triangle of a matrix, or of each of several; the array where that is not all.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (k, p) or (K, p, p)
+    symmetric : bool
+        Whether what is below the diagonal mirrors what is above it, or is zero.
+
+    Returns
+    -------
+    tuple, or ndarray
+        For :func:`unpack_triangle`.
+    """
+    k, p = matrix.shape[-2:]
+    lower = np.tril(matrix, -1)
+    whole = np.triu(matrix, 1)
+    same = np.array_equal(lower, np.swapaxes(whole, -1, -2)) if symmetric else not lower.any()
+    if (symmetric and k != p) or k > p or matrix.dtype != np.float64 or not same:
+        return matrix
+    rows, columns = np.triu_indices(k, 0, p)
+    return matrix.shape, symmetric, matrix[..., rows, columns].tobytes()
+
+
+def unpack_triangle(packed: Any) -> np.ndarray:
+    """The matrix that :func:`pack_triangle` was given."""
+    if isinstance(packed, np.ndarray):
+        return packed
+    shape, symmetric, values = packed
+    k, p = shape[-2:]
+    rows, columns = np.triu_indices(k, 0, p)
+    out = np.zeros(shape)
+    upper = np.frombuffer(values).reshape((*shape[:-2], len(rows)))
+    out[..., rows, columns] = upper
+    if symmetric:
+        out[..., columns, rows] = upper
+    return out
+
+
+def _bits(packed: bytes, size: int) -> np.ndarray:
+    return np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=size).astype(bool)

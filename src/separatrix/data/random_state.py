@@ -1,0 +1,64 @@
+"""Random numbers: the one place where ``random_state`` becomes a generator.
+
+None is a fixed stream: the same call on the same data gives the same bits.  Whoever wants other
+numbers gives other seeds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+__all__ = ["generator_of", "random_state_of", "seed_of"]
+
+_FIXED = 0
+
+
+def random_state_of(random_state: Any) -> np.random.RandomState:
+    """The generator of a ``random_state`` parameter.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        None is a fixed stream, the same at every call.  A generator goes on from where it is.
+        None is a fixed stream: the same call on the same data gives the same bits.
+
+    Returns
+    -------
+    numpy.random.RandomState
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> from separatrix.data.random_state import random_state_of
+    >>> [random_state_of(None).randint(100) for _ in range(3)]
+    [44, 44, 44]
+    """
+    out: np.random.RandomState = check_random_state(
+        _FIXED if random_state is None else random_state
+    )
+    return out
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed for solvers, from a ``random_state`` parameter as :func:`random_state_of` takes it."""
+    if random_state is None:
+        return _FIXED
+    return int(random_state_of(random_state).randint(2**31 - 1))
+
+
+def generator_of(seed: Any) -> np.random.Generator:
+    """The generator of a solver's seed; None is a fixed stream.
+
+    Parameters
+    ----------
+    seed : int, sequence of int, Generator or None
+        Anything that :func:`numpy.random.default_rng` takes.
+    """
+    return np.random.default_rng(_FIXED if seed is None else seed)

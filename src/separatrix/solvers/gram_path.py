@@ -1,0 +1,321 @@
+r"""Lasso and elastic net along strengths of the penalty, on the Gram matrix alone.
+
+For the centred columns :math:`A`, the weights :math:`S` and the centred target :math:`t` the sums
+:math:`G = A^\top S A`, :math:`q = A^\top S t` and :math:`t^\top S t` say all that the problem
+
+.. math:: \tfrac12 \|t - A w\|_S^2 + \tau \|w\|_1 + \tfrac{c}{2} \|w\|^2
+
+asks of the rows.  A step of coordinate descent then costs a row of :math:`G` and not a column of
+the data (covariance updates; Friedman, Hastie and Tibshirani, 2010).  Only columns that may have a
+weight take part: those that have one, and those whose slope is beyond the threshold (Massias,
+Gramfort and Salmon, 2018).  Where the signs of the weights have settled, a linear system gives
+their values, to the first sign that would change.
+
+With the slopes :math:`g = q - G w` at hand, the gap costs :math:`d` operations: the dual point is
+a multiple of the residual, whose length is :math:`t^\top S t - q^\top w - w^\top g`.
+
+These gaps are as floating point gives them.  A fit that is returned is certified from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from separatrix._compiled import compilation
+from separatrix._compiled.compilation import njit
+from separatrix.data.design import Design
+from separatrix.data.moments import Moments
+from separatrix.objectives.base import DENSE_HESSIAN
+from separatrix.objectives.penalties import soft_threshold
+
+__all__ = ["GramPath"]
+
+# Passes of coordinate descent between two linear systems, and between two looks at the gap.
+_PASSES = 8
+# Working sets that a strength may take, and linear systems a working set.
+_SETS, _SYSTEMS = 100, 60
+# A working set is solved to this share of the gap that is asked for.
+_INNER = 0.3
+# A column whose length about its mean is below this share of its length about zero is constant.
+_CONSTANT = 1e-12
+# Columns for each strength up to which the matrix is worth its price.
+_WORTH = 300
+# Squares below this have lost digits to underflow.
+_LEAST = 1e-280
+
+
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _gap(x, slope, pull, square, threshold, ridge, below):
+    """The objective and a lower bound of it at weights with the slopes ``pull - G x``."""
+    linear, fall, size, norm = 0.0, 0.0, 0.0, 0.0
+    worst, beyond = 0.0, 0.0
+    for j in range(len(x)):
+        linear += pull[j] * x[j]
+        fall += slope[j] * x[j]
+        size += abs(x[j])
+        norm += x[j] * x[j]
+        own = slope[j] - ridge * x[j]
+        worst = max(worst, own)
+        over = max(slope[j] - threshold, 0.0)
+        if below < np.inf:
+            worst = max(worst, -own)
+            over = max(over, -slope[j] - threshold)
+        beyond += over * over
+    residual = max(square - linear - fall, 0.0)
+    primal = 0.5 * residual + threshold * size + 0.5 * ridge * norm
+    # The penalty's square is one of further rows, with targets of zero.
+    longer = residual + ridge * norm
+    along = square - linear
+    scale = along / longer if longer > 0.0 else 1.0
+    if worst > 0.0:
+        scale = min(scale, threshold / worst)
+    dual = scale * along - 0.5 * scale * scale * longer
+    if ridge > 0.0:
+        dual = max(dual, along - 0.5 * residual - 0.5 * beyond / ridge)
+    return primal, max(dual, 0.0)
+
+
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _descend(gram, x, slope, threshold, ridge, below, passes):
+    """Passes of coordinate descent over a working set; returns how many signs the last changed."""
+    changes = 0
+    for _ in range(passes):
+        changes = 0
+        for j in range(len(x)):
+            bend = gram[j, j] + ridge
+            if bend > 0.0:
+                target = slope[j] + gram[j, j] * x[j]
+                new = soft_threshold(target, threshold, below) / bend
+                change = new - x[j]
+                if change != 0.0:
+                    if (new == 0.0) != (x[j] == 0.0) or new * x[j] < 0.0:
+                        changes += 1
+                    x[j] = new
+                    for k in range(len(x)):
+                        slope[k] -= change * gram[j, k]
+    return changes
+
+
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _solve_signs(gram, x, slope, threshold, ridge, lower, step, index):
+    """Move the weights that are not zero to their best values, up to the first sign that changes.
+
+    ``lower``, ``step`` and ``index`` are work space.  Returns False where the system is singular.
+    """
+    count = 0
+    for j in range(len(x)):
+        if x[j] != 0.0:
+            index[count] = j
+            count += 1
+    for a in range(count):
+        j = index[a]
+        sign = 1.0 if x[j] > 0.0 else -1.0
+        step[a] = slope[j] - ridge * x[j] - threshold * sign
+        for b in range(a):
+            total = gram[j, index[b]]
+            for k in range(b):
+                total -= lower[a, k] * lower[b, k]
+            lower[a, b] = total / lower[b, b]
+        whole = gram[j, j] + ridge
+        left = whole
+        for k in range(a):
+            left -= lower[a, k] * lower[a, k]
+        if not left > 1e-13 * whole:
+            return False
+        lower[a, a] = np.sqrt(left)
+    for a in range(count):
+        total = step[a]
+        for k in range(a):
+            total -= lower[a, k] * step[k]
+        step[a] = total / lower[a, a]
+    for a in range(count - 1, -1, -1):
+        step[a] /= lower[a, a]
+        for k in range(a):
+            step[k] -= lower[a, k] * step[a]
+    length, first = 1.0, -1
+    for a in range(count):
+        j = index[a]
+        if (x[j] + length * step[a]) * x[j] < 0.0:
+            length, first = -x[j] / step[a], a
+    for a in range(count):
+        j = index[a]
+        new = 0.0 if a == first else x[j] + length * step[a]
+        change = new - x[j]
+        x[j] = new
+        for k in range(len(x)):
+            slope[k] -= change * gram[j, k]
+    return True
+
+
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _minimise(gram, pull, square, w, slope, threshold, ridge, below, tol, most):
+    """Minimise from ``w`` on; ``w`` and its ``slope`` are moved.
+
+    Returns how many passes over working sets there were, at most ``most``.
+    """
+    made = 0
+    d = len(w)
+    slope[:] = pull
+    for j in range(d):
+        if w[j] != 0.0:
+            for k in range(d):
+                slope[k] -= w[j] * gram[j, k]
+    primal, dual = _gap(w, slope, pull, square, threshold, ridge, below)
+    index = np.empty(d, dtype=np.int64)
+    for _ in range(_SETS):
+        if primal - dual <= tol * primal or made >= most:
+            break
+        count = 0
+        for j in range(d):
+            away = slope[j] > threshold or (below < np.inf and -slope[j] > threshold)
+            if w[j] != 0.0 or away:
+                index[count] = j
+                count += 1
+        if count == 0:
+            break
+        small = np.empty((count, count))
+        x, own, part = np.empty(count), np.empty(count), np.empty(count)
+        for a in range(count):
+            j = index[a]
+            x[a], own[a], part[a] = w[j], slope[j], pull[j]
+            for b in range(count):
+                small[a, b] = gram[j, index[b]]
+        lower = np.empty((count, count))
+        step, chosen = np.empty(count), np.empty(count, dtype=np.int64)
+        for _ in range(_SYSTEMS):
+            passes = min(_PASSES, most - made)
+            changes = _descend(small, x, own, threshold, ridge, below, passes)
+            made += passes
+            high, low = _gap(x, own, part, square, threshold, ridge, below)
+            if high - low <= _INNER * tol * high or made >= most:
+                break
+            if changes * 10 <= count:
+                _solve_signs(small, x, own, threshold, ridge, lower, step, chosen)
+                high, low = _gap(x, own, part, square, threshold, ridge, below)
+                if high - low <= _INNER * tol * high:
+                    break
+        for a in range(count):
+            j = index[a]
+            change = x[a] - w[j]
+            w[j] = x[a]
+            if change != 0.0:
+                for k in range(d):
+                    slope[k] -= change * gram[j, k]
+        before = primal - dual
+        primal, dual = _gap(w, slope, pull, square, threshold, ridge, below)
+        if not primal - dual < before and count == d:
+            break
+    return made
+
+
+class GramPath:
+    """The least-squares problems of one set of rows, for any strength of the penalty.
+
+    Parameters
+    ----------
+    moments : Moments
+        Of the columns and, after them, of the targets, for all rows together.
+    n_targets : int
+    centred : bool
+        Whether there is an intercept; without one the sums are about zero.
+    nonnegative : bool
+        Whether no weight may be below zero.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_targets, d)
+        Where the last strength ended, and the next one begins.
+    """
+
+    @staticmethod
+    def pays(design: Design, strengths: int) -> bool:
+        """Whether a Gram matrix is worth its price for so many strengths.
+
+        It takes as many multiplications as some passes over the rows for every column; BLAS does
+        them in the time of a few.
+        """
+        d = design.n_features
+        return 0 < d <= min(DENSE_HESSIAN, _WORTH * strengths)
+
+    def __init__(
+        self, moments: Moments, n_targets: int, *, centred: bool, nonnegative: bool = False
+    ) -> None:
+        d = moments.n_columns - n_targets
+        mean, total = moments.mean[0], moments.total
+        sums = moments.scatter
+        with np.errstate(over="ignore", invalid="ignore"):
+            about_zero = sums + total * np.outer(mean, mean)
+        if centred:
+            constant = np.diagonal(sums) <= _CONSTANT * np.diagonal(about_zero)
+        else:
+            sums = about_zero
+            constant = np.diagonal(sums) == 0.0
+        self.gram = np.ascontiguousarray(sums[:d, :d])
+        self.pull = np.ascontiguousarray(sums[d:, :d])
+        # Without a length a column has no slope: its weight stays zero.
+        flat = constant[:d]
+        if flat.any():
+            self.gram[flat], self.gram[:, flat], self.pull[:, flat] = 0.0, 0.0, 0.0
+        self.square = np.diagonal(sums)[d:].copy()
+        level = mean if centred else np.zeros_like(mean)
+        self.mean: np.ndarray = level[:d]
+        self.target_mean: np.ndarray = level[d:]
+        self.total = total
+        self.nonnegative = nonnegative
+        self.weights = np.zeros((n_targets, d))
+        self._slopes = np.empty((n_targets, d))
+
+    @property
+    def finite(self) -> bool:
+        """Whether no sum overflowed, and no square that should count underflowed."""
+        lengths = np.append(np.diagonal(self.gram), self.square)
+        return bool(np.isfinite(lengths).all() and (lengths[lengths > 0.0] > _LEAST).all())
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """The intercepts that go with the weights, one for each target."""
+        return self.target_mean - self.weights @ self.mean
+
+    def move_to(self, alpha: float, l1_ratio: float, tol: float, max_iter: int = 1000) -> int:
+        """Minimise for scikit-learn's ``alpha`` and ``l1_ratio``, from where the weights are.
+
+        Returns the most passes over working sets that a target took.
+        """
+        threshold = self.total * alpha * l1_ratio
+        ridge = self.total * alpha * (1.0 - l1_ratio)
+        below = np.inf if self.nonnegative else threshold
+        passes = 0
+        for k, w in enumerate(self.weights):
+            made = _minimise(
+                self.gram,
+                self.pull[k],
+                float(self.square[k]),
+                w,
+                self._slopes[k],
+                threshold,
+                ridge,
+                below,
+                tol,
+                max_iter,
+            )
+            passes = max(passes, made)
+        return passes
+
+    def along(
+        self,
+        values: np.ndarray,
+        l1_ratio: float,
+        tol: float,
+        max_iter: int = 1000,
+        late: Callable[[], bool] = lambda: False,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """Weights, intercepts and passes for strengths, from zero at the first one on.
+
+        The weights stay where they are once it is ``late()``.
+        """
+        self.weights[:] = 0.0
+        for value in values:
+            passes = 0 if late() else self.move_to(float(value), l1_ratio, tol, max_iter)
+            yield self.weights.copy(), self.intercepts, passes

@@ -1,0 +1,364 @@
+"""Numbers that stand for missing values: -999, 9999, -1e30, 99.
+
+Whether a column holds some is decided here, of what is known of its lowest and highest values, for
+tables in memory, files that are read in passes, and partitions on a cluster alike.
+
+A value is a *placeholder* where
+
+- it is written like one: nines (99, -999, 9999.9) or a run of sevens or eights, 96 to 98 and
+  their like at the end of nines, -9, an end of the range of a type, or 1e15 and beyond;
+- it is there twice at least, it and its like on the same side together;
+- the others, ten rows and two different values at least, are all on one side of it, and it is as
+  far from them as they are from one another, or farther; or it is negative, and no other is.
+
+It is *read as missing* where nothing else is plausible: that far from the others, on the side where
+these end soon (they reach from their mean at most three times as far there as on the other side),
+or ten times as far; but not above others of which many end with a nine, as prices do.  Any other is
+*named*: what ends a long tail may be a limit that stands for "this and more".
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from separatrix.messages import Message, Setting, counted
+from separatrix.tables.table import number_text, quote
+
+__all__ = [
+    "Ends",
+    "Part",
+    "Placeholders",
+    "Rest",
+    "candidates",
+    "ends_of",
+    "is_code",
+    "judged",
+    "of_parts",
+    "of_values",
+    "read_as_missing",
+    "sentence",
+]
+
+# So many different values at each end are looked at.
+_MOST = 4
+_FEWEST, _FEWEST_OTHERS = 2, 10
+_HUGE = 1e15
+# What ends of ranges of types leave behind.
+_LIMITS = frozenset(
+    float(x)
+    for bits in (16, 32)
+    for x in (2 ** (bits - 1) - 1, -(2 ** (bits - 1)), 2**bits - 1, -(2 ** (bits - 1)) + 1)
+)
+# Others that reach so many times as far on one side of their mean as on the other have a tail.
+_TAIL = 3.0
+# So many times the others' width nothing is a part of them.
+_FAR = 10.0
+# Of prices and the like so large a share ends with a nine.
+_NINES = 0.25
+
+
+def is_code(value: float) -> bool:
+    """Whether a number is written like what stands for a missing value."""
+    if not math.isfinite(value):
+        return False
+    if abs(value) >= _HUGE or value in _LIMITS or value == -9.0:
+        return True
+    # As the nearest float32 has it, too: -999.9 is -999.9000244140625 then.
+    short = float(f"{value:.7g}")
+    digits = number_text(abs(short)).replace(".", "")
+    if not digits.isdigit() or len(digits) < 2 or "." in number_text(abs(value))[:2]:
+        return False
+    if len(set(digits)) == 1 and digits[0] in "789":
+        return digits[0] == "9" or len(digits) > 2
+    whole = float(value).is_integer()
+    return whole and set(digits[:-1]) == {"9"} and digits[-1] in "678"
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The lowest and highest values of a column that are written like placeholders.
+
+    Attributes
+    ----------
+    lows, highs : tuple of pairs
+        Values and in how many rows they are, the outermost first.
+    low, high : float
+        The lowest and highest of all other values.
+    n : int
+        In how many rows there is a value.
+    """
+
+    lows: tuple[tuple[float, int], ...]
+    highs: tuple[tuple[float, int], ...]
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What is known of the values that are no candidates.
+
+    Attributes
+    ----------
+    mean : float
+    nines : float
+        The share of those whose whole part ends with a nine.
+    """
+
+    mean: float
+    nines: float
+
+
+@dataclass(frozen=True)
+class Placeholders:
+    """Values of a column that may stand for missing ones.
+
+    Attributes
+    ----------
+    values : tuple of float
+    n : int
+        In how many rows they are.
+    low, high : float
+        The range of all other values.
+    missing : bool
+        Whether they are read as missing.
+    """
+
+    values: tuple[float, ...]
+    n: int
+    low: float
+    high: float
+    missing: bool
+
+
+Within = Callable[[float, float], tuple[float, float, int, int]]
+"""Of two bounds the lowest and highest values between them, without these, and in how many rows
+there are the bounds themselves; infinities where there is nothing between them."""
+
+
+def ends_of(low: float, high: float, n: int, within: Within) -> Ends | None:
+    """The ends of a column from its lowest to its highest value, where one looks like a code."""
+    lows: list[tuple[float, int]] = []
+    highs: list[tuple[float, int]] = []
+    while low < high:
+        down = is_code(low) and len(lows) < _MOST
+        up = is_code(high) and len(highs) < _MOST
+        if not down and not up:
+            break
+        bounds = (low if down else -math.inf, high if up else math.inf)
+        inner_low, inner_high, at_low, at_high = within(*bounds)
+        if down:
+            lows.append((low, at_low))
+        if up:
+            highs.append((high, at_high))
+        if not (math.isfinite(inner_low) and math.isfinite(inner_high)):
+            return None  # nothing but codes
+        low, high = inner_low, inner_high
+    return Ends(tuple(lows), tuple(highs), low, high, n) if lows or highs else None
+
+
+def candidates(ends: Ends) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The values below and above all others that are far from these, and repeat."""
+    best: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    for i in range(len(ends.lows) + 1):
+        for j in range(len(ends.highs) + 1):
+            low, high = _range(ends, i, j)
+            width = high - low
+            lows, highs = ends.lows[:i], ends.highs[:j]
+            others = ends.n - sum(n for _, n in (*lows, *highs))
+            apart = all(v - high >= width for v, _ in highs) and all(
+                low - v >= width or v < 0.0 <= low for v, _ in lows
+            )
+            often = all(not side or sum(n for _, n in side) >= _FEWEST for side in (lows, highs))
+            if (
+                width > 0.0
+                and apart
+                and often
+                and others >= _FEWEST_OTHERS
+                and i + j > len(best[0]) + len(best[1])
+            ):
+                best = (tuple(v for v, _ in lows), tuple(v for v, _ in highs))
+    return best
+
+
+def _range(ends: Ends, i: int, j: int) -> tuple[float, float]:
+    """The range of the values without the outermost ones, some on either side."""
+    others = [ends.low, ends.high]
+    others += [v for v, _ in (*ends.lows[i:], *ends.highs[j:])]
+    return min(others), max(others)
+
+
+def judged(ends: Ends, rest: Rest) -> list[Placeholders]:
+    """What the candidates are, of each side, given the others."""
+    lows, highs = candidates(ends)
+    low, high = _range(ends, len(lows), len(highs))
+    counts = dict((*ends.lows, *ends.highs))
+    made = []
+    for values, above in ((lows, False), (highs, True)):
+        if not values:
+            continue
+        width = high - low
+        distance = min(v - high if above else low - v for v in values)
+        ahead, behind = high - rest.mean, rest.mean - low
+        if not above:
+            ahead, behind = behind, ahead
+        ends_soon = ahead <= _TAIL * behind
+        priced = above and rest.nines > _NINES
+        far = distance >= (width if ends_soon else _FAR * width)
+        missing = far and not priced
+        n = sum(counts[v] for v in values)
+        made.append(Placeholders(values, n, low, high, missing))
+    return made
+
+
+def of_values(values: np.ndarray, counts: np.ndarray | None = None) -> list[Placeholders]:
+    """The placeholders among the values of a column, none of which is missing.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+    counts : ndarray of int, optional
+        In how many rows each of them is; in one by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables.placeholders import of_values
+    >>> found = of_values(np.array([-999.0] * 3 + list(range(20))))
+    >>> found[0].values, found[0].n, found[0].missing
+    ((-999.0,), 3, True)
+    """
+    if not len(values):
+        return []
+
+    def number(where: np.ndarray) -> int:
+        return int(where.sum() if counts is None else counts[where].sum())
+
+    def within(below: float, above: float) -> tuple[float, float, int, int]:
+        inner = values[(values > below) & (values < above)]
+        at = number(values == below), number(values == above)
+        if not len(inner):
+            return math.inf, -math.inf, *at
+        return float(inner.min()), float(inner.max()), *at
+
+    n = len(values) if counts is None else int(counts.sum())
+    ends = ends_of(float(values.min()), float(values.max()), n, within)
+    if ends is None or not any(candidates(ends)):
+        return []
+    away = [v for side in candidates(ends) for v in side]
+    others = ~np.isin(values, away)
+    left, weights = values[others], None if counts is None else counts[others]
+    mean = float(np.average(left, weights=weights))
+    nines = float(np.average(ends_with_nine(left), weights=weights))
+    return judged(ends, Rest(mean, nines))
+
+
+def ends_with_nine(values: np.ndarray) -> np.ndarray:
+    """Whether the whole part of each value ends with a nine."""
+    ending: np.ndarray = np.floor(np.abs(values)) % 10.0 == 9.0
+    return ending
+
+
+@dataclass(frozen=True)
+class Part:
+    """What some rows of a column say of its ends.
+
+    Attributes
+    ----------
+    codes : tuple of pairs
+        The outermost values that are written like placeholders, and in how many rows they are.
+    low, high : float
+        The lowest and highest of the others; infinities where there are none.
+    n : int
+        In how many rows there is a value.
+    nines : int
+        Of the others those whose whole part ends with a nine.
+    """
+
+    codes: tuple[tuple[float, int], ...]
+    low: float
+    high: float
+    n: int
+    nines: int
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> tuple[Part, np.ndarray]:
+        """What some values say, and those that are no codes at the ends."""
+        left = values
+        codes: list[tuple[float, int]] = []
+        for end in (np.min, np.max):
+            for _ in range(_MOST):
+                if not len(left) or not is_code(value := float(end(left))):
+                    break
+                other = left != value
+                codes.append((value, len(left) - int(other.sum())))
+                left = left[other]
+        low, high = (float(left.min()), float(left.max())) if len(left) else (math.inf, -math.inf)
+        nines = int(ends_with_nine(left).sum())
+        return cls(tuple(codes), low, high, len(values), nines), left
+
+
+def of_parts(
+    parts: Sequence[Part], mean_without: Callable[[set[float]], float]
+) -> list[Placeholders]:
+    """The placeholders of a column that lies in parts.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    mean_without : callable
+        The mean of all values but for some.
+    """
+    counts: Counter[float] = Counter()
+    for part in parts:
+        counts.update(dict(part.codes))
+    known = sorted({*counts, *(v for part in parts for v in (part.low, part.high))})
+    known = [v for v in known if math.isfinite(v)]
+
+    def within(below: float, above: float) -> tuple[float, float, int, int]:
+        inner = [v for v in known if below < v < above]
+        low, high = (inner[0], inner[-1]) if inner else (math.inf, -math.inf)
+        return low, high, counts[below], counts[above]
+
+    n = sum(part.n for part in parts)
+    ends = ends_of(known[0], known[-1], n, within) if known else None
+    if ends is None or not any(candidates(ends)):
+        return []
+    away = {v for side in candidates(ends) for v in side}
+    left = {v: k for v, k in counts.items() if v not in away}
+    nines = sum(part.nines for part in parts)
+    nines += sum(k for v, k in left.items() if ends_with_nine(np.array(v)))
+    others = n - sum(counts[v] for v in away)
+    return judged(ends, Rest(mean_without(away), nines / others))
+
+
+def sentence(name: str, found: Placeholders, *, target: bool = False) -> Message:
+    """What is said of placeholders of a column."""
+    values = " or ".join(map(number_text, found.values))
+    code = "placeholder_read" if found.missing else "placeholder_named"
+    return Message(
+        "placeholder_in_target" if target else code,
+        column=quote(name),
+        cells=counted(found.n, "cell"),
+        values=values,
+        are="is" if found.n == 1 else "are",
+        low=_short(found.low),
+        high=_short(found.high),
+        number=Setting("kinds", (name, "number")),
+        missing=Setting("missing", number_text(found.values[0])),
+    )
+
+
+def _short(value: float) -> str:
+    return number_text(float(f"{value:.6g}"))
+
+
+def read_as_missing(found: Sequence[Placeholders]) -> tuple[float, ...]:
+    """The values that are read as missing."""
+    return tuple(sorted(v for one in found if one.missing for v in one.values))

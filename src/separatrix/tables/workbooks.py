@@ -1,0 +1,137 @@
+"""Sheets of workbooks: how far their cells reach is found out before they are read.
+
+The library that reads workbooks makes room for every cell between the first and the last one, and
+ends the process where there is none: two cells in the corners of a sheet ask for 550 GB.  So a
+process of its own reads the workbook first, within a limit, and says how large its sheets are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from separatrix.exceptions import DataError
+from separatrix.tables.limits import Limit
+from separatrix.tables.table import quote
+
+__all__ = ["Extent", "extents_of", "import_calamine"]
+
+# Bytes of a cell as the library keeps it, and as an object of Python.
+_CELL, _OBJECT = 32, 64
+# What the process takes before there is a cell.
+_LIBRARIES = 1 << 30
+
+# The class of the library's panics is no Exception.
+_PROBE = """
+import json, sys
+path, most = sys.argv[1], int(sys.argv[2])
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, ValueError, OSError):
+    pass
+try:
+    import python_calamine
+    book = python_calamine.CalamineWorkbook.from_path(path)
+    found = []
+    for name in book.sheet_names:
+        sheet = book.get_sheet_by_name(name)
+        filled = any(any(cell != "" for cell in row) for row in sheet.iter_rows())
+        found.append([name, sheet.height, sheet.width, filled])
+    print(json.dumps({"sheets": found}))
+except BaseException as error:
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    print(json.dumps({"fault": first.rstrip(".")}))
+"""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How large the rectangle of a sheet's cells is, and whether one of them holds something."""
+
+    height: int
+    width: int
+    filled: bool
+
+
+def import_calamine() -> Any:
+    try:
+        import python_calamine
+    except ModuleNotFoundError:
+        raise ImportError(
+            'reading workbooks needs python-calamine: pip install "separatrix[app]"'
+        ) from None
+    return python_calamine
+
+
+def extents_of(path: Path, limit: Limit) -> dict[str, Extent]:
+    """The extents of the sheets of a workbook, by their names.
+
+    Raises
+    ------
+    DataError
+        If the workbook cannot be read, or would take more than the limit.
+    """
+    _require_small_parts(path, limit)
+    most = limit.bytes + _LIBRARIES
+    command = [sys.executable, "-P", "-c", _PROBE, str(path.absolute()), str(most)]
+    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    try:
+        found = json.loads(answer.stdout.decode("utf-8", "replace").splitlines()[-1])
+    except (ValueError, IndexError):
+        raise limit.exceeded(
+            f"{path}{_reach(path)}",
+            "delete what stands far from the table, or save the sheet as CSV",
+        ) from None
+    if "fault" in found:
+        raise DataError(f"{path} is not a readable workbook: {found['fault']}")
+    extents = {name: Extent(*numbers) for name, *numbers in found["sheets"]}
+    for name, one in extents.items():
+        if one.height * one.width * (_CELL + _OBJECT) > limit.bytes:
+            raise limit.exceeded(
+                f"{path}, sheet {quote(name)}, whose cells span {one.height:,} rows and "
+                f"{one.width:,} columns,",
+                "delete what stands far from the table, or save the sheet as CSV",
+            )
+    return extents
+
+
+def _require_small_parts(path: Path, limit: Limit) -> None:
+    """Refuse a workbook whose parts are too large once they are unpacked."""
+    if not zipfile.is_zipfile(path):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return  # the reader of workbooks says what is wrong
+    if size > limit.bytes:
+        raise limit.exceeded(f"{path}, unpacked to {size:,} bytes,")
+
+
+_PLACE = re.compile(rb'<c r="([A-Z]{1,3})(\d{1,7})"')
+_LOOKED_AT = 1 << 26
+
+
+def _reach(path: Path) -> str:
+    """Where the last cell of a workbook stands, as far as a look at its text tells."""
+    last, row = "", 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
+                    continue
+                with archive.open(name) as part:
+                    for column, number in _PLACE.findall(part.read(_LOOKED_AT)):
+                        last = max(last, column.decode(), key=lambda text: (len(text), text))
+                        row = max(row, int(number))
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        pass
+    return f", whose cells reach to {last}{row}," if last else ""

@@ -1,0 +1,149 @@
+"""Every estimator in memory, ended early in every way: the best iterate, truly certified."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import is_regressor
+
+import separatrix
+from census import Clock, Judge, ended, instants
+
+PENALTIES = ("l1", "l2", None)
+# Estimators with limits, and what besides their defaults is gone through.
+CENSUS = {
+    "LogisticRegression": [
+        *({"penalty": p} for p in PENALTIES),
+        {"penalty": "elasticnet", "l1_ratio": 0.5},
+    ],
+    "LogisticRegressionCV": [{"penalty": p, "Cs": 2, "cv": 2} for p in PENALTIES],
+    "LinearSVC": [{"loss": "hinge"}, {"penalty": "l1"}, {"penalty": "l2"}],
+    "SGDClassifier": [
+        *(
+            {"penalty": p, "loss": loss, "alpha": 0.1, "finish": finish}
+            for p in ("l1", "l2")
+            for loss in ("hinge", "log_loss")
+            for finish in ("dual", None)
+        ),
+        # An average is returned as it is, and of a few steps it can be worse than the start.
+        {"penalty": None, "loss": "hinge", "average": False},
+        {"penalty": None, "loss": "log_loss"},
+    ],
+    "SGDRegressor": [{"penalty": p, "alpha": 0.1} for p in PENALTIES],
+    "Perceptron": [{}],
+    "Lasso": [{"alpha": 0.1}],
+    "ElasticNet": [{"alpha": 0.1}, {"alpha": 0.1, "l1_ratio": 0.0}, {"alpha": 0.0}],
+    "LassoCV": [{"alphas": 3, "cv": 2}],
+    "ElasticNetCV": [{"alphas": 3, "cv": 2}],
+    "HuberRegressor": [{}, {"alpha": 0.0}],
+    "LinearSVR": [{}, {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}],
+    "SVC": [{"gamma": 0.3}, {"kernel": "linear"}],
+    "SVR": [{"gamma": 0.3}],
+    "NuSVC": [{"gamma": 0.3}],
+    "NuSVR": [{"gamma": 0.3}],
+    "OneClassSVM": [{"gamma": 0.3}],
+}
+# Fits that solve equations, which no limit ends.
+CLOSED = {
+    *("DecisionStump", "LeastSquaresClassifier", "LinearDiscriminantAnalysis", "LinearRegression"),
+    *("PolynomialRegression", "QuadraticDiscriminantAnalysis", "Ridge", "RidgeCV"),
+    *("RidgeClassifier", "RidgeClassifierCV"),
+}
+# Of three classes.
+SEVERAL = {
+    "LogisticRegression": [{}, {"penalty": "l1"}, {"multiclass": "ovr"}],
+    "LinearSVC": [{}, {"loss": "hinge", "solver": "dual"}],
+    "SGDClassifier": [{"alpha": 0.1, "loss": "log_loss"}],
+    "SVC": [{"gamma": 0.3}],
+}
+CASES = [
+    (name, options, classes)
+    for classes, cases in ((2, CENSUS), (3, SEVERAL))
+    for name, each in cases.items()
+    for options in each
+]
+ROWS, COLUMNS = 24, 4
+
+
+def rows(kind: str, classes: int = 2):
+    """Rows that overlap, labels and numbers, as a storage holds them."""
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(size=(ROWS, COLUMNS)), 2)
+    X[rng.random(X.shape) < 0.3] = 0.0
+    noisy = X[:, 0] - X[:, 1] + rng.normal(size=ROWS)
+    y = np.digitize(noisy, np.quantile(noisy, np.arange(1, classes) / classes))
+    stored = {"dense": X, "sparse": sp.csr_array(X), "float32": X.astype(np.float32)}[kind]
+    return stored, y, np.round(3.0 * X[:, 0] + noisy, 2)
+
+
+def test_no_estimator_is_left_out():
+    assert set(CENSUS) | CLOSED == set(separatrix._ESTIMATORS)
+    limited = {
+        name
+        for name in separatrix._ESTIMATORS
+        if "time_limit" in inspect.signature(getattr(separatrix, name)).parameters
+    }
+    assert limited == set(CENSUS)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "float32"])
+@pytest.mark.parametrize(("name", "options", "classes"), CASES, ids=str)
+def test_a_fit_that_is_ended_shows_its_best(name, options, classes, storage):
+    kind = getattr(separatrix, name)
+    X, y, numbers = rows(storage, classes)
+    y = numbers if is_regressor(kind()) else None if name == "OneClassSVM" else y
+    fixed = {} if name == "Perceptron" else {"tol": 1e-9}
+    if "random_state" in inspect.signature(kind).parameters:
+        fixed["random_state"] = 0
+
+    def made(**limits):
+        return kind(**{**options, **fixed, **limits})
+
+    full = made()
+    clock = Clock()
+    looks, _ = ended(lambda: full.fit(X, y), clock)
+    natural = full.certificate_.status
+    judge = Judge(np.asarray(rows("dense")[0]) if storage != "float32" else X, y)
+    judge.look("whole", full, (natural,))
+    for k in (1, 2, 3, 5):
+        model = made(max_iter=k)
+        ended(lambda model=model: model.fit(X, y), Clock())
+        limit = "not_separated" if name == "Perceptron" else "max_iter"
+        judge.look(f"max_iter={k}", model, (natural, "optimal", limit))
+    for k in instants(looks, 5):
+        model = made(time_limit=k)
+        ended(lambda model=model: model.fit(X, y), Clock())
+        judge.look(f"time_limit={k}", model, (natural, "optimal", "time_limit"))
+    for k in instants(looks, 5):
+        model = made()
+        _, raised = ended(lambda model=model: model.fit(X, y), Clock(k))
+        if hasattr(model, "certificate_"):
+            judge.look(f"Ctrl-C at {k}", model, (natural, "optimal", "interrupted"))
+        assert raised or model.certificate_.status == natural
+    assert not judge.verdict()
+
+
+def test_the_judge_can_tell():
+    X, y, _ = rows("dense")
+    model = separatrix.LogisticRegression().fit(X, y)
+    told = model.certificate_
+    for changed in (
+        {"primal": 0.99 * told.primal},
+        {"primal": 1.01 * told.primal},
+        {"dual": 1.01 * told.dual},
+        {"gap": 0.0, "relative_gap": 0.0, "dual": 0.5 * told.dual},
+        {"status": "max_iter"},
+    ):
+        judge = Judge(X, y)
+        model.certificate_ = replace(told, **changed)
+        judge.look("changed", model, ("optimal",))
+        assert judge.verdict(), changed
+    judge = Judge(X, y)
+    model.certificate_ = told
+    model.coef_ = model.coef_ - 3.0
+    judge.look("moved", model, ("optimal",))
+    assert len(judge.verdict()) >= 2

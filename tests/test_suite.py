@@ -1,0 +1,41 @@
+"""The tests themselves: they hear Ctrl-C wherever they are started, and signals are sent apart."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+# As a part of pytest, the file sets up this process and those that it starts.
+SCRIPT = """
+import runpy, signal, subprocess, sys
+assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+runpy.run_path(sys.argv[1])
+own = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+exec(own)
+subprocess.run([sys.executable, "-c", own])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+def test_ctrl_c_is_heard_though_the_tests_were_started_in_the_background():
+    command = shlex.join([sys.executable, "-u", "-c", SCRIPT, str(TESTS.parent / "conftest.py")])
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' INT; exec {command}"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+SENDS = re.compile(r"os\.kill\b|\braise_signal\(|\bsend_signal\(|\.kill\(\)")
+MARKED = re.compile(r"mark\.(signals|cluster|browser)\b|\bnew_page\b|\bopened\b")
+
+
+def test_whatever_sends_a_signal_is_marked_as_such():
+    sending = [path for path in TESTS.rglob("test_*.py") if SENDS.search(path.read_text("utf-8"))]
+    unmarked = [path.name for path in sending if not MARKED.search(path.read_text("utf-8"))]
+    assert len(sending) > 10 and unmarked == [], "see the marker signals in pyproject.toml"
