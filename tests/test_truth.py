@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import linear_model
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+pytest.importorskip("flint")
+
+from benchmarks.tampering import MODELS, trial
 
 import separatrix
 from separatrix import (
@@ -184,6 +193,31 @@ def test_the_least_objective_of_zeros_is_zero():
     model.coef_ = np.array([1e-3, 0.0, 0.0])
     assert verify(model, X, 0.0 * Y).status == "above_tol"
     quiet(HuberRegressor().fit, X, 1e-315 * Y)
+
+
+def test_a_row_that_alone_determines_a_coefficient_is_named():
+    rows = X[:6, :2].copy()
+    rows[3, 1] = 1e12
+    with pytest.raises(ValueError, match="row 3 alone determines a coefficient; give larger"):
+        separatrix.RidgeCV([1e-3, 1.0]).fit(rows, Y[:6])
+
+
+# --- altered models -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_no_altered_model_is_called_optimal(model):
+    found = [trial(2, number, model=model) for number in range(4)]
+    assert sum(one.problems for one in found) > 4
+    assert [(one.number, one.findings) for one in found if one.findings] == []
+
+
+def test_the_attack_would_notice(monkeypatch):
+    honest = separatrix.verify
+    monkeypatch.setattr(
+        separatrix, "verify", lambda *a, **k: dataclasses.replace(honest(*a, **k), status="optimal")
+    )
+    assert any(trial(2, number, model="Ridge").findings for number in range(3))
 
 
 # --- nothing to solve ---------------------------------------------------------------------------

@@ -626,7 +626,15 @@ class _ChosenRidge:
         each = getattr(self, "alpha_per_target", False) and not rows.alone
         if not each:
             scores = scores.mean(axis=1, keepdims=True)
-        best = np.nanargmax(scores, axis=0)
+        lost = np.isnan(scores)
+        if lost.all(axis=0).any():
+            row = int(np.argmax(np.isnan(residuals[int(np.argmax(values))]).any(axis=1)))
+            raise ValueError(
+                "No value of alphas says how well a row is predicted from the others: as far as "
+                f"float64 tells, row {row} alone determines a coefficient; give larger alphas, or "
+                "folds (cv=5)."
+            )
+        best = np.argmax(np.where(lost, -np.inf, scores), axis=0)
         found = values[best]
         self.alpha_ = found if each else float(found[0])
         picked = scores[best, np.arange(len(best))]
