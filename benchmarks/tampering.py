@@ -46,6 +46,8 @@ __all__ = ["MODELS", "Attack", "attack", "main", "trial"]
 _SHARE = fmpq(2, 10**6)
 # How exactly a row has to be fitted for the objective not to count, and all rows together.
 _EXACT = fmpq(2, 10**8)
+# For finding a bound anew: what is reached by then has to be true as well.
+_SECONDS = 0.05
 # Bits of balls.
 _BITS = 2048
 
@@ -276,8 +278,8 @@ class _Fit:
         from separatrix import verify
 
         if self.block_rows is not None:
-            return verify(model, self.scanned())
-        return verify(model, self.X, self.y, sample_weight=self.weights)
+            return verify(model, self.scanned(), time_limit=_SECONDS)
+        return verify(model, self.X, self.y, sample_weight=self.weights, time_limit=_SECONDS)
 
     def scanned(self) -> Any:
         from separatrix.scale import scan
