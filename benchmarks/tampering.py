@@ -342,7 +342,9 @@ def _altered(fit: _Fit, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
     if getattr(fit.model, "fit_intercept", True):
         names.append("intercept_")
     for name in names:
-        whole = np.array(getattr(fit.model, name), dtype=np.float64)
+        given = getattr(fit.model, name)
+        given = given.toarray() if sp.issparse(given) else given
+        whole = np.array(given, dtype=np.float64)
         for place in np.ndindex(whole.shape):
             size = abs(whole[place]) or float(np.abs(whole).max()) or 1.0
             by = _power(rng, -3, 12) * float(rng.choice([-1.0, 1.0]))
