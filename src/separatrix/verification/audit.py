@@ -825,6 +825,7 @@ def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list
 
 def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
     # Convention: 1/n sum s loss + alpha penalty, n the number of rows.
+    rows = rows._replace(total=float(design.n_samples))
     names = ("loss", "penalty", "alpha", "l1_ratio", "epsilon", "fit_intercept")
     own = SGDRegressor(**{name: getattr(model, name) for name in names})
     own.coef_, own.intercept_ = dense(model.coef_).ravel(), np.asarray(model.intercept_)
