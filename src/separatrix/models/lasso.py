@@ -467,13 +467,20 @@ def _along(
     l1_ratio: float,
     deadline: float,
     start: np.ndarray | None = None,
+    interrupt: Interrupt | None = None,
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray, list[Solution]]]:
-    """Fits from the strongest penalty on, each from where the one before ended."""
+    """Fits from the strongest penalty on, each from where the one before ended.
+
+    None begins after the deadline or Ctrl-C but the first, so that there is something in any case.
+    """
     starts: list[np.ndarray | None] = [None] * rows.targets.shape[1]
     if start is not None:
         made = model._problems(design, rows, 1.0, l1_ratio)
         starts = [problem.join(w, 0.0) for (_, problem), w in zip(made, start, strict=True)]
-    for value in values:
+    for done, value in enumerate(values):
+        stopped = interrupt is not None and interrupt.requested
+        if done > 0 and (stopped or time.perf_counter() > deadline):
+            return
         problems = model._problems(design, rows, float(value), l1_ratio)
         solutions = model._solved(problems, starts, deadline)
         starts = [s.theta for s in solutions]
@@ -623,20 +630,28 @@ class _Chosen(_Sparse):
         limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
         errors = np.full((len(ratios), len(grid[0]), len(folds)), np.nan)
         with Interrupt() as interrupt:
+            # Each path has its share of the time that is left, and so has the fit to all rows.
+            left = len(folds) * len(ratios) + 1
             for f, (train, test) in enumerate(folds):
                 part, held = rows.take(train), rows.take(test)
                 fold = as_design(part.matrix).merged()
                 for r, (ratio, values) in enumerate(zip(ratios, grid, strict=True)):
+                    now = time.perf_counter()
+                    share = now + max(limit - now, 0.0) / left
+                    left -= 1
                     for i, (_, coef, level, _) in enumerate(
-                        _along(self, fold, part, values, float(ratio), limit)
+                        _along(self, fold, part, values, float(ratio), share, interrupt=interrupt)
                     ):
                         errors[r, i, f] = _mean_square(held, coef, level)
             # Folds count alike, whatever their rows weigh, as in scikit-learn.
             mean = errors.mean(axis=2)
-            r, i = divmod(int(np.argmin(mean)), mean.shape[1])
+            if np.isnan(mean).all():
+                # Interrupted before any strength was scored on all folds.
+                mean = errors[:, :, 0]
+            r, i = divmod(int(np.nanargmin(mean)), mean.shape[1])
             self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
             problems = self._problems(design, rows, self.alpha_, ratio)
-            solutions = self._solved(problems, [None], np.inf, record=self.record)
+            solutions = self._solved(problems, [None], limit, record=self.record)
             self._keep_solutions(problems, solutions, True, self.alpha_)
         self._keep_grid(ratio, np.array(grid), errors)
         conclude(self, interrupt.requested)
@@ -686,7 +701,8 @@ class LassoCV(_Chosen):
     cv : int, splitter or iterable, default=5
     verbose : int, default=0
     time_limit : float, optional
-        Seconds for the fits of the folds.
+        Seconds for all fits: each path of a fold has its share, and strengths that it does not
+        reach are NaN in ``mse_path_`` and are not chosen.
     record : bool, default=False
         Keep ``trace_``, of the fit to all rows.
 

@@ -158,6 +158,8 @@ class LinearProblem(ABC):
     in_passes: bool = False
     # Whether a point is its own dual point, so that the one is worth as much as the other.
     coupled: bool = False
+    # Whether the fit of it should end, for what comes before its first step.
+    is_late: Callable[[], bool] = staticmethod(lambda: False)
     # What of the tolerance rounding may have before it is looked at more closely.
     charge_share: float = 1e-3
 
@@ -341,6 +343,10 @@ class LinearProblem(ABC):
             ratio = np.where(np.isfinite(mean) & (mean != 0.0), np.abs(mean) / spread, 0.0)
         j = int(np.argmax(ratio))
         return (j, float(f"{mean[j]:.2g}")) if 1e2 < ratio[j] < 0.99e8 else None
+
+    def widest_column(self) -> int | None:
+        """The column whose scale drowns the others; None where none does."""
+        return None
 
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         """Points beside one where the objective may be less, seen in twice float64's digits."""

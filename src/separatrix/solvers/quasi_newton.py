@@ -170,7 +170,8 @@ class QuasiNewton:
         enough = 0.05 * size / rows
         for _ in range(20):
             small = self.step(part, small, lambda: None)
-            if small.status or small.decrement <= enough * abs(small.value):
+            near = small.decrement <= enough * abs(small.value)
+            if small.status or near or problem.is_late():
                 break
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.
         n = problem.design.n_samples
@@ -257,7 +258,7 @@ class QuasiNewton:
         here = inner(new.gradient, direction)
         if not (new.value <= state.value + 1e-4 * slope + noise) or here < 0.9 * slope:
             along = problem.linear(direction)
-            t = _search(problem, state, direction, along, slope)
+            t = _search(problem, state, direction, along, slope, check_interrupt)
             if t == 0.0:
                 return replace(state, status="precision_limit")
             theta = problem.canonical(state.theta + t * direction)
