@@ -147,3 +147,36 @@ def test_the_judge_can_tell():
     model.coef_ = model.coef_ - 3.0
     judge.look("moved", model, ("optimal",))
     assert len(judge.verdict()) >= 2
+
+
+def test_limits_are_for_all_fits_of_an_estimator():
+    X, y, numbers = rows("dense")
+    for model in (
+        separatrix.LassoCV(alphas=60),
+        separatrix.ElasticNetCV(l1_ratio=[0.3, 0.7], alphas=40),
+        separatrix.LogisticRegressionCV(Cs=20),
+        separatrix.LogisticRegressionCV(
+            Cs=3, penalty="elasticnet", l1_ratios=[0.1, 0.9], random_state=0
+        ),
+        separatrix.HuberRegressor(tol=1e-9),
+        separatrix.LogisticRegression(tol=1e-12, penalty="l1"),
+    ):
+        targets = numbers if is_regressor(model) else y
+        looks, _ = ended(lambda model=model, y=targets: model.fit(X, y), Clock())
+        for share in (0.02, 0.3, 0.6):
+            limit = max(1.0, share * looks)
+            model.set_params(time_limit=limit)
+            taken, _ = ended(lambda model=model, y=targets: model.fit(X, y), Clock())
+            # A fit under way looks at the clock a few times more, and each path has a first fit.
+            assert taken <= 1.1 * limit + 100, (model, share, looks, taken)
+        model.set_params(time_limit=None)
+
+
+def test_a_cross_validation_chooses_from_what_was_reached():
+    X, _, numbers = rows("dense")
+    model = separatrix.LassoCV(alphas=20, time_limit=150.0)
+    ended(lambda: model.fit(X, numbers), Clock())
+    reached = ~np.isnan(model.mse_path_)
+    assert reached[0].all()
+    assert not reached[-1].any()
+    assert model.alpha_ in model.alphas_[reached.all(axis=1)]

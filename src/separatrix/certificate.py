@@ -176,9 +176,10 @@ class Certificate(_Advised):
         One for each binary problem, where the whole is a sum of several (one-vs-rest).
     column : int, str or None
         At ``"precision_limit"``, the column whose offset costs most digits: its number, or its
-        name where the columns have names.
+        name where the columns have names; where a kernel machine has no useful bound, the column
+        whose scale drowns the others.
     offset : float
-        What to subtract from that column.
+        What to subtract from that column; 0 where its scale is to blame.
 
     Examples
     --------
@@ -264,10 +265,12 @@ class Certificate(_Advised):
     @property
     def advice(self) -> str:
         """What to do about the status; empty where all is well."""
-        if self.status != "precision_limit" or self.column is None:
+        if self.status == "optimal" or self.column is None:
             return super().advice
         column = self.column
         named = Column(column, str(column)) if isinstance(column, int) else repr(column)
+        if self.offset == 0.0:
+            return Message("advice.scale", column=named)
         return Message("advice.offset", column=named, offset=self.offset)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import svm
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -322,3 +322,24 @@ def test_time_and_steps_are_limited():
         assert np.all(np.isfinite(model.predict(X))) and model.fit_status_ == 1
     trace = SVR(record=True).fit(X, y).trace_
     assert len(trace.primal) > 1 and trace.n_support[-1] > 0
+
+
+def test_a_column_that_drowns_the_others_is_named():
+    X, y = load_breast_cancer(return_X_y=True)
+    for model in (
+        SVC(kernel="poly", gamma=1.0, max_iter=50),
+        SVC(kernel="poly", gamma=1.0, degree=5, max_iter=50),
+        SVR(kernel="poly", gamma=1.0, max_iter=20),
+        NuSVR(kernel="poly", gamma=1.0, max_iter=20),
+        NuSVC(kernel="poly", gamma=1.0, nu=0.1, max_iter=20),
+    ):
+        with pytest.warns(ConvergenceWarning, match=r"gamma='scale'.*column 23"):
+            model.fit(X, y)
+        if type(model) is SVC:
+            # Never worse than no weights at all, whose hinge losses are one a row at most.
+            assert model.certificate_.primal <= len(X) * (1.0 + 1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        far = SVC(kernel="poly", gamma=1.0, max_iter=5).fit(X, y)
+        assert set(far.predict(X)) <= {0, 1}
+    assert SVC(kernel="poly").fit(X, y).certificate_.ok

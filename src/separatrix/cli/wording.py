@@ -36,6 +36,9 @@ class Terminal(Wording):
         "advice.max_iter": "raise --max-iter",
         "cause.time_limit": "the time limit came before --tol {tol:g}",
         "advice.time_limit": "raise --time-limit",
+        "advice.scale": "standardise the columns, or leave --gamma at scale: the values of column "
+        "{column} are many times as large as those of the others, and products of theirs drown the "
+        "rest",
         "cause.interrupted": "interrupted before --tol {tol:g}",
         "cause.precision_limit": "float64 arithmetic can make no further progress towards --tol "
         "{tol:g}",

@@ -55,6 +55,8 @@ __all__ = [
 
 _EPS = float(np.finfo(np.float64).eps)
 # Up to this many rows a matrix is looked at as a whole to see whether it is semidefinite; of more,
+# A column so many times as long as the median one drowns the others.
+_WIDE = 30.0
 # this many are looked at.
 _LARGEST_FACTOR = 6000
 # Multiplications that a true bound may take beside an approximation: some seconds.
@@ -367,6 +369,15 @@ class _InKernelSpace:
             return None
         points: Design = self.matrix.whole.points(self.matrix.columns)
         return points
+
+    def widest_column(self) -> int | None:
+        points = self.points()
+        if points is None or points.n_features < 2:
+            return None
+        with np.errstate(all="ignore"):
+            sizes = np.sqrt(points.column_squares(np.full(points.n_samples, 1.0)))
+        j = int(np.argmax(sizes))
+        return j if sizes[j] > _WIDE * float(np.median(sizes)) else None
 
     def levels(self) -> Sequence[Level]:
         # Sums of the sizes of products of a kernel cost as much as the products in all digits.

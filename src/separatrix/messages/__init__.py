@@ -88,6 +88,9 @@ TEMPLATES: dict[str, str] = {
     # Where a column is known to be to blame for "precision_limit".
     "advice.offset": "subtract about {offset:g} from column {column}, whose values are far from "
     "zero and near each other, or accept this gap",
+    # Where one column's scale drowns the others in a kernel.
+    "advice.scale": "standardise the features, or set gamma='scale': the values of column {column} "
+    "are many times as large as those of the others, and products of theirs drown the rest",
     "remedy": "{cause}; {advice}",
     "certificate": "{outcome}; {remedy}",
     # Parameters.

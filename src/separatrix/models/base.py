@@ -335,7 +335,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 # Of the first value there is something in any case.
                 if i > 0 and run.over:
                     return
-                member = run.member(value)
+                member = run.member(value, others=len(chains) - 1 - j if i == 0 else 0)
                 if j > 0:
                     member._settle_as(whole)
                 labels = run.labels_of(j)

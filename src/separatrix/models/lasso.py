@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -499,6 +499,11 @@ def _path_of(
     return path if path.finite else None
 
 
+def _late(interrupt: Interrupt, deadline: float) -> Callable[[], bool]:
+    """Tell whether Ctrl-C or a deadline ends a path."""
+    return lambda: interrupt.requested or time.perf_counter() > deadline
+
+
 def _by_gram(values: np.ndarray, l1_ratio: float) -> bool:
     """Whether all of these problems have a penalty with a share of L1."""
     return bool(l1_ratio > 0.0 and values[-1] > 0.0)
@@ -512,13 +517,19 @@ def _along(
     l1_ratio: float,
     deadline: float,
     start: np.ndarray | None = None,
+    late: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray, list[Solution]]]:
-    """Fits from the strongest penalty on, each from where the one before ended."""
+    """Fits from the strongest penalty on, each from where the one before ended.
+
+    None begins once it is ``late()`` but the first, so that there is something in any case.
+    """
     starts: list[np.ndarray | None] = [None] * rows.targets.shape[1]
     if start is not None:
         made = model._problems(design, rows, 1.0, l1_ratio)
         starts = [problem.join(w, 0.0) for (_, problem), w in zip(made, start, strict=True)]
-    for value in values:
+    for done, value in enumerate(values):
+        if done > 0 and late():
+            return
         problems = model._problems(design, rows, float(value), l1_ratio)
         solutions = model._solved(problems, starts, deadline)
         starts = [s.theta for s in solutions]
@@ -708,16 +719,20 @@ class _Chosen(_Sparse):
             whole, errors = self._errors(design, rows, folds, ratios, grid, limit, interrupt)
             # Folds count alike, whatever their rows weigh, as in scikit-learn.
             mean = errors.mean(axis=2)
-            r, i = divmod(int(np.argmin(mean)), mean.shape[1])
+            if np.isnan(mean).all():
+                # Interrupted before any strength was scored on all folds.
+                mean = errors[:, :, 0]
+            r, i = divmod(int(np.nanargmin(mean)), mean.shape[1])
             self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
             problems = self._problems(design, rows, self.alpha_, ratio)
             start, passes = None, 0
             if whole is not None and _by_gram(grid[r], ratio):
+                way = grid[r][: i + 1]
                 *_, (coef, level, passes) = whole.along(
-                    grid[r][: i + 1], ratio, self.tol, self.max_iter
+                    way, ratio, self.tol, self.max_iter, _late(interrupt, limit)
                 )
                 start = problems[0][1].join(coef[0], level[0])
-            solutions = self._solved(problems, [start], np.inf, record=self.record, spent=passes)
+            solutions = self._solved(problems, [start], limit, record=self.record, spent=passes)
             self._keep_solutions(problems, solutions, True, self.alpha_)
         self._keep_grid(ratio, np.array(grid), errors)
         conclude(self, interrupt.requested)
@@ -735,24 +750,25 @@ class _Chosen(_Sparse):
     ) -> tuple[GramPath | None, np.ndarray]:
         """The path on all rows, where a Gram matrix pays, and the errors on held-out rows.
 
-        The errors have the shape (n_l1_ratios, n_alphas, n_folds).  Where there is no more time,
-        the weights that a path has reached stand for the rest of it.
+        The errors have the shape (n_l1_ratios, n_alphas, n_folds).  Each path has its share of the
+        time that is left, and so has the fit to all rows; what a path does not reach is NaN.
         """
-
-        def late() -> bool:
-            return interrupt.requested or time.perf_counter() > limit
-
         centred, positive = bool(self.fit_intercept), bool(self.positive)
         paths: list[GramPath | None] = [None] * (len(folds) + 1)
         if GramPath.pays(design, len(ratios) * len(grid[0])):
             sums = Moments.of_folds(design, folds, weights=rows.weights, targets=rows.targets)
             made = [GramPath(m, 1, centred=centred, nonnegative=positive) for m in sums]
             paths = [path if path.finite else None for path in made]
-        errors = np.empty((len(ratios), len(grid[0]), len(folds)))
+        errors = np.full((len(ratios), len(grid[0]), len(folds)), np.nan)
+        left = len(folds) * len(ratios) + 1
         for f, (train, test) in enumerate(folds):
             path, held = paths[f + 1], rows.take(test)
             part: tuple[Design, TrainingRows] | None = None
             for r, (ratio, values) in enumerate(zip(ratios, grid, strict=True)):
+                now = time.perf_counter()
+                share = now + max(limit - now, 0.0) / left
+                left -= 1
+                late = _late(interrupt, share)
                 if path is not None and _by_gram(values, ratio):
                     by_gram = path.along(values, ratio, self.tol, self.max_iter, late)
                     fits = [(coef, level) for coef, level, _ in by_gram]
@@ -760,10 +776,11 @@ class _Chosen(_Sparse):
                     if part is None:
                         own = rows.take(train)
                         part = as_design(own.matrix).merged(), own
-                    by_rows = _along(self, *part, values, float(ratio), limit)
+                    by_rows = _along(self, *part, values, float(ratio), share, late=late)
                     fits = [(coef, level) for _, coef, level, _ in by_rows]
                 coefs = np.concatenate([coef for coef, _ in fits])
-                errors[r, :, f] = _mean_squares(held, coefs, np.ravel([b for _, b in fits]))
+                levels = np.ravel([b for _, b in fits])
+                errors[r, : len(fits), f] = _mean_squares(held, coefs, levels)
         return paths[0], errors
 
     def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:
@@ -812,7 +829,8 @@ class LassoCV(_Chosen):
     cv : int, splitter or iterable, default=5
     verbose : int, default=0
     time_limit : float, optional
-        Seconds for the fits of the folds.
+        Seconds for all fits: each path of a fold has its share, and strengths that it does not
+        reach are NaN in ``mse_path_`` and are not chosen.
     record : bool, default=False
         Keep ``trace_``, of the fit to all rows.
 

@@ -277,11 +277,11 @@ class LogisticRegressionCV(LogisticRegression):
         groups, scored_with = self._routed(sample_weight, params)
         n_passes = 0
         paths: list[Path] = []
-        for ratio in self._ratios:
+        for done, ratio in enumerate(self._ratios):
             options["l1_ratio"] = ratio
             if self.time_limit is not None:
                 left = self.time_limit - (time.perf_counter() - start)
-                options["time_limit"] = max(left, 1e-9)
+                options["time_limit"] = max(left, 1e-9) / (len(self._ratios) - done)
             try:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")

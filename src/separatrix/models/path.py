@@ -507,13 +507,17 @@ class _Run:
         """Whether to begin no other fit."""
         return self.interrupt.requested or time.perf_counter() > self.deadline
 
-    def member(self, value: float) -> Any:
-        """A model for one fit: the parameters, and what was prepared once for all."""
+    def member(self, value: float, others: int = 0) -> Any:
+        """A model for one fit: the parameters, and what was prepared once for all.
+
+        ``others``: fits that are to be made in any case and share the time with it.
+        """
         out = copy(self.prepared)
         setattr(out, self.parameter, float(value))
         if self.deadline < np.inf:
             # A limit of zero would be none; this one ends a fit at its first look at the clock.
-            out.time_limit = max(self.deadline - time.perf_counter(), 1e-9)
+            left = max(self.deadline - time.perf_counter(), 1e-9)
+            out.time_limit = left / (1 + others)
         return out
 
     def labels_of(self, fold: int) -> Labels:

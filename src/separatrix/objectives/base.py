@@ -158,6 +158,7 @@ class LinearProblem(ABC):
     in_passes: bool = False
     # Whether a point is its own dual point, so that the one is worth as much as the other.
     coupled: bool = False
+    _check: Callable[[], None] | None = None
     # What of the tolerance rounding may have before it is looked at more closely.
     charge_share: float = 1e-3
 
@@ -317,19 +318,18 @@ class LinearProblem(ABC):
         """How closely it is worth looking."""
         return tuple(Level)
 
-    def listen(self, check_interrupt: Callable[[], None]) -> None:
-        """Hear of what is to be called while a product with the data takes long, which may raise.
-
-        By default nothing takes so long.
-        """
-        return
+    def listen(self, check_interrupt: Callable[[], None] | None) -> Callable[[], None] | None:
+        """Set what raises where the fit is to end, None where nothing does; return the former."""
+        before, self._check = self._check, check_interrupt
+        return before
 
     def check_interrupt(self) -> None:
-        """Raise where the fit is to end: for work of a method outside of its steps that takes long.
+        """Raise where the fit is to end.
 
-        By default there is none.
+        Long products with the data call this, and so does what a method does outside of its steps.
         """
-        return
+        if self._check is not None:
+            self._check()
 
     def points(self) -> Design | None:
         """The data, where moving a column changes how well float64 holds the problem."""
@@ -348,6 +348,10 @@ class LinearProblem(ABC):
             ratio = np.where(np.isfinite(mean) & (mean != 0.0), np.abs(mean) / spread, 0.0)
         j = int(np.argmax(ratio))
         return (j, float(f"{mean[j]:.2g}")) if 1e2 < ratio[j] < 0.99e8 else None
+
+    def widest_column(self) -> int | None:
+        """The column whose scale drowns the others; None where none does."""
+        return None
 
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         """Points beside one where the objective may be less, seen in twice float64's digits."""

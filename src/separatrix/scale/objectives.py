@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,19 +125,11 @@ class BlockedObjective(LinearProblem):
         # Rows may be float32 because that is how they are kept; weights are not rounded for that.
         self.design = _Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
         self.n_passes = 0
-        self._check: Callable[[], None] | None = None
         # What the next pass is to find out as well.
         self._beside: tuple[Any, Any] | None = None
         self._known: list[tuple[bytes, dict[str, np.ndarray]]] = []
 
     # --- passes -------------------------------------------------------------------------------
-
-    def listen(self, check_interrupt: Callable[[], None]) -> None:
-        self._check = check_interrupt
-
-    def check_interrupt(self) -> None:
-        if self._check is not None:
-            self._check()
 
     def _sums(self, task: Any, shared: Any) -> dict[str, np.ndarray]:
         """What a pass over all blocks adds up to."""

@@ -137,15 +137,11 @@ class BlockedMistakes(MistakeObjective):
         # Where a checkpoint goes on from.
         self.resumed: tuple[np.ndarray, dict[str, np.ndarray]] | None = None
         self._known: dict[bytes, tuple[float, float]] = {}
-        self._check: Callable[[], None] | None = None
 
     @property
     def total(self) -> float:
         """The weight of all rows."""
         return float(np.dot(self.rule.factors, self.data.class_totals))
-
-    def listen(self, check_interrupt: Callable[[], None]) -> None:
-        self._check = check_interrupt
 
     def recall(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
         """Go on from what another process has kept."""

@@ -134,7 +134,7 @@ def select_solver(problem: LinearProblem) -> Solver:
             return Smoothing(select_solver)
     if isinstance(problem, Objective) and not problem.penalty.smooth:
         return ProximalNewton()
-    if hasattr(problem, "with_least_scale"):
+    if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
         return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())
     if isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()

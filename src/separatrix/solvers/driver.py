@@ -182,6 +182,9 @@ class Solution:
 # a fit of some more steps should not show less than one of fewer.
 _LAST = 32
 
+# A relative gap from which on a bound says next to nothing.
+_USELESS = 0.1
+
 # Before there is a lower bound.
 _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
 
@@ -257,10 +260,6 @@ class _Stop(Exception):
     def __init__(self, fit: Any) -> None:
         super().__init__()
         self.fit = fit
-
-
-def _nothing() -> None:
-    """Check nothing: what is under way is not to be ended."""
 
 
 class Interrupt:
@@ -399,7 +398,7 @@ def minimise(
         if start is None:
             start = Candidate(problem.zero() if theta is None else theta, residual)
         # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
-        problem.listen(fit.check_interrupt)
+        before = problem.listen(fit.check_interrupt)
         try:
             fit.run(
                 solver,
@@ -415,7 +414,7 @@ def minimise(
                 raise
             fit.cut_short(solver, start)
         finally:
-            problem.listen(_nothing)
+            problem.listen(before)
     return fit.solution()
 
 
@@ -672,7 +671,7 @@ class _Fit:
         What this takes is not ended again: of data in passes it is one pass at most, which tells
         what the last point is worth, where nothing is known of it.
         """
-        self.problem.listen(_nothing)
+        self.problem.listen(None)
         trace = self.trace
         if trace is not None and self.iteration in trace.iterations[-1:]:
             # The trace has this step already.
@@ -715,19 +714,14 @@ class _Fit:
         # A pass for a start that seldom is any good would keep those waiting who want an end.
         hurried = reason in ("interrupted", "time_limit")
         dear = self.problem.in_passes and hurried and self.best is not None
-        if reason is not None and self.unseen is not None and not certain and not dear:
-            unseen, self.unseen = self.unseen, None
-            before = self.best, self.best_gap, self.relative_gap
-            # Late, and so no step of the way that a trace keeps, unless there is no other.
-            trace = self.trace
-            self.trace = None if self.best is not None else trace
-            self.check(unseen)
-            self.trace = trace
-            # It is not the last point, which counts where there are no bounds.
-            if before[0] is not None and self.best is not None:
-                unbounded = self.problem.coupled and before[1] == np.inf
-                if unbounded or before[0][0] <= self.best[0]:
-                    self.best, self.best_gap, self.relative_gap = before
+        if reason is not None and not certain and not dear:
+            unseen = [] if self.unseen is None else [self.unseen]
+            self.unseen = None
+            if self.problem.coupled:
+                # A point of the dual can be far worse as one of the primal than no weights at all.
+                unseen.append(Candidate(self.problem.zero()))
+            for candidate in unseen:
+                self._consider(candidate)
         nothing_left = self.relative_gap == 0.0
         if self.best is None or (reason is None and not self.relative_gap <= self.goal):
             self.status = reason
@@ -743,6 +737,20 @@ class _Fit:
         self.report()
 
     # --- points and bounds --------------------------------------------------------------------
+
+    def _consider(self, unseen: Candidate) -> None:
+        """Compare, at the end, with a point that is no step of the way."""
+        before = self.best, self.best_gap, self.relative_gap
+        # Late, and so nothing that a trace keeps, unless there is no other.
+        trace = self.trace
+        self.trace = None if self.best is not None else trace
+        self.check(unseen)
+        self.trace = trace
+        # It is not the last point, which counts where there are no bounds.
+        if before[0] is not None and self.best is not None:
+            unbounded = self.problem.coupled and before[1] == np.inf
+            if unbounded or before[0][0] <= self.best[0]:
+                self.best, self.best_gap, self.relative_gap = before
 
     def check(self, candidate: Candidate) -> None:
         """Compare a point and its bound with the best so far."""
@@ -805,8 +813,10 @@ class _Fit:
         assert self.best is not None
         problem, proof = self.problem, self.proof
         primal, candidate, bound = self.best
-        # Whoever has pressed Ctrl-C does not wait for the sharpest one.
-        tol = np.inf if self.interrupt.requested else self.tol
+        # Whoever has pressed Ctrl-C does not wait for the sharpest one; nor does one whose time is
+        # up, unless it would show that the goal is reached.
+        late = self.relative_gap > self.goal and self.why_now() is not None
+        tol = np.inf if late or self.interrupt.requested else self.tol
         if problem.constrained:
             # The multiple that is returned; at the next check it is a point like any other.
             theta = problem.canonical(candidate.theta)
@@ -897,6 +907,9 @@ class _Fit:
         if interrupted and status != "optimal":
             status = "interrupted"
         hardest = self.problem.hardest_column() if status == "precision_limit" else None
+        if self.relative_gap > _USELESS and status in ("precision_limit", "max_iter", "time_limit"):
+            widest = self.problem.widest_column()
+            hardest = hardest if widest is None else (widest, 0.0)
         certificate = Certificate.of(
             primal=settled.primal,
             dual=settled.dual,

@@ -313,9 +313,11 @@ class GramPath:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Weights, intercepts and passes for strengths, from zero at the first one on.
 
-        The weights stay where they are once it is ``late()``.
+        It ends once it is ``late()``, with at least the first.
         """
         self.weights[:] = 0.0
-        for value in values:
-            passes = 0 if late() else self.move_to(float(value), l1_ratio, tol, max_iter)
+        for done, value in enumerate(values):
+            if done > 0 and late():
+                return
+            passes = self.move_to(float(value), l1_ratio, tol, max_iter)
             yield self.weights.copy(), self.intercepts, passes

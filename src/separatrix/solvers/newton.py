@@ -156,7 +156,8 @@ class Newton:
         part = problem.sample(np.sort(rng.choice(n, n // 16, replace=False)))
         state = self.at(part, theta)
         for _ in range(10):
-            state = self.step(part, state, lambda: None)
+            problem.check_interrupt()
+            state = self.step(part, state, problem.check_interrupt)
             if state.status or state.decrement < 1e-4 * abs(state.value):
                 break
         return state.theta
@@ -317,7 +318,7 @@ class Newton:
         if slope == 0.0 or not np.isfinite(slope):
             return _ended(state, "precision_limit")
         along = problem.linear(direction)
-        t = _search(problem, state, direction, along, slope)
+        t = _search(problem, state, direction, along, slope, check_interrupt)
         if t == 0.0:
             return _ended(state, "precision_limit")
         theta = problem.canonical(state.theta + t * direction)
@@ -377,6 +378,7 @@ def _search(
     direction: np.ndarray,
     along: np.ndarray,
     slope: float,
+    check_interrupt: Callable[[], None],
 ) -> float:
     """A step length at which the slope has fallen well and the objective has not risen.
 
@@ -390,6 +392,7 @@ def _search(
     t, best = 1.0, 0.0
     width = np.inf
     for _ in range(100):
+        check_interrupt()
         theta = state.theta + t * direction
         loss, here = problem.along_line(state.evaluation.scores, along, t)
         value = problem.penalty_value(theta) + loss

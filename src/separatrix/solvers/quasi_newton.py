@@ -258,7 +258,7 @@ class QuasiNewton:
         here = inner(new.gradient, direction)
         if not (new.value <= state.value + 1e-4 * slope + noise) or here < 0.9 * slope:
             along = problem.linear(direction)
-            t = _search(problem, state, direction, along, slope)
+            t = _search(problem, state, direction, along, slope, check_interrupt)
             if t == 0.0:
                 return replace(state, status="precision_limit")
             theta = problem.canonical(state.theta + t * direction)

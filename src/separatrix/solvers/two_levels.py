@@ -278,7 +278,8 @@ class TwoLevels:
             share = float(np.clip(share * np.sqrt(np.clip(best, 0.25, 2.0)), _LEAST, _SHARE))
         noise = 1e-14 * abs(state.value)
         if not new.value <= state.value + 1e-4 * slope + noise:
-            t = _search(problem, state, direction, problem.linear(direction), slope)
+            along = problem.linear(direction)
+            t = _search(problem, state, direction, along, slope, check_interrupt)
             if t == 0.0:
                 return replace(state, status="precision_limit")
             new = self._at(problem, problem.canonical(state.theta + t * direction), state.rng)
