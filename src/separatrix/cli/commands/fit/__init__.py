@@ -185,7 +185,9 @@ class FitOptions(ModelOptions):
         metavar="SIZE",
     )
     resume: bool = _large(
-        "Go on with a fit that was ended in the middle, from its last whole pass.", bool
+        "Go on with a fit that was ended in the middle, from its last whole pass. While rows are "
+        "encoded there is none yet, and encoding starts again.",
+        bool,
     )
     engine: str | None = _large(
         "Who goes over the rows: the threads of this machine, or a cluster. [default: local]",
@@ -238,7 +240,7 @@ def fit(given: FitOptions) -> FitOptions:
 
     A table that would take more than --memory is read in passes: the same objective and the same
     certificate, from row blocks that are encoded once and kept in --cache. --resume goes on after
-    whatever ended a fit, with the last pass that was done.
+    whatever ended a fit, with the last pass that was done; encoding starts again if it was ended.
 
     The exit code is 4 when the fit stopped above --tol, or when a perceptron found no pass without
     a mistake; the model is saved all the same. An existing FILE is replaced only if it is a model.
