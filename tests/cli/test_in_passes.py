@@ -370,6 +370,7 @@ def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
         assert checkpoint.exists() == (number > 1)
         result = run(*words, "--resume")
         assert result.code == 0, result.err
+        assert ("an earlier fit ended before its first whole pass" in result.err) == (number == 1)
         document = json.loads(result.out)
         assert document["status"] == "optimal"
         gap = document["certificate"]["primal"] - straight["certificate"]["primal"]

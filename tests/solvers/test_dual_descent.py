@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix._compiled import pool
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
@@ -129,8 +128,8 @@ def test_a_penalised_intercept_is_one_more_feature() -> None:
 
 @pytest.fixture
 def shared(monkeypatch):
-    """Three threads, however little there is to do."""
-    monkeypatch.setattr(pool, "n_threads", lambda: 3)
+    """Three parts, each with weights of its own, however little there is to do."""
+    monkeypatch.setattr(dual_descent, "_MODELS", 3)
     for name in ("_THREAD_WORK", "_THREAD_SHARE", "_ROUND_SHARE"):
         monkeypatch.setattr(dual_descent, name, 1e-9)
     monkeypatch.setattr(dual_descent, "_ROUND_WORK", 300.0)

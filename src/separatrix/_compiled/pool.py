@@ -11,6 +11,7 @@ import functools
 import numbers
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -24,8 +25,11 @@ _T = TypeVar("_T")
 # that sleep must wake; a product with CSR rows makes a million multiplications in 0.5 ms, where two
 # threads and one are about level (from three million on two are 1.7 times as fast).
 _PARALLEL_WORK = 1_000_000
-# Where the number of threads must not matter: enough for the cores that most machines have.
+# The most parts that work is split into: enough for the cores that most machines have, and few
+# enough that what the parts add up to costs little beside them.  How many there are depends on the
+# work alone, because it decides how sums are rounded: the number of threads must not show in them.
 _PARTS = 8
+_PART_WORK = 0.5 * _PARALLEL_WORK
 
 
 class _Pool:
@@ -145,21 +149,6 @@ def alone() -> Iterator[None]:
         _local.inside = before
 
 
-@contextlib.contextmanager
-def in_equal_parts() -> Iterator[None]:
-    """A context in which this thread's work is split alike, whatever the number of threads.
-
-    So that the sums do not depend on it either.
-    """
-    before = getattr(_local, "parts", None)
-    _local.parts = _PARTS
-    try:
-        with one_blas_thread():
-            yield
-    finally:
-        _local.parts = before
-
-
 def one_blas_thread() -> contextlib.AbstractContextManager[None]:
     """A context in which BLAS leaves the threads to its caller.
 
@@ -198,35 +187,55 @@ def with_one_blas_thread(function: _F) -> _F:
     return within  # type: ignore[return-value]
 
 
-def ranges(n: int, work: float) -> list[tuple[int, int]]:
-    """Contiguous row ranges, one a thread; a single range where the work is small.
+def ranges(n: int, work: float, most: float = _PARTS) -> list[tuple[int, int]]:
+    """Contiguous row ranges to work on side by side; a single range where the work is small.
 
-    How many there are decides how sums are rounded, so it depends on the problem and the number
-    of threads alone, never on what the machine is doing; within :func:`in_equal_parts`, on the
-    problem.  Within a part of something larger there is a single one, since there is no further
-    core.
+    How many there are decides how sums are rounded, so it depends on the problem alone, never on
+    the number of threads or on what the machine is doing.  Within a part of something larger there
+    is a single one, since there is no further core.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    work : float
+        Multiplications, of all rows.
+    most : float
+        The most parts, where what each of them adds up to is large.
     """
-    alone = work < _PARALLEL_WORK or getattr(_local, "inside", False)
-    number = getattr(_local, "parts", None) or n_threads()
-    parts = 1 if alone else max(1, min(number, n))
+    if work < _PARALLEL_WORK or getattr(_local, "inside", False):
+        return [(0, n)]
+    parts = int(min(_PARTS, max(2.0, min(work / _PART_WORK, most))))
+    parts = max(1, min(parts, n))
     return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
 
 
 def run(tasks: list[Callable[[], Any]]) -> None:
     """Run the tasks, side by side where there are several."""
-    number = n_threads()
-    if len(tasks) == 1 or number == 1 or getattr(_local, "inside", False):
+    number = min(n_threads(), len(tasks))
+    if number <= 1 or getattr(_local, "inside", False):
         # Within a part there is no further core to be had, and to wait for one would be for ever.
         for task in tasks:
             task()
         return
-    pool = _pools.get(number)
+    pool = _pools.get(n_threads())
     if pool is None:
-        pool = _pools.setdefault(number, _Pool(number))
-    # One of them here: a thread that waits would have to be woken.
-    futures = [pool.executor.submit(pool.part, task) for task in tasks[1:]]
+        pool = _pools.setdefault(n_threads(), _Pool(n_threads()))
+    # Whoever is free takes the next one: nothing depends on who that is.
+    left = deque(tasks)
+
+    def share() -> None:
+        while True:
+            try:
+                task = left.popleft()
+            except IndexError:
+                return
+            task()
+
+    # One share here: a thread that waits would have to be woken.
+    futures = [pool.executor.submit(pool.part, share) for _ in range(number - 1)]
     try:
-        pool.part(tasks[0])
+        pool.part(share)
     finally:
         for future in futures:
             future.result()
@@ -295,10 +304,10 @@ def threads(n: Any = ...) -> int | _Setting:
     count; two hardware threads of one core are two), and ``OMP_NUM_THREADS`` if that is less:
     joblib's worker processes, where each has its share of the cores, set it.
 
-    Work is split into as many parts as there are threads, however busy the machine is, so the
-    same number and the same random state give the same bits.  Small products are not split.
-    BLAS is held to the number during fits and predictions.  Calls from several Python threads
-    share one pool, and their parts together never run on more than ``n`` cores.
+    Work is split into parts by its size, and not by the number of threads or by how busy the
+    machine is, so fits have the same bits for any number.  Small products are not split.
+    BLAS is held to one thread in iterative fits, and to the number elsewhere.  Calls from several
+    Python threads share one pool, and their parts together never run on more than ``n`` cores.
 
     A child process made by ``os.fork()`` has a pool of its own. But to fork while another thread
     computes with several threads of BLAS may wait for ever, inside ``os.fork()`` itself, because
@@ -309,8 +318,7 @@ def threads(n: Any = ...) -> int | _Setting:
     Parameters
     ----------
     n : int or None, optional
-        At least 1; may be more than there are cores, to repeat a fit of another machine to the
-        bit.
+        At least 1; may be more than there are cores.
 
     Returns
     -------

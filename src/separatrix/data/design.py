@@ -11,11 +11,11 @@ A solver that is written against products runs on any design; one that needs row
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,9 @@ _FEW = 20_000
 # From so many entries on, products with one vector are made here: their rows come from memory, as
 # fast as that gives them to all threads, float32 without a copy.
 _OWN_PRODUCTS = 1_000_000
-# Up to this many columns each thread has a Gram matrix of its own.
-_SMALL = 1000
+# Up to this many columns each part of the rows has a Gram matrix of its own; of more there is one,
+# in so many runs of columns.
+_SMALL, _COLUMN_TILES = 1000, 4
 # From so many entries on, products with a few columns are worth kernels of their own.
 _LARGE = 20_000
 
@@ -207,7 +208,9 @@ class Design(ABC):
         self._require(argument, 0)
         argument = np.ascontiguousarray(argument, dtype=np.float64)
         width = argument.shape[1] if argument.ndim > 1 else 1
-        ranges = self._ranges(width) if work is None else pool.ranges(self.n_samples, work)
+        work = float(self.n_stored) * width if work is None else work
+        # The parts' sums are to cost less than the parts.
+        ranges = pool.ranges(self.n_samples, work, 0.25 * work / max(int(np.prod(shape)), 1))
         parts = [np.zeros(shape) for _ in ranges]
         pool.run(
             [
@@ -393,6 +396,9 @@ class DenseDesign(Design):
         d = self.n_features
         size = max(1, _BLOCK_BYTES // (8 * max(1, d)))
 
+        if d > _SMALL:
+            return self._gram_by_columns(root, active, size)
+
         def add(first: int, last: int, out: np.ndarray) -> None:
             buffer = np.empty((min(size, last - first), d))
             for start in range(first, last, size):
@@ -404,16 +410,46 @@ class DenseDesign(Design):
                 # One triangle: half the work.
                 blas.add_gram(block, out)
 
-        # A thread takes rows where the matrix is small; where it is large, BLAS takes columns.
-        ranges = pool.ranges(count, 0.5 * count * d * d) if d <= _SMALL else [(0, count)]
+        ranges = pool.ranges(count, 0.5 * count * d * d)
         parts = [np.zeros((d, d)) for _ in ranges]
         tasks: list[Callable[[], Any]]
         tasks = [partial(add, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)]
-        with pool.one_blas_thread() if len(ranges) > 1 else contextlib.nullcontext():
+        with pool.one_blas_thread():
             pool.run(tasks)
         for part in parts[1:]:
             parts[0] += part
         out = parts[0]
+        for j in range(1, d):
+            out[j, :j] = out[:j, j]
+        return out
+
+    def _gram_by_columns(
+        self, root: np.ndarray, active: np.ndarray | None, size: int
+    ) -> np.ndarray:
+        """The product of so many columns that a matrix for each part would be too large."""
+        d = self.n_features
+        count = self.n_samples if active is None else len(active)
+        edges = [d * k // _COLUMN_TILES for k in range(_COLUMN_TILES + 1)]
+        tiles = list(pairwise(edges))
+        out, buffer = np.zeros((d, d)), np.empty((min(size, count), d))
+
+        def add(block: np.ndarray, one: tuple[int, int], other: tuple[int, int]) -> None:
+            out[slice(*one), slice(*other)] += block[:, slice(*one)].T @ block[:, slice(*other)]
+
+        with pool.one_blas_thread():
+            for start in range(0, count, size):
+                part: Any = slice(start, min(start + size, count))
+                block = buffer[: part.stop - start]
+                if active is not None:
+                    part = active[part]
+                np.multiply(self._x[part], root[part, None], out=block)
+                pool.run(
+                    [
+                        partial(add, block, one, other)
+                        for k, one in enumerate(tiles)
+                        for other in tiles[k:]
+                    ]
+                )
         for j in range(1, d):
             out[j, :j] = out[:j, j]
         return out

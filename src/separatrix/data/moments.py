@@ -55,7 +55,9 @@ _PARALLEL_WORK = 300_000
 _SORTED = 1 << 13
 # Rows whose targets are copied at a time, where those lie column by column (one-hot).
 _TURNED = 1 << 12
-# Bytes that the second and further threads may take for sums of their own.
+# The most parts of the rows, and bytes that the second and further ones may take for sums of their
+# own.
+_MOST_PARTS = 4
 _OWN_BYTES = 8 << 20
 # Rows that the provisional centres are the means of, in bytes, and at most and at least of a class.
 _SAMPLE_BYTES = 1 << 20
@@ -698,9 +700,9 @@ def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | Non
     def matrices() -> list[np.ndarray]:
         return [np.zeros(shape) for _ in range(kinds)]
 
-    parts = pool.ranges(n, work)
-    if 8 * kinds * int(np.prod(shape)) * (len(parts) - 1) > _OWN_BYTES:
-        parts = [(0, n)]
+    # Each part has sums and scratch of its own.
+    most = min(_MOST_PARTS, 1.0 + _OWN_BYTES / (8.0 * kinds * max(int(np.prod(shape)), 1)))
+    parts = pool.ranges(n, work, most) if most >= 2.0 else [(0, n)]
     by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
     # The threads of BLAS have one long product each time where ours cannot share the work.
     alone = len(parts) == 1 and not by_class

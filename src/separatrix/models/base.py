@@ -302,18 +302,16 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 problem.passes.part = part  # type: ignore[attr-defined]
             if warm_start is not None:
                 own.update(warm_start.start(done, problem))
-            # Between passes a sample is fitted here: with the same bits on any machine.
-            with pool.in_equal_parts() if problem.in_passes else contextlib.nullcontext():
-                solution = minimise(
-                    problem,
-                    self._solver(problem),
-                    single=self._follows_dtype and problem.design.matrix.dtype == np.float32,
-                    seed=seed + done,
-                    record=record,
-                    verbose=int(self.verbose),
-                    part=part,
-                    **own,
-                )
+            solution = minimise(
+                problem,
+                self._solver(problem),
+                single=self._follows_dtype and problem.design.matrix.dtype == np.float32,
+                seed=seed + done,
+                record=record,
+                verbose=int(self.verbose),
+                part=part,
+                **own,
+            )
             ended = ended or solution.interrupted or solution.certificate.status == "callback"
             solutions.append(solution)
             if warm_start is not None:

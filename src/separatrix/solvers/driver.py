@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from separatrix._compiled.pool import bounded_blas
+from separatrix._compiled.pool import one_blas_thread
 from separatrix.certificate import Certificate, relative_to
 from separatrix.data.random_state import generator_of
 from separatrix.objectives.base import Bound, LinearProblem
@@ -387,7 +387,7 @@ def minimise(
     solver.requires(problem)
     with (
         Interrupt() as interrupt,
-        bounded_blas(),
+        one_blas_thread(),
         np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         fit = _Fit(
@@ -459,7 +459,7 @@ def minimise_jointly(
     fit = _JointFit(joint, solver, tol, time_limit, parts)
     with (
         Interrupt() as interrupt,
-        bounded_blas(),
+        one_blas_thread(),
         np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         state = solver.init(joint)

@@ -60,6 +60,8 @@ _GROUP, _GROUP_WORK = 8, 200_000
 _EARLY = 8
 # Multiplications in a pass, and for each weight, that it takes to employ a thread.
 _THREAD_WORK, _THREAD_SHARE = 1_000_000, 4
+# Into how many parts the rows of a pass are dealt, each with weights of its own.
+_MODELS = 2
 # The same for a round, after which the threads' weights are averaged; and the most rounds.
 _ROUND_WORK, _ROUND_SHARE, _ROUNDS = 4_000_000, 16, 8
 
@@ -431,7 +433,8 @@ class DualDescent:
     def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
         """How many threads share the next pass, and in how many rounds."""
         d, work = problem.design.n_features, self._work(problem, state)
-        most = 1 if state.alone else pool.n_threads()
+        # What is averaged must not depend on the machine.
+        most = 1 if state.alone else _MODELS
         threads = min(most, int(work / max(_THREAD_WORK, _THREAD_SHARE * d)))
         if threads < 2:
             return 1, 1

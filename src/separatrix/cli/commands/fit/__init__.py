@@ -192,7 +192,11 @@ class FitOptions(ModelOptions):
         options.LIMIT,
         metavar="SIZE",
     )
-    resume: bool = _large("Continue a fit that was ended early, from its last complete pass.", bool)
+    resume: bool = _large(
+        "Continue a fit that was ended early, from its last complete pass. A fit that was ended "
+        "while rows were encoded has none, and encodes them again.",
+        bool,
+    )
     engine: str | None = _large(
         "What computes the passes: the threads of this machine, or a Dask cluster. [default: "
         "local]",
@@ -247,7 +251,7 @@ def fit(given: FitOptions) -> FitOptions:
 
     A table that would take more than --memory is read in passes over row blocks, which are encoded
     once and kept in --cache; objective and certificate are the same. --resume continues a fit from
-    its last complete pass, whatever ended it.
+    its last complete pass, whatever ended it; encoding that was ended starts again.
 
     The exit code is 4 when the fit stopped above --tol, or when a perceptron had mistakes left in
     every pass; the model is saved all the same. An existing FILE is replaced only if it is a model.

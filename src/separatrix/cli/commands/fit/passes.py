@@ -100,7 +100,11 @@ def run(out: Output, options: FitOptions) -> Exit:
     if not options.resume:
         _forget(checkpoint)
     elif not os.path.exists(checkpoint):
-        out.note(f"there is no {checkpoint} to go on from, so the fit begins anew")
+        out.note(
+            f"there is no {checkpoint}: an earlier fit ended before its first whole pass, while "
+            "its rows were encoded for instance, or was completed. This one starts with its first "
+            "pass; rows are encoded again unless the cache has all of them"
+        )
     held = replace(data, blocks=data.held, held=())
     blocks = _Blocks(data, held if test is None else test)
     with keeping(model) as interrupted:
@@ -155,7 +159,10 @@ def run(out: Output, options: FitOptions) -> Exit:
             code = Exit.INTERRUPTED
     if interrupted:
         code = Exit.INTERRUPTED
-        out.note(f"--resume goes on from {checkpoint}")
+        if os.path.exists(checkpoint):
+            out.note(f"--resume goes on from {checkpoint}")
+        else:
+            out.note("no pass was completed, so --resume has nothing to go on from")
     with undisturbed():
         out.document(code, document)
     return code

@@ -1,0 +1,117 @@
+"""The same call on the same data gives the same bits, for any number of threads or workers."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import separatrix as sx
+from separatrix.scale import Local, scan
+
+# Rows enough for products to be shared by threads.
+N, D = 26_000, 40
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, D))
+SCORES = X @ RNG.normal(size=D) + 2.0 * RNG.normal(size=N)
+Y = (SCORES > 0.0).astype(int)
+SPARSE = sp.csr_matrix(np.where(np.abs(X) > 0.3, X, 0.0))
+FEW = slice(0, 1500)
+
+CLASSIFIERS: dict[str, Any] = {
+    "logistic": partial(sx.LogisticRegression, C=0.1),
+    "logistic L1": partial(sx.LogisticRegression, C=0.01, penalty="l1"),
+    "squared hinge": partial(sx.LinearSVC, C=0.01),
+    "hinge": partial(sx.LinearSVC, C=0.001, loss="hinge"),
+    "sgd": partial(sx.SGDClassifier, max_iter=2),
+    "perceptron": partial(sx.Perceptron, max_iter=2),
+    "discriminant": sx.LinearDiscriminantAnalysis,
+}
+REGRESSORS: dict[str, Any] = {
+    "ridge": sx.Ridge,
+    "least squares": sx.LinearRegression,
+    "lasso": partial(sx.Lasso, alpha=0.01),
+    "huber": sx.HuberRegressor,
+    "svr": partial(sx.LinearSVR, C=0.001),
+    "sgd regression": partial(sx.SGDRegressor, max_iter=2),
+}
+
+
+def bits(model: Any) -> bytes:
+    return np.concatenate([np.ravel(model.coef_), np.ravel(model.intercept_)]).tobytes()
+
+
+def fits(make: Any, *data: Any, **options: Any) -> set[bytes]:
+    """What fits give for one thread, and twice for two and for three."""
+    found = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in (1, 2, 2, 3):
+            with sx.threads(number):
+                found.add(bits(make().fit(*data, **options)))
+    return found
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_in_memory_and_in_passes(name: str) -> None:
+    make = CLASSIFIERS[name]
+    assert len(fits(make, X, Y)) == 1
+    if name != "discriminant":
+        assert len(fits(make, SPARSE, Y)) == 1
+    data = scan(X, Y, block_rows=4000)
+    assert len(fits(make, data) | fits(make, data, engine=Local(workers=2))) == 1
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regressors_in_memory(name: str) -> None:
+    assert len(fits(REGRESSORS[name], X, SCORES)) == 1
+
+
+def test_sixteen_fits_of_one_scan_have_one_answer() -> None:
+    data = scan(X[FEW], Y[FEW], block_rows=300)
+    assert len({bits(sx.LogisticRegression().fit(data)) for _ in range(16)}) == 1
+
+
+def test_what_draws_at_random_draws_the_same_without_a_random_state() -> None:
+    x, y = X[FEW], Y[FEW]
+    np.random.seed(None)
+    for draw in (
+        lambda: sx.SVC(approximation="nystroem", n_components=20).fit(x, y).decision_function(x),
+        lambda: sx.SVC(approximation="fourier", n_components=20).fit(x, y).decision_function(x),
+        lambda: sx.LinearSVC(calibrate="sigmoid").fit(x, y).predict_proba(x),
+        lambda: sx.LinearDiscriminantAnalysis().fit(x, y).sample(5)[0],
+        lambda: sx.LogisticRegressionCV(Cs=2, cv=2).fit(x, y).coef_,
+        lambda: sx.SGDClassifier(max_iter=2).partial_fit(x, y, classes=[0, 1]).coef_,
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            np.testing.assert_array_equal(draw(), draw())
+
+
+def test_a_scan_of_arrays_is_the_problem_of_a_fit_in_memory() -> None:
+    scales = np.geomspace(0.01, 100.0, D)
+    x, y = X[FEW] * scales + scales, Y[FEW]
+    for make in (
+        partial(sx.LogisticRegression, tol=1e-9),
+        partial(sx.LogisticRegression, C=0.01, penalty="l1", tol=1e-9),
+        partial(sx.LinearSVC, C=0.01, tol=1e-9),
+        partial(sx.LinearSVC, C=0.01, loss="hinge", tol=1e-9),
+    ):
+        one, other = make().fit(x, y), make().fit(scan(x, y, block_rows=400))
+        # Strong convexity: weights of a gap are within its root of the optimum's.
+        gaps = one.certificate_.gap + other.certificate_.gap
+        assert abs(one.certificate_.primal - other.certificate_.primal) <= gaps
+        if one.penalty == "l2":
+            assert np.linalg.norm(one.coef_ - other.coef_) <= 2.0 * np.sqrt(2.0 * gaps)
+    ridge, blocks = sx.Ridge(), scan(x, SCORES[FEW], block_rows=400, quantity=True)
+    np.testing.assert_allclose(
+        ridge.fit(blocks).coef_, sx.Ridge().fit(x, SCORES[FEW]).coef_, rtol=1e-6
+    )
+    with pytest.raises(TypeError, match="takes no standardise=True: they are fitted as they are"):
+        scan(x, y, standardise=True)
+    with pytest.raises(TypeError, match="arrays takes no 'test_size': it is for files"):
+        scan(x, y, test_size=0.1)
