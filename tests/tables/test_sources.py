@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import sqlite3
 import zipfile
 from datetime import date, datetime
@@ -286,3 +287,13 @@ def test_a_workbook_whose_cells_lie_far_apart_is_refused(tmp_path):
         with pytest.raises(DataError, match=words) as found:
             read_table(tmp_path / "a.xlsx", unpacked_limit="100MB")
         assert "delete what stands far from the table" in str(found.value)
+
+
+def test_pipes_and_devices_are_refused(tmp_path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("pipes as POSIX has them")
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "zeros.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "zeros.csv"):
+        with pytest.raises(DataError, match="is a pipe or a device and no file; read it on stand"):
+            read_table(tmp_path / name)

@@ -214,7 +214,8 @@ TEMPLATES: dict[str, str] = {
     "placeholder_read": "column {column}: {cells} of {values} read as missing, because all other "
     "values are from {low} to {high}; keep what is written with {number}",
     "placeholder_named": "column {column}: {cells} of {values} {are} apart from all other values, "
-    "from {low} to {high}; where that stands for a missing value, read it so with {missing}",
+    "from {low} to {high}; where that stands for a missing value and not for a limit, read it so "
+    "with {missing}",
     "placeholder_in_target": "the target {column}: {cells} of {values} {are} apart from all other "
     "values, from {low} to {high}; where that stands for a missing value, read it so with "
     "{missing}",

@@ -30,6 +30,7 @@ from __future__ import annotations
 import contextlib
 import glob as globbing
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -535,6 +536,12 @@ def _nearby_file(path: Path) -> str:
 
 def _check_file(path: Path) -> None:
     try:
+        # A pipe waits for ever for somebody to write to it, and some devices never end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DataError(
+                f"{path} is a pipe or a device and no file; read it on standard input, with - in "
+                "place of its name"
+            )
         with path.open("rb") as file:
             if not file.read(1):
                 raise DataError(f"{path} is empty")
