@@ -11,7 +11,9 @@ from sklearn.datasets import load_iris
 
 from separatrix import LinearSVC, PolynomialRegression
 from separatrix.cli import main
+from separatrix.cli.commands.studio import run as run_module
 from separatrix.studio import Studio
+from separatrix.studio import serving as serving_module
 from separatrix.studio.export import page_of, recording_of
 from separatrix.studio.state import StateError
 
@@ -187,3 +189,16 @@ def test_a_table_that_makes_no_picture_gets_a_sentence(tmp_path, capsys, rows, s
     table.write_text(rows)
     assert main(["studio", str(table)]) == 3
     assert sentence in capsys.readouterr().err
+
+
+def test_the_command_says_how_many_rows_of_a_table_it_shows(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(run_module, "load", lambda wanted: None)
+    monkeypatch.setattr(run_module.gc, "freeze", lambda: None)
+    monkeypatch.setattr(serving_module, "serve", lambda make, opened, **more: opened("address"))
+    table = tmp_path / "table.csv"
+    for rows, note in ((400, "shows 300 of the table's 400 rows, chosen at random"), (40, None)):
+        lines = [f"{k},{k % 7},{'xy'[k % 2]}" for k in range(rows)]
+        table.write_text("\n".join(["a,b,target", *lines]))
+        assert main(["studio", str(table)]) == 0
+        err = capsys.readouterr().err
+        assert (note or "one moment") in err and (note is None) == ("picture shows" not in err)
