@@ -130,21 +130,6 @@ def test_a_scorer_of_ridge_regressions_sees_all_targets_at_once() -> None:
         separatrix.RidgeCV(cv=3, alpha_per_target=True).fit(X, Y)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_stochastic_gradients_keep_the_precision_of_the_rows() -> None:
-    X, y = IRIS
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    for options in ({}, {"loss": "log_loss"}, {"penalty": "l1"}, {"average": False}):
-        model = separatrix.SGDClassifier(random_state=0, max_iter=50, **options)
-        coarse = model.fit(X.astype(np.float32), y)
-        assert coarse.coef_.dtype == coarse.intercept_.dtype == np.float32
-        claimed = coarse.certificate_.primal
-        found = separatrix.verify(coarse, X.astype(np.float32), y)
-        # The certificate is of the weights as they are stored.
-        assert found.primal == pytest.approx(claimed, rel=1e-9)
-        assert model.fit(X, y).coef_.dtype == np.float64
-
-
 def test_strengths_that_are_given_are_one_row_for_all_mixtures() -> None:
     for alphas, shape in (([0.1, 1.0], (2,)), (3, (2, 3))):
         model = separatrix.ElasticNetCV(alphas=alphas, l1_ratio=[0.5, 0.9], cv=2).fit(*DIABETES)

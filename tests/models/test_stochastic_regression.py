@@ -185,7 +185,7 @@ def test_classes_by_a_loss_of_regression_in_passes():
         ({"l1_ratio": 2}, "l1_ratio=2 must be a number from 0 to 1."),
         ({"loss": "huber", "epsilon": 0.0}, "epsilon=0.0 must be a finite number greater than 0."),
         ({"early_stopping": True}, "early_stopping=True is not supported: a fit ends at"),
-        ({"learning_rate": "pa1"}, "learning_rate='pa1' is not known"),
+        ({"learning_rate": "pa1"}, "learning_rate='pa1' is the passive-aggressive algorithm"),
         ({"eta0": 0}, "eta0=0 must be a finite number greater than 0."),
         ({"average": -1}, "average=-1 must be a finite whole number of at least 0."),
         ({"tol": -1}, "tol=-1 must be a finite number of at least 0."),

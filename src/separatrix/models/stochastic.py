@@ -316,7 +316,6 @@ class SGDClassifier(LinearClassifier):
     """
 
     _label = "stochastic gradients"
-    _follows_dtype = True
     # What attributes were called in older model files.
     _renamed: ClassVar[dict[str, str]] = {"t_": "n_steps_"}
     _attributes: ClassVar[rules.Rules] = {
