@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -175,3 +176,52 @@ def test_the_module_is_the_command_line_as_well() -> None:
     command = [sys.executable, "-m", "separatrix", "--version"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ran.stdout.startswith("separatrix, version")
+
+
+KINDS = """
+import pickle
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import VotingClassifier
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import Lasso, LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_predict, learning_curve
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+X, y = load_iris(return_X_y=True)
+A, b = load_diabetes(return_X_y=True)
+columns = make_column_transformer((StandardScaler(), [0, 1]), remainder="passthrough")
+pipe = make_pipeline(columns, LogisticRegression(max_iter=1000))
+search = GridSearchCV(pipe, {"logisticregression__C": [0.01, 1.0]}, cv=2).fit(X, y)
+print(search.best_params_, round(search.best_score_, 2))
+print(learning_curve(SVC(), X, y, cv=2, train_sizes=[60], shuffle=True, random_state=0)[0])
+print(CalibratedClassifierCV(LinearSVC(), cv=2).fit(X, y).predict_proba(X).shape)
+print(VotingClassifier([("r", RidgeClassifier()), ("s", SVC())]).fit(X, y).score(X, y) > 0.9)
+print((cross_val_predict(pipe, X, y, cv=2) == y).mean().round(1))
+print(RFE(LogisticRegression(max_iter=1000), n_features_to_select=2).fit(X, y).support_)
+print(SelectFromModel(Lasso(1.0)).fit(A, b).get_support())
+print(OneVsRestClassifier(SVC()).fit(X, y).predict(X[:3]))
+print(MultiOutputRegressor(SVR()).fit(A, A[:, :2]).predict(A).shape)
+print(permutation_importance(search, X, y, n_repeats=1, random_state=0).importances.shape)
+model = SGDClassifier(random_state=0)
+for part in (slice(0, 150, 2), slice(1, 150, 2)) * 5:
+    model.partial_fit(X[part], y[part], [0, 1, 2])
+print((pickle.loads(pickle.dumps(model)).predict(X) == model.predict(X)).all())
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scripts_of_many_kinds_print_the_same(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "kinds.py"
+    path.write_text(KINDS, "utf-8")
+    runpy.run_path(str(path), run_name="__main__")
+    expected = capsys.readouterr().out
+    err = io.StringIO()
+    assert run([str(path)], err) == 0
+    assert capsys.readouterr().out == expected and len(expected.splitlines()) == 11
+    assert "all certified to their tolerance" in err.getvalue()

@@ -76,7 +76,6 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
         frame.f_lineno,
         names.get("__name__", "<string>"),
         names.setdefault("__warningregistry__", {}),
-        names,
     )
 
 

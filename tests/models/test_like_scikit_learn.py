@@ -7,6 +7,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import is_regressor
 from sklearn.datasets import load_diabetes, load_iris, make_classification
+from sklearn.linear_model import RidgeCV
 from sklearn.metrics import get_scorer
 
 import separatrix
@@ -81,3 +82,55 @@ def test_a_fit_without_a_step_is_one_task_of_callbacks() -> None:
         model = LogisticRegression(max_iter=most).set_callbacks(heard).fit(X, y)
         for hook in ("on_fit_task_begin", "on_fit_task_end"):
             assert heard.count_hooks(hook) == 1 + max(model.n_iter_[0], 1) + 1
+
+
+def test_what_scikit_learn_refuses_is_refused_with_a_remedy() -> None:
+    X, y = IRIS
+    alone = [[0.5, 0.6], [0.6, 0.5], [0.4, 0.4], [0.6, 0.5]]
+    for model, rows, labels, sentence in (
+        (
+            separatrix.LogisticRegression(penalty="elasticnet", l1_ratio=None),
+            *(X, y, "penalty='elasticnet' needs l1_ratio"),
+        ),
+        (
+            separatrix.LinearSVC(multi_class="crammer_singer"),
+            *(X, y, "scikit-learn's LinearSVC has the joint problem"),
+        ),
+        (separatrix.SGDClassifier(learning_rate="pa1"), X, y, "passive-aggressive"),
+        (separatrix.SGDRegressor(learning_rate="pa2"), X, y, "passive-aggressive"),
+        (separatrix.QuadraticDiscriminantAnalysis(), alone, list("aaab"), "Class 'b' has one row"),
+        (separatrix.LinearDiscriminantAnalysis(), alone[:2], list("ab"), "more than the number"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            model.fit(rows, labels)
+    # Copies of a row are as many rows, and a penalty or more rows are the remedy.
+    twice = [*alone, alone[3]]
+    with pytest.raises(ValueError, match="copies of one"):
+        separatrix.QuadraticDiscriminantAnalysis().fit(twice, list("aaabb"))
+    model = separatrix.QuadraticDiscriminantAnalysis(reg_param=0.1).fit(alone, list("aaab"))
+    assert model.certificate_.ok
+    model = separatrix.QuadraticDiscriminantAnalysis().partial_fit(alone, list("aaab"), list("ab"))
+    assert model.partial_fit([[0.0, 1.0], [1.0, 3.0]], list("bb")).certificate_.ok
+
+
+def test_a_scorer_of_ridge_regressions_sees_all_targets_at_once() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4))
+    Y = X @ rng.normal(size=(4, 2)) + rng.normal(size=(20, 2)) * [0.1, 3.0]
+
+    def second_counts_double(model, X, y) -> float:
+        error = np.square(y - model.predict(X)).mean(axis=0)
+        return -float(np.average(error, weights=[1.0, 2.0]))
+
+    options = {"alphas": [0.1, 1.0, 10.0], "scoring": second_counts_double}
+    ours, theirs = (kind(**options).fit(X, Y) for kind in (separatrix.RidgeCV, RidgeCV))
+    assert ours.alpha_ == theirs.alpha_
+    assert ours.best_score_ == pytest.approx(theirs.best_score_, rel=1e-9)
+    with pytest.raises(ValueError, match="alpha_per_target=True goes by"):
+        separatrix.RidgeCV(cv=3, alpha_per_target=True).fit(X, Y)
+
+
+def test_strengths_that_are_given_are_one_row_for_all_mixtures() -> None:
+    for alphas, shape in (([0.1, 1.0], (2,)), (3, (2, 3))):
+        model = separatrix.ElasticNetCV(alphas=alphas, l1_ratio=[0.5, 0.9], cv=2).fit(*DIABETES)
+        assert model.alphas_.shape == shape

@@ -645,7 +645,7 @@ def test_a_trace_of_every_pass() -> None:
         ({"margin": -1}, "margin=-1 must be a finite number of at least 0."),
         ({"margin": 1.0}, "margin=1.0 is for loss='perceptron', and loss='hinge' has a margin"),
         ({"alpha": 0.0}, "learning_rate='optimal' is 1 / (alpha (t0 + k)) and needs a penalty"),
-        ({"learning_rate": "pa1"}, "learning_rate='pa1' is not known; choose one of"),
+        ({"learning_rate": "pa1"}, "learning_rate='pa1' is the passive-aggressive algorithm"),
         ({"learning_rate": 0.1}, "learning_rate=0.1 is not known; choose one of 'optimal'"),
         (
             {"learning_rate": "invscaling", "power_t": 1.5},

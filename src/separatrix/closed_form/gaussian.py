@@ -464,7 +464,8 @@ def estimate(
     Raises
     ------
     DataError
-        For a class without rows, or too few for ``covariance="unbiased"``.
+        For a class without rows, or too few for ``covariance="unbiased"``; and for classes of one
+        row: one of them where each has its own covariance, all of them where they share it.
     """
     start = time.perf_counter()
     names = names or Names()
@@ -479,6 +480,8 @@ def estimate(
         priors = weight / moments.total
     if given is None:
         matrices, intensity = _covariances(moments, covariance, shrinkage, pooled, names)
+        if not reg_param > 0.0:
+            _require_spread(moments, pooled, names)
     else:
         matrices, intensity = given, np.zeros(moments.n_classes)
         if pooled:
@@ -496,6 +499,26 @@ def estimate(
     gaussians = Gaussians(moments.mean, matrices[0] if pooled else matrices, priors, kept, found)
     certificate = _certificate(gaussians, start, names)
     return Estimate(gaussians, certificate, intensity, floored, warning)
+
+
+def _require_spread(moments: Moments, pooled: bool, names: Names) -> None:
+    """Raise DataError where rows of a class are one row, or copies of it."""
+    spread = np.diagonal(moments.scatter, axis1=-2, axis2=-1).any(axis=-1)
+    if np.any(spread) if pooled else np.all(spread):
+        return
+    if not _floor(moments).any():
+        # All rows are the same, which has a sentence of its own.
+        return
+    if pooled:
+        raise DataError(
+            "Each class has one row, or copies of one, so there is no covariance within the "
+            "classes; the number of rows must be more than the number of classes."
+        )
+    label = names.label(int(np.flatnonzero(~spread)[0]))
+    raise DataError(
+        f"Class {label} has one row, or copies of one, so it has no covariance; pass more rows of "
+        "it, leave the class out, or give reg_param."
+    )
 
 
 def covariances_by_estimator(

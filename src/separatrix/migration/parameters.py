@@ -19,7 +19,7 @@ _HERE = {
     "penalty": 'as there; `"deprecated"` leaves it to `l1_ratio`',
     "eta0": 'as there, or `"search"`, the default',
     "average": 'as there, or `"linear"`, the default',
-    "learning_rate": "as there, `adaptive` like `invscaling`; or a schedule",
+    "learning_rate": "as there, or a schedule; `adaptive` is `invscaling`; no `pa1`, `pa2`",
     "loss": "as there",
     "cv": "as there; None is 5 folds",
     "scoring": "as there; `score` uses it, too",

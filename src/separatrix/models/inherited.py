@@ -76,7 +76,7 @@ class Inheriting:
         for name, one in self._inherited.items():
             value = getattr(self, name, one.default)
             if not one.takes(value):
-                raise ValueError(f"{name}={value!r} is not what is done here: {one.remedy}.")
+                raise ValueError(f"{name}={value!r} is not supported: {one.remedy}.")
 
 
 def inherits(**names: Inherited) -> Callable[[T], T]:

@@ -910,7 +910,7 @@ class ElasticNetCV(_Chosen):
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     mse_path_ : ndarray of shape (n_l1_ratios, n_alphas, n_folds), or without the first
-    alphas_ : ndarray of shape (n_l1_ratios, n_alphas), or without the first
+    alphas_ : ndarray of shape (n_l1_ratios, n_alphas), or (n_alphas,) where all are the same
     dual_gap_ : float
     certificate_ : Certificate
         Of the fit to all rows.
@@ -967,7 +967,10 @@ class ElasticNetCV(_Chosen):
     def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:
         self.l1_ratio_ = ratio
         alone = len(grid) == 1
-        self.alphas_, self.mse_path_ = (grid[0], errors[0]) if alone else (grid, errors)
+        self.mse_path_ = errors[0] if alone else errors
+        # Strengths that were given are the same for every mixture.
+        same = alone or np.array_equal(grid, np.broadcast_to(grid[0], grid.shape))
+        self.alphas_ = grid[0] if same else grid
 
     @staticmethod
     def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:

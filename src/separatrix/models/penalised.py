@@ -109,6 +109,11 @@ class Penalised(CertifiedClassifier):
         if unset is None or self.penalty != unset:
             check_choice("penalty", self.penalty, penalties)
         if self.l1_ratio is None:
+            if self.penalty == "elasticnet":
+                raise ValueError(
+                    "penalty='elasticnet' needs l1_ratio, the share of L1 from 0 to 1, for "
+                    "instance l1_ratio=0.5."
+                )
             return
         check_number("l1_ratio", self.l1_ratio, minimum=0)
         if self.l1_ratio > 1:

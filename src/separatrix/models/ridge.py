@@ -609,6 +609,10 @@ class _ChosenRidge:
                 "store_cv_results=True keeps the errors of every row left out, which folds "
                 "(cv) do not have; give cv=None."
             )
+        if self.cv is not None and getattr(self, "alpha_per_target", False):
+            raise ValueError(
+                "alpha_per_target=True goes by the errors of every row left out; give cv=None."
+            )
 
     def _choose(self, rows: TrainingRows, X: Any, y: Any) -> None:
         """Set ``alpha_`` and ``best_score_``."""
@@ -654,12 +658,16 @@ class _ChosenRidge:
 
         scorer = get_scorer(self.scoring)
         predicted = rows.targets - residuals
-        out = np.empty((len(residuals), 1 if is_classifier(self) else rows.targets.shape[1]))
+        # Of all targets together, unless each is to have a strength of its own.
+        each = getattr(self, "alpha_per_target", False) and not rows.alone
+        out = np.empty((len(residuals), rows.targets.shape[1] if each else 1))
+        options = {} if rows.weights is None else {"sample_weight": rows.weights}
         for k, values in enumerate(predicted):
             for target in range(out.shape[1]):
-                given = _Given(self, values if is_classifier(self) else values[:, target])
-                truth = y if is_classifier(self) or rows.alone else rows.targets[:, target]
-                options = {} if rows.weights is None else {"sample_weight": rows.weights}
+                given = _Given(self, values[:, target] if each else values)
+                truth = rows.targets[:, target] if each else y
+                if not (each or rows.alone or is_classifier(self)):
+                    truth = rows.targets
                 out[k, target] = scorer(given, np.zeros((len(values), 1)), truth, **options)
         return out
 

@@ -102,6 +102,17 @@ def check_share_of_l1(penalty: str | None, l1_ratio: Any) -> None:
         raise ValueError(f"l1_ratio={l1_ratio!r} must be a number from 0 to 1.")
 
 
+def check_rate_name(name: Any) -> None:
+    """Raise ValueError for a ``learning_rate`` that is no schedule of rates."""
+    if isinstance(name, str) and name in ("pa1", "pa2"):
+        raise ValueError(
+            f"learning_rate={name!r} is the passive-aggressive algorithm, whose steps follow from "
+            "each row and are of no schedule; it is not here. Give learning_rate='optimal', or use "
+            "scikit-learn's own class."
+        )
+    check_choice("learning_rate", name, [*SCHEDULES, _ADAPTIVE])
+
+
 def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
@@ -814,7 +825,7 @@ class SGDClassifier(LinearClassifier):
         if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
             tell("free_perceptron")
         if not isinstance(self.learning_rate, Schedule):
-            check_choice("learning_rate", self.learning_rate, [*SCHEDULES, _ADAPTIVE])
+            check_rate_name(self.learning_rate)
             check_number("power_t", self.power_t)
             if self.learning_rate == "invscaling" and not 0.0 <= self.power_t <= 1.0:
                 raise ValueError(

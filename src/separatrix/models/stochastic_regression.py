@@ -19,11 +19,17 @@ from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.linear import SparseWeights
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.residual import CertifiedRegressor
-from separatrix.models.stochastic import KINKED_PART, RESIDUAL, check_share_of_l1, tell_of_copies
+from separatrix.models.stochastic import (
+    KINKED_PART,
+    RESIDUAL,
+    check_rate_name,
+    check_share_of_l1,
+    tell_of_copies,
+)
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.perceptron import starting_points
-from separatrix.solvers.schedules import SCHEDULES, Schedule, schedule_of
+from separatrix.solvers.schedules import Schedule, schedule_of
 from separatrix.solvers.stochastic import (
     ResumeState,
     StochasticDescent,
@@ -214,7 +220,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             check_number("epsilon", self.epsilon, above=0)
         check_choice("shuffle", self.shuffle, [True, False])
         if not isinstance(self.learning_rate, Schedule):
-            check_choice("learning_rate", self.learning_rate, [*SCHEDULES, "adaptive"])
+            check_rate_name(self.learning_rate)
             check_number("eta0", self.eta0, above=0)
             check_number("power_t", self.power_t)
         if not isinstance(self.average, bool | np.bool_):

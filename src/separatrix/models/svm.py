@@ -40,7 +40,8 @@ _LOSSES = ("hinge", "squared_hinge")
         "ovr",
         "several classes are taken one against the rest",
         ("ovr",),
-        "LogisticRegression() has one problem for all classes",
+        "scikit-learn's LinearSVC has the joint problem of Crammer and Singer; of the models here "
+        "separatrix.LogisticRegression solves one problem for all classes together",
     ),
     intercept_scaling=Inherited(1, "the intercept is not penalised, so its scale is nothing"),
 )
