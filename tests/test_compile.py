@@ -19,10 +19,10 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 FIT = """
 import sys
 from sklearn.datasets import load_iris
-from separatrix import LogisticRegression
+from separatrix import LinearSVC, LogisticRegression
 from separatrix._compiled.row_access import dense_matvec
 X, y = load_iris(return_X_y=True)
-print(LogisticRegression().fit(X, y).certificate_.primal)
+print(LogisticRegression().fit(X, y).certificate_.primal, LinearSVC().fit(X, y).certificate_.primal)
 print(sum(dense_matvec.stats.cache_hits.values()), file=sys.stderr)
 """
 
