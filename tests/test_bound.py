@@ -337,7 +337,7 @@ def test_bound_of_margin_losses(name: str, penalised: bool, count: int, seed: in
         )
     assert not faults, report(faults, counts)
     assert counts["points"] == 5 * count
-    assert counts["blunt"] <= 0.01 * count
+    assert counts["blunt"] <= max(1.0, 0.01 * count)
     # A test that never sees a certified fit would prove nothing.
     certified = sum(v for key, v in counts.items() if key[1:] == ("optimal",))
     assert certified >= (0.5 if penalised else 0.2) * count, report(faults, counts)
@@ -397,7 +397,7 @@ def test_bound_of_the_multinomial_loss(penalised: bool, count: int, seed: int) -
             counts,
         )
     assert not faults, report(faults, counts)
-    assert counts["blunt"] <= 0.01 * count
+    assert counts["blunt"] <= max(1.0, 0.01 * count)
 
 
 def test_bound_of_the_perceptron_loss() -> None:
@@ -415,10 +415,11 @@ def test_bound_of_the_perceptron_loss() -> None:
             assert certificate.dual <= 1e-13 * bound.primal
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 def test_l1_and_elastic_net(geometry: str) -> None:
     rng = np.random.default_rng(GEOMETRIES.index(geometry))
-    faults, certified, count = [], 0, 15
+    faults, certified, count = [], 0, share(15)
     for k in range(count):
         problem = finish(random_problem(rng, geometry))
         loss = (LogLoss(), SquaredHinge(), SquaredError())[k % 3]

@@ -19,6 +19,7 @@ from benchmarks import model_files
 from benchmarks.model_files import closed, opened
 
 import separatrix
+from grids import share
 from separatrix.exceptions import ModelFileError
 from separatrix.models.discriminant import LinearDiscriminantAnalysis
 from separatrix.models.registry import ESTIMATORS
@@ -33,7 +34,7 @@ from separatrix.persistence.model_file import (
 )
 
 # A slice of the mutants; python -m benchmarks.model_files makes all 20,000.
-MUTANTS = int(os.environ.get("SEPARATRIX_MUTANTS", "300"))
+MUTANTS = int(os.environ.get("SEPARATRIX_MUTANTS", share(300)))
 
 
 @pytest.fixture
@@ -56,6 +57,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 # ------------------------------------------------------------------------------------ mutants
 
 
+@pytest.mark.sampled
 def test_mutants_are_refused_or_predict(tmp_path):
     tracemalloc.start()
     try:
@@ -76,6 +78,7 @@ def test_mutants_are_told_apart_from_what_is_wrong(tmp_path):
     assert model_files.mutant(5) == model_files.mutant(5) != model_files.mutant(6)
 
 
+@pytest.mark.benchmarks
 def test_the_command_counts_failures():
     words = [sys.executable, "-m", "benchmarks.model_files", "--mutants", "3"]
     root = Path(__file__).parents[1]

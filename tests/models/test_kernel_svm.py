@@ -880,8 +880,8 @@ def measured(*args) -> tuple[int, str, int]:
     ("kernel", "n", "d", "cache_mb", "storage"),
     [
         ("rbf", 6000, 20, 5.0, "float64"),
-        ("rbf", 6000, 20, 40.0, "float64"),
-        ("linear", 1000, 2000, 1.0, "float64"),
+        pytest.param("rbf", 6000, 20, 40.0, "float64", marks=pytest.mark.exhaustive),
+        pytest.param("linear", 1000, 2000, 1.0, "float64", marks=pytest.mark.exhaustive),
         ("rbf", 2000, 2000, 2.0, "float32"),
     ],
 )

@@ -166,7 +166,7 @@ def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, sa
     # What is done meanwhile is asked as soon as there is a kernel again.
     one.locator("select.model-chooser").select_option("lda")
     begin_again()
-    one.get_by_role("alert").wait_for(state="hidden", timeout=30000)
+    one.get_by_role("alert").wait_for(state="hidden")
     one.wait_for_function(
         "() => document.querySelector('.certificate').innerText.includes('Sigma')"
     )
@@ -181,8 +181,7 @@ def test_a_page_from_disk_needs_no_network(tmp_path, opened, state):
     write_page(path, kernel, state, models=["perceptron", "logistic", "kernel_svm"])
     page = opened(path.as_uri(), offline=True)
     for model in ("perceptron", "logistic", "kernel_svm"):
-        page.locator("select.model-chooser").select_option(model)
-        page.wait_for_timeout(100)
+        _choose(page, model)
         answer = kernel.reply(
             {"type": "ask", "seq": 1, "state": {**state, "model": model, "parameters": {}}}
         )
@@ -193,10 +192,12 @@ def test_a_page_from_disk_needs_no_network(tmp_path, opened, state):
         assert where.inner_text().endswith(f"{last} of {last}")
         lines = page.locator(".layer.lines").inner_html()
         page.keyboard.press(",")
-        page.wait_for_timeout(100)
+        page.locator(f".separatrix-studio[data-shown='{last - 1}']").wait_for()
+        _settled(page)
         assert page.locator(".formula-text").inner_text() == answer["steps"]["formula"][last - 1]
         page.keyboard.press(".")
-        page.wait_for_timeout(100)
+        page.locator(f".separatrix-studio[data-shown='{last}']").wait_for()
+        _settled(page)
         assert page.locator(".layer.lines").inner_html() == lines
     page.get_by_role("button", name="Separable?").click()
     page.locator(".verdict-sentence").filter(has_text="eparable").wait_for()
