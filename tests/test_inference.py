@@ -512,7 +512,7 @@ def test_one_versus_rest_and_class_weights_are_refused() -> None:
     X, y, _ = classes(k=3)
     with pytest.raises(ValueError, match="one-vs-rest .* multiclass='multinomial'"):
         LogisticRegression(penalty=None, multiclass="ovr").fit(X, y).summary()
-    with pytest.raises(ValueError, match="class_weight counts rows"):
+    with pytest.raises(ValueError, match="class_weight changes how often rows count"):
         LogisticRegression(penalty=None, class_weight="balanced").fit(X, y).summary()
     model = LogisticRegression(penalty=None).fit(X, y)
     with pytest.raises(ValueError, match="HC3 needs one leverage.*'HC0' or 'HC1'"):
