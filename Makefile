@@ -49,7 +49,7 @@ define install
 endef
 
 $(APP): pyproject.toml | $(BIN)/python
-	$(call install,app,25 packages and 0.7 GB)
+	$(call install,app,30 packages and 0.7 GB)
 
 $(DEV): pyproject.toml | $(BIN)/python
 	$(call install,app$(comma)dev,130 packages and 1.7 GB)

@@ -485,7 +485,7 @@ def test_a_loose_fit_is_refused() -> None:
     model = LogisticRegression(penalty=None, tol=1e-12).fit(X, y)
     # As a slower solver, or one that stopped early, might have left it.
     model.certificate_ = replace(model.certificate_, gap=0.5, tol=1e-3)
-    with pytest.raises(ValueError, match="gap of 0.5 allows .* 1 standard errors .* tol=3e-06"):
+    with pytest.raises(ValueError, match="gap of 0.5 only proves .* 1 standard errors .* tol=3e-06"):
         model.summary()
 
 
@@ -512,7 +512,7 @@ def test_one_versus_rest_and_class_weights_are_refused() -> None:
     X, y, _ = classes(k=3)
     with pytest.raises(ValueError, match="one-vs-rest .* multiclass='multinomial'"):
         LogisticRegression(penalty=None, multiclass="ovr").fit(X, y).summary()
-    with pytest.raises(ValueError, match="class_weight counts rows"):
+    with pytest.raises(ValueError, match="class_weight changes how often rows count"):
         LogisticRegression(penalty=None, class_weight="balanced").fit(X, y).summary()
     model = LogisticRegression(penalty=None).fit(X, y)
     with pytest.raises(ValueError, match="HC3 needs one leverage.*'HC0' or 'HC1'"):

@@ -662,7 +662,7 @@ def test_losses_that_are_not_known_are_not_taken_for_their_parents():
     X, y = data()
     model = fit(SGDClassifier(loss="hinge"), X, y)
     model.loss = Steeper()
-    with pytest.raises(ValueError, match="does not know the loss"):
+    with pytest.raises(ValueError, match="does not cover the loss"):
         verify(model, X, y, rigorous=True)
 
 
@@ -706,7 +706,7 @@ def test_closed_forms_are_refused():
 def test_many_weights_without_a_penalty_are_refused():
     X = np.random.default_rng(0).normal(size=(40, 500))
     y = np.arange(40) % 2
-    with pytest.raises(ValueError, match="offered up to 400"):
+    with pytest.raises(ValueError, match="the limit is 400"):
         verify(fit(LogisticRegression(penalty=None), X, y), X, y, rigorous=True)
 
 

@@ -52,7 +52,8 @@ def test_a_plane_is_proved(run, apart):
     ran = run("check-certificate", "apart.json", "apart.csv")
     assert ran.code == 0
     assert ran.err == (
-        "note      the gap that the file tells is not part of the proof; separable finds it anew\n"
+        "note      the width of the gap in the file is not part of the proof; separatrix separable "
+        "computes it\n"
     )
     assert ran.lines == {
         "data": "4 rows, the same as those of the certificate",

@@ -294,7 +294,7 @@ def test_stopped_early_is_told_in_options(run, people):
               "--tol", "1e-12")  # fmt: skip
     assert ran.code == 4
     assert ran.lines["fit"].startswith("early_stopped: ")
-    assert ran.lines["fit"].endswith("; without --early-stopping it goes on")
+    assert ran.lines["fit"].endswith("; without --early-stopping the fit continues to --tol")
     assert run("verify", "people.separatrix", people).code in (0, 4)
 
 

@@ -329,7 +329,7 @@ REFUSED = {
     ),
     "one group": Case(
         "a.csv", table(column(str), ("site", ["Bern"] * N)), ("--group", "site"),
-        ("--group: all rows are of one group",),
+        ("--group: all rows belong to one group",),
     ),
     "times in words": Case(
         "a.csv", table(column(str), ("when", ["soon"] * N)), ("--time", "when"),

@@ -94,7 +94,7 @@ def test_no_hard_margin_without_a_witness(run, tmp_path):
     ran = run("fit", "t.csv", "--model", "kernel-svm", "-C", "inf", "--test-size", "0")
     assert ran.code == 1
     assert ran.lines["verdict"].startswith(
-        "not separable: -C inf asks for a surface of the kernel exp(-"
+        "not separable: -C inf needs a surface of the kernel exp(-"
     )
     assert ran.lines["verdict"].endswith("; a finite -C allows for overlap")
     assert "proof" not in ran.lines
@@ -260,7 +260,9 @@ def test_folds_that_stopped_early_are_told(run, monkeypatch):
     monkeypatch.setattr(SVC, "fit", fit)
     ran = run(*FIT, "--calibrate", "sigmoid")
     assert ran.code == 0
-    assert ran.err.startswith("warning   The probabilities rest on fits to 5 folds, 2 of which did")
+    assert ran.err.startswith(
+        "warning   The probabilities are based on fits to 5 folds, 2 of which did"
+    )
     assert ran.err.endswith("came before --tol 1e-06; raise --max-iter\n")
 
 

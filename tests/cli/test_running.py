@@ -115,7 +115,7 @@ def test_out_of_memory_is_no_bug(run, monkeypatch):
     ran = run("fit", "iris")
     assert ran.code == 3
     assert ran.err == (
-        "error     the memory does not suffice: use fewer --threads, fewer rows or columns, or for "
+        "error     there is not enough memory: use fewer --threads, fewer rows or columns, or for "
         "kernel machines a smaller --cache-mb\n"
     )
 
@@ -159,8 +159,8 @@ def test_a_cache_that_the_address_space_cannot_hold_names_the_option(tmp_path):
     words = ["fit", "t.csv", "--target", "c", "--model", "kernel-svm", "--cache-mb", "4000"]
     ran = limited(tmp_path, 1_500, *words)
     assert ran.returncode == 3
-    assert "error     the cache of the kernel's rows asks for" in ran.stderr
-    assert "take a smaller --cache-mb than 4000\n" in ran.stderr
+    assert "error     the cache of the kernel matrix needs" in ran.stderr
+    assert "set --cache-mb below 4000\n" in ran.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")

@@ -495,7 +495,7 @@ def test_a_hard_margin_that_is_not_there_comes_with_the_proof(run, crossed):
     assert ran.code == 1
     assert "error" not in ran.err
     assert ran.lines["verdict"] == (
-        "not separable: no plane separates 'n' from 'p', so there is no margin to make large; a "
+        "not separable: no plane separates 'n' from 'p', so there is no margin to maximise; a "
         "finite -C allows for overlap"
     )
     assert ran.lines["proof"].startswith("these 4 rows: ")

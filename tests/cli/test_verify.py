@@ -77,7 +77,7 @@ def test_other_data_are_not_verified(run, model, people):
     text = run("verify", model, people)
     assert text.lines["data"] == "100 rows, NOT the same as the 100 of the fit"
     assert text.lines["verdict"] == "not verified: these are not the data of the fit"
-    assert "fit it more tightly" not in text.out
+    assert "fit it with a smaller tolerance" not in text.out
 
 
 def test_a_false_objective_is_contradicted(run, model, people):

@@ -777,7 +777,7 @@ def test_no_time_left_gives_the_best_iterates_and_one_warning() -> None:
         late.fit(X, y)
     first, second = (str(w.message) for w in caught)
     assert first == str(late.certificate_)
-    assert "5 folds, 5 of which did not reach their goal" in second
+    assert "5 folds, 5 of which did not reach tol" in second
     assert "the time limit came before" in second
     assert {w.filename for w in caught} == {__file__}
     check_agreement(late.predict_proba(X), late.decision_function(X))
@@ -790,7 +790,7 @@ def test_the_warnings_of_the_folds_are_one() -> None:
         model.fit(X, y)
     assert len(caught) == 2
     assert str(caught[0].message) == str(model.certificate_)
-    assert str(caught[1].message).startswith("The probabilities rest on fits to 5 folds, ")
+    assert str(caught[1].message).startswith("The probabilities are based on fits to 5 folds, ")
     assert {w.filename for w in caught} == {__file__}
 
 

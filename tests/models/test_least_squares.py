@@ -169,8 +169,8 @@ def test_what_depends_on_what_is_said(rng, sparse) -> None:
         model = LinearRegression().fit(data, rng.normal(size=40))
     assert [str(w.message) for w in caught] == [
         f"columns depend on one another: column '{one}' is constant; '{d}' = '{a}' + 2 * '{b}' "
-        "- 3; of all answers that fit as well, this is the one of the smallest norm. Leave out a "
-        "column, or set lam > 0."
+        "- 3; of all solutions that fit equally well, this is the one of smallest norm. Leave out "
+        "a column, or set lam > 0."
     ]
     assert caught[0].filename == __file__
     assert model.rank_ == 3
@@ -191,7 +191,7 @@ def test_fewer_rows_than_columns(rng) -> None:
 def test_of_too_many_columns_only_the_dependent_ones_are_named(rng, monkeypatch) -> None:
     monkeypatch.setattr(least_squares, "_MOST_COLUMNS", 3)
     X = rng.normal(size=(30, 3))
-    with pytest.warns(LinAlgWarning, match=r"'x\d' depends on the other columns as far as"):
+    with pytest.warns(LinAlgWarning, match=r"'x\d' depends on the other columns, up to"):
         LinearRegression().fit(np.c_[X, X[:, 2] - X[:, 1]], rng.normal(size=30))
     with pytest.warns(LinAlgWarning, match="and 2 more depend on the other columns"):
         LinearRegression().fit(np.c_[X, X, X[:, :2]], rng.normal(size=30))

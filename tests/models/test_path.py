@@ -249,7 +249,7 @@ def test_folds_without_a_class_and_rows_on_both_sides() -> None:
     X, y = iris()
     model = LogisticRegression()
     lost = [(np.arange(100), np.arange(100, 150))]
-    with pytest.raises(ValueError, match="none of class 2 is left to fit to"):
+    with pytest.raises(ValueError, match="holds out all rows of class 2"):
         LinearSVC().path(X, y, [1.0], cv=lost)
     with pytest.raises(ValueError, match="fits row 10 and scores it too"):
         model.path(X, y, [1.0], cv=[(np.arange(140), np.arange(10, 150))])

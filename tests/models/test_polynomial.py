@@ -303,7 +303,9 @@ def test_a_penalty_makes_any_degree_determined() -> None:
 def test_fewer_distinct_points_than_coefficients() -> None:
     x = np.array([[0.0], [1.0], [2.0], [1.0], [0.0], [2.0]])
     y = np.arange(6.0)
-    with pytest.warns(DegreeWarning, match="degree=4 exceeds .* 'x0' bears powers up to 2"):
+    with pytest.warns(
+        DegreeWarning, match="degree=4 is more than .* 'x0' determines powers up to 2"
+    ):
         model = PolynomialRegression(4).fit(x, y)
     assert model.terms_ == ["x0", "x0^2"]
     np.testing.assert_allclose(model.predict([[0.0], [1.0], [2.0]]), [2.0, 2.0, 3.5])
@@ -316,7 +318,7 @@ def test_an_indicator_has_no_square() -> None:
     frame = pd.DataFrame({"male": rng.integers(0, 2, 50), "age": rng.normal(size=50), "one": 1.0})
     y = rng.normal(size=50)
     with pytest.warns(
-        DegreeWarning, match="'male' bears powers up to 1, 'one' is constant; the higher"
+        DegreeWarning, match="'male' determines powers up to 1, 'one' is constant; the higher"
     ):
         model = PolynomialRegression(2).fit(frame, y)
     assert model.terms_ == ["male", "age", "male age", "age^2"]

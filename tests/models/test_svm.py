@@ -111,7 +111,7 @@ def test_l1_is_that_of_liblinear(C: float) -> None:
     [
         ({"penalty": "l1", "loss": "hinge"}, "loss='hinge' goes with the L2 penalty only"),
         ({"l1_ratio": 0.5, "loss": "hinge"}, "loss='hinge' goes with the L2 penalty only"),
-        ({"penalty": "l1", "C": np.inf}, "The hard margin, C=inf or lam=0, is that of the L2"),
+        ({"penalty": "l1", "C": np.inf}, "The hard margin, C=inf or lam=0, is defined for the L2"),
         ({"penalty": "l1", "l1_ratio": 0.5}, "penalty='l1' and l1_ratio=0.5 contradict"),
         ({"penalty": None}, "penalty=None is not known"),
     ],

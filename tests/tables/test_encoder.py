@@ -409,7 +409,7 @@ def test_columns_that_repeat_others():
     assert len(alerts) == 3
     assert any("'inch' is column 'cm' on another scale" in text for text in alerts)
     assert any("'code' and 'name' are one-to-one" in text for text in alerts)
-    assert any("'line' counts the rows (10, 11, ...)" in text for text in alerts)
+    assert any("'line' numbers the rows (10, 11, ...)" in text for text in alerts)
 
 
 def test_columns_that_part_behind_their_first_rows() -> None:

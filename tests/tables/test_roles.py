@@ -97,10 +97,10 @@ def test_the_latest_rows_are_held_out() -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ({"weight": "z"}, "column 'z' holds 'a', which is no weight"),
+        ({"weight": "z"}, "column 'z' holds 'a', which is not a weight"),
         ({"weight": "v"}, "column 'v', row 2: -1 is no weight"),
         ({"weight": "o"}, "column 'o' gives every row the weight 0"),
-        ({"time": "z"}, "column 'z' holds 'a', which is no time"),
+        ({"time": "z"}, "column 'z' holds 'a', which is not a time"),
         ({"group": "m"}, "column 'm', row 2 is missing"),
         ({"group": "n"}, "memory has no column 'n'"),
     ],
@@ -117,7 +117,7 @@ def test_one_group_or_one_time_cannot_be_split() -> None:
     y = np.array(["a", "b"])
     for role in ("group", "time"):
         _, roles = take_roles(table, {role: "one"})
-        with pytest.raises(DataError, match=f"all rows are of one {role}"):
+        with pytest.raises(DataError, match=f"all rows (belong to|have) one {role}"):
             roles.split(y, test_size=0.5, seed=0, stratify=False)
 
 

@@ -224,7 +224,7 @@ def test_kinds_that_are_asked_for(write) -> None:
     assert read_table(path, kinds=parts).names[4:] == ("b (year)",)
     with pytest.raises(DataError, match="no column 'z \\(year\\)'"):
         read_table(path, kinds={"z (year)": "ignore"})
-    with pytest.raises(DataError, match="is no order of dates"):
+    with pytest.raises(DataError, match="is not a date order"):
         read_table(path, date_format="backwards")
     with pytest.raises(DataError, match="';' is no decimal mark"):
         read_table(path, decimal=";")

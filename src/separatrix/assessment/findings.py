@@ -116,7 +116,7 @@ def finding_record(
                 "other_data",
                 "note",
                 "these are not the data of the fit",
-                "the figures below are of these rows, none of which need have been fitted; the "
+                "the scores below are those of these rows, which need not have been fitted; the "
                 "certificate is that of the fit",
             )
         )
@@ -148,24 +148,25 @@ def finding_record(
 # Why what the encoder noticed matters, and what to do, by the code of the finding.
 _ENCODER: dict[str, tuple[str, str]] = {
     "left_out": (
-        "what is the same in every row, or another thing in every one, tells no row from another",
+        "a column that is the same in every row, or different in every row, cannot tell classes "
+        "apart",
         "",
     ),
     "gives_label_away": (
-        "what is known only with the label is not there when a new row comes, so the figures below "
-        "promise too much",
+        "a column that is known only with the label is missing from new rows, so the scores below "
+        "are too optimistic",
         "leave the column out unless it is known before the label",
     ),
     "one_to_one": (
-        "how the weight is shared out between the two is arbitrary",
+        "the split of the weight between the two columns is arbitrary",
         "leave one of them out",
     ),
     "collinear": (
-        "how the weight is shared out between the two is arbitrary",
+        "the split of the weight between the two columns is arbitrary",
         "leave one of them out",
     ),
     "row_numbers": (
-        "the order of the rows is no property of what they describe",
+        "the number of a row is no property of what it describes",
         "leave the column out",
     ),
 }

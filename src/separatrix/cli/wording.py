@@ -42,8 +42,8 @@ class Terminal(Wording):
         "cause.interrupted": "interrupted before --tol {tol:g}",
         "cause.precision_limit": "float64 arithmetic can make no further progress towards --tol "
         "{tol:g}",
-        "cause.memory_limit": "more rows are near the kink than memory holds, and some in place of "
-        "all come no nearer to --tol {tol:g}",
+        "cause.memory_limit": "more rows are near the kink of the loss than fit in memory, and a "
+        "part of them leads no closer to --tol {tol:g}",
         "advice.memory_limit": "raise --memory, or accept this gap",
         "advice.separable": f"add a penalty (--penalty l2); {_SEPARABLE}",
         "advice.quasi_separable": f"add a penalty (--penalty l2); {_SEPARABLE} and names the "
@@ -54,58 +54,57 @@ class Terminal(Wording):
         "for overlap",
         "advice.indefinite": "these weights are stationary to --tol {tol:g}; --kernel rbf, or poly "
         "with --coef0 >= 0, has a bound",
-        "advice.averaged": "--no-average returns the last",
+        "advice.averaged": "--no-average returns the last weights",
         "cause.small_step": "the steps fell below --step-tol before --tol {tol:g}",
         "advice.small_step": "lower --step-tol, or choose a --schedule whose rates fall more "
         "slowly",
-        "cause.early_stopped": "the score on the held-out rows got no better, so the fit stopped "
-        "before --tol {tol:g}",
-        "advice.early_stopped": "without --early-stopping it goes on",
+        "cause.early_stopped": "the score on the held-out rows no longer improved, so the fit "
+        "stopped before --tol {tol:g}",
+        "advice.early_stopped": "without --early-stopping the fit continues to --tol",
         "cause.above_tol": "the point is further from the optimum than --tol {tol:g}",
         "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and "
         "L2 give --penalty elasticnet",
         "hinge_needs_l2": "--loss hinge goes with the L2 penalty only; for weights that are "
         "exactly zero leave --loss at squared_hinge, or give --penalty l2",
-        "hard_margin_needs_l2": "The hard margin, -C inf or --lam 0, is that of the L2 norm; with "
-        "an L1 penalty give a finite -C.",
+        "hard_margin_needs_l2": "The hard margin, -C inf or --lam 0, is defined for the L2 norm; "
+        "with an L1 penalty give a finite -C.",
         "approximation_needs_finite_C": "--approximation needs a finite -C; the hard margin, -C "
         "inf, has none.",
-        "fourier_needs_rbf": "--approximation fourier is of --kernel rbf; other kernels have "
-        "nystroem.",
-        "no_surface": "-C inf asks for a surface of the kernel {kernel} that separates {sides}, "
-        "and there is none that float64 can tell from touching both{proof}; a finite -C allows for "
-        "overlap",
+        "fourier_needs_rbf": "--approximation fourier is for --kernel rbf; use nystroem for other "
+        "kernels.",
+        "no_surface": "-C inf needs a surface of the kernel {kernel} that separates {sides}, and "
+        "float64 cannot distinguish the best one from a surface that touches both{proof}; a "
+        "finite -C allows for overlap",
         "early_stopping_rows": "--early-stopping needs two different rows of some class, one to "
-        "fit to and one to hold out; give more rows, or do without --early-stopping.",
-        "rate_out_of_range": "--schedule optimal from the rate {rate:.3g} on, with {alpha}, is out "
-        "of the range of float64; bring the columns to a similar size.",
+        "fit and one to hold out; give more rows, or leave out --early-stopping.",
+        "rate_out_of_range": "--schedule optimal with the initial rate {rate:.3g} and {alpha} "
+        "exceeds the range of float64; bring the columns to a similar scale.",
         "no_rate_found": "--eta0 search found no learning rate at which the steps stay finite; "
-        "bring the columns to a similar size.",
-        "calibration_rows": "{calibrate} needs two rows of every class, to fit on one and look at "
-        "the other, and class {label} has 1; add rows of it, leave it out, or do without "
+        "bring the columns to a similar scale.",
+        "calibration_rows": "{calibrate} needs two rows of every class, one to fit and one to "
+        "calibrate on, and class {label} has 1; add rows of it, leave it out, or leave out "
         "--calibrate.",
-        "rows_of_a_fold": "without the rows that a fold holds out none of class {label} is left to "
-        "fit to; give fewer folds, or more rows of that class.",
-        "degree_of_columns": "--degree {degree} exceeds what the points bear: by its distinct "
-        "values {bears}; the higher powers are left out.",
+        "rows_of_a_fold": "one of the folds holds out all rows of class {label}, so that none is "
+        "left to fit; give fewer folds, or more rows of that class.",
+        "degree_of_columns": "--degree {degree} is more than the points determine: by its "
+        "distinct values {bears}; the higher powers are left out.",
         "too_wide_for_covariances": "Covariances of {columns:,} columns take {matrices} of "
         "{columns:,} x {columns:,} numbers ({size:,.0f} GB), which do not fit in memory; leave "
         "columns out with --ignore, or fit --model logistic.",
-        "unbiased_covariance": "--covariance unbiased divides by the number of rows less that of "
-        "classes, which is {divisor:g} here; add rows, or use {mle}.",
+        "unbiased_covariance": "--covariance unbiased divides by the number of rows minus the "
+        "number of classes, which is {divisor:g} here; add rows, or use {mle}.",
         "unbiased_covariance_of_class": "--covariance unbiased divides by the number of rows of a "
-        "class less one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
+        "class minus one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
         "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row "
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
-        "one_group": "--group: all rows are of one group, so no group can be held out; name a "
-        "column with several",
+        "one_group": "--group: all rows belong to one group, so no group can be held out; name a "
+        "column with several groups",
         "few_groups": "--cv {folds} needs as many groups of --group, and there {are}",
-        "no_order_of_dates": "--date-format: {order} is no order of dates; give {known}, or a "
+        "no_order_of_dates": "--date-format: {order} is not a date order; give {known}, or a "
         "format such as %d/%m/%Y",
         "query": "--sql: the query cannot be answered: {fault}",
-        "summary_of_weighted": "--class-weight counts rows more often than they were seen, so that "
-        "standard errors would be too small or too large; fit without --class-weight for a "
-        "summary.",
+        "summary_of_weighted": "--class-weight changes how often rows count, so that standard "
+        "errors would be wrong; fit without --class-weight for a summary.",
         "calibrate": "fit with --calibrate sigmoid or isotonic where probabilities are needed",
         "one_of_many_planes": "the perceptron stops at one of many such planes, and --model svm "
         "-C inf finds the one with the largest margin",
@@ -128,7 +127,7 @@ class Terminal(Wording):
         "rigorous": "--rigorous",
         "separability": "separatrix separable",
         "set_lam": "give --lam",
-        "set_no_interactions": "do without --interactions",
+        "set_no_interactions": "leave out --interactions",
         "summary": "separatrix summary MODEL DATA",
         "time_limit": "--time-limit",
     }

@@ -47,23 +47,22 @@ TEMPLATES: dict[str, str] = {
     "advice.interrupted": "this is the best iterate so far, and a new fit starts over",
     "cause.callback": "a callback ended the fit",
     "advice.callback": "this is the best iterate so far",
-    "cause.no_margin": "the best weights are zero: as far as nu lets them, the rows of the two "
-    "sides, or of one class and the origin, meet",
+    "cause.no_margin": "the best weights are zero: with this nu, the reduced hulls of the two "
+    "sides (or of the one class and the origin) overlap",
     "advice.no_margin": "give a larger nu, or another kernel",
     "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
-    "cause.memory_limit": "more rows are near the kink than memory holds, and some in place of all "
-    "come no nearer to tol={tol:g}",
-    "advice.memory_limit": "allow for more memory in scan, or accept this gap",
-    "cause.separable": "a hyperplane separates the classes and nothing limits the weights, so "
+    "cause.memory_limit": "more rows are near the kink of the loss than fit in memory, and a part "
+    "of them leads no closer to tol={tol:g}",
+    "advice.memory_limit": "allow scan more memory, or accept this gap",
+    "cause.separable": "a hyperplane separates the classes and no penalty limits the weights, so "
     "there is no finite optimum",
     "advice.separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the proof",
-    "cause.quasi_separable": "a direction separates the classes in part and nothing limits the "
+    "cause.quasi_separable": "a direction separates some of the rows and no penalty limits the "
     "weights along it, so there is no finite optimum",
     "advice.quasi_separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the "
     "proof and names the columns",
-    "cause.not_separable": "no hyperplane separates the classes, so there is no margin to make "
-    "large",
+    "cause.not_separable": "no hyperplane separates the classes, so there is no margin to maximise",
     "advice.not_separable": "a finite C allows for overlap",
     "cause.not_separated": "no pass was free of mistakes",
     "advice.not_separated": "separable classes may need more passes (raise max_passes; "
@@ -76,21 +75,21 @@ TEMPLATES: dict[str, str] = {
     "advice.indefinite": "these weights are stationary to tol={tol:g}; kernel='rbf' or 'poly' with "
     "coef0 >= 0 has a bound",
     "cause.averaged": "the last weights make no mistake, but their average, which is returned, "
-    "still does",
-    "advice.averaged": "average=False returns the last",
+    "still makes some",
+    "advice.averaged": "average=False returns the last weights",
     "cause.small_step": "the steps fell below step_tol before tol={tol:g}",
     "advice.small_step": "lower step_tol, or choose a schedule whose rates fall more slowly",
-    "cause.early_stopped": "the score on the held-out rows got no better, so the fit stopped "
+    "cause.early_stopped": "the score on the held-out rows no longer improved, so the fit stopped "
     "before tol={tol:g}",
-    "advice.early_stopped": "early_stopping=False goes on",
+    "advice.early_stopped": "early_stopping=False continues to tol",
     "cause.above_tol": "the point is further from the optimum than tol={tol:g}",
-    "advice.above_tol": "fit it more tightly",
+    "advice.above_tol": "fit it with a smaller tolerance",
     # Where a column is known to be to blame for "precision_limit".
-    "advice.offset": "subtract about {offset:g} from column {column}, whose values are far from "
-    "zero and near each other, or accept this gap",
+    "advice.offset": "subtract about {offset:g} from column {column}, whose values are close "
+    "together but far from zero, or accept this gap",
     # Where one column's scale drowns the others in a kernel.
     "advice.scale": "standardise the features, or set gamma='scale': the values of column {column} "
-    "are many times as large as those of the others, and products of theirs drown the rest",
+    "are so large that its products drown those of the others",
     "remedy": "{cause}; {advice}",
     "certificate": "{outcome}; {remedy}",
     # Parameters.
@@ -114,28 +113,28 @@ TEMPLATES: dict[str, str] = {
     "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",
-    "hard_margin_needs_l2": "The hard margin, C=inf or lam=0, is that of the L2 norm; with an L1 "
-    "penalty give a finite C.",
+    "hard_margin_needs_l2": "The hard margin, C=inf or lam=0, is defined for the L2 norm; with an "
+    "L1 penalty give a finite C.",
     "approximation_needs_finite_C": "An approximation needs a finite C; the hard margin, C=inf, "
     "has none.",
-    "fourier_needs_rbf": "approximation='fourier' is of kernel='rbf'; other kernels have "
-    "'nystroem'.",
-    "no_surface": "C=inf asks for a surface of the kernel {kernel} that separates {sides}, and "
-    "there is none that float64 can tell from touching both{proof}; give a finite C, which allows "
-    "for overlap.",
+    "fourier_needs_rbf": "approximation='fourier' is for kernel='rbf'; use 'nystroem' for other "
+    "kernels.",
+    "no_surface": "C=inf needs a surface of the kernel {kernel} that separates {sides}, and "
+    "float64 cannot distinguish the best one from a surface that touches both{proof}; give a "
+    "finite C, which allows for overlap.",
     # Fits.
-    "early_stopping_rows": "early_stopping=True needs two different rows of some class, one to fit "
-    "to and one to hold out; give more rows, or set early_stopping=False.",
-    "rate_out_of_range": "learning_rate='optimal' from the rate {rate:.3g} on, with {alpha}, is "
-    "out of the range of float64; standardise the features.",
+    "early_stopping_rows": "early_stopping=True needs two different rows of some class, one to "
+    "fit and one to hold out; give more rows, or set early_stopping=False.",
+    "rate_out_of_range": "learning_rate='optimal' with the initial rate {rate:.3g} and {alpha} "
+    "exceeds the range of float64; standardise the features.",
     "no_rate_found": "eta0='search' found no learning rate at which the steps stay finite; "
     "standardise the features.",
-    "calibration_rows": "{calibrate} needs two rows of every class, to fit on one and look at the "
-    "other, and class {label} has 1; add rows of it, leave it out, or set calibrate=None.",
-    "calibration_folds": "The probabilities rest on fits to {folds} folds, {early} of which did "
-    "not reach their goal and gave their best iterate; the first: {first}",
-    "rows_of_a_fold": "without the rows that a fold holds out none of class {label} is left to fit "
-    "to; give fewer folds, stratified ones ({cv}), or more rows of that class.",
+    "calibration_rows": "{calibrate} needs two rows of every class, one to fit and one to "
+    "calibrate on, and class {label} has 1; add rows of it, leave it out, or set calibrate=None.",
+    "calibration_folds": "The probabilities are based on fits to {folds} folds, {early} of which "
+    "did not reach tol and returned their best iterate; the first: {first}",
+    "rows_of_a_fold": "one of the folds holds out all rows of class {label}, so that none is left "
+    "to fit; give fewer folds, stratified ones ({cv}), or more rows of that class.",
     "path": "{parts}",
     "path_above_tol": "{missed} of {total} fits ended above their tolerance ({values}; the worst: "
     "{worst})",
@@ -143,30 +142,30 @@ TEMPLATES: dict[str, str] = {
     "{worst})",
     "path_not_reached": "the time limit of {limit:g} s left {left} of {total} values without a fit "
     "({values}); raise {time_limit}",
-    "columns_depend": "{why}; of all answers that fit as well, this is the one of the smallest "
+    "columns_depend": "{why}; of all solutions that fit equally well, this is the one of smallest "
     "norm. Leave out a column, or {set_lam}.",
     "columns_constant": "{noun} {columns} {verb} constant",
-    "columns_depend_on_others": "{columns} {verb} on the other columns as far as rounding can tell",
+    "columns_depend_on_others": "{columns} {verb} on the other columns, up to rounding",
     "relations": "columns depend on one another: {relations}",
     "more_relations": "{relation} (and {more} more such relations)",
-    "bears_powers": "{column} bears powers up to {top}",
+    "bears_powers": "{column} determines powers up to {top}",
     "bears_none": "{column} is constant",
     "more_bear_few": "and {more} more such columns",
-    "degree_of_columns": "degree={degree} exceeds what the points bear: by its distinct values "
-    "{bears}; the higher powers are left out.",
-    "degree_of_rows": "{degree} exceeds what the points bear: {why}. Of all polynomials that fit "
-    "as well this is the one of the smallest coefficients in the orthonormal basis; lower the "
-    "degree, or {set_lam}.",
+    "degree_of_columns": "degree={degree} is more than the points determine: by its distinct "
+    "values {bears}; the higher powers are left out.",
+    "degree_of_rows": "{degree} is more than the points determine: {why}. Of all polynomials that "
+    "fit equally well, this is the one with the smallest coefficients in the orthonormal basis; "
+    "lower the degree, or {set_lam}.",
     "too_many_terms": "{degree} on {columns:,} columns makes {terms:,} terms{more}, and their Gram "
     "matrix alone takes {size:,.0f} GB (the most is {most:,} terms); lower the degree, leave "
     "columns out, or {set_no_interactions}.",
     "too_wide_for_covariances": "Covariances of {columns:,} columns take {matrices} of "
     "{columns:,} x {columns:,} numbers ({size:,.0f} GB), which do not fit in memory; choose or "
     "combine columns first (sklearn.decomposition.TruncatedSVD), or fit LogisticRegression.",
-    "unbiased_covariance": "covariance='unbiased' divides by the number of rows less that of "
-    "classes, which is {divisor:g} here; add rows, or use {mle}.",
+    "unbiased_covariance": "covariance='unbiased' divides by the number of rows minus the number "
+    "of classes, which is {divisor:g} here; add rows, or use {mle}.",
     "unbiased_covariance_of_class": "covariance='unbiased' divides by the number of rows of a "
-    "class less one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
+    "class minus one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
     "variance_overflows": "The variance of {columns} overflows; divide the values by a large "
     "number first.",
     "constant_columns": "{columns} {verb} constant{where}",
@@ -182,19 +181,19 @@ TEMPLATES: dict[str, str] = {
     "rows, or drop the column.",
     "no_floor_helps": "{singular} No floor helps: the weights or the values span more than float64 "
     "can hold together; divide them by their size.",
-    "redundant": "{columns}, and so {verb} nothing that the other columns do not; {kept} of "
-    "{total} columns are used.",
+    "redundant": "{columns}, and so {verb} nothing to the other columns; {kept} of {total} "
+    "columns are used.",
     # Memory.
-    "out_of_memory": "the memory does not suffice{what}: {less_memory}",
+    "out_of_memory": "there is not enough memory{what}: {less_memory}",
     "address_space": "the address space of this process, limited to {limit:,.0f} MB (ulimit -v), "
-    "does not suffice: raise the limit, or {less_memory}",
+    "is too small: raise the limit, or {less_memory}",
     "too_little_address_space": "the address space of this process is limited to {limit:,.0f} MB "
     "(ulimit -v), and its libraries alone need {least:,.0f} MB: raise the limit",
-    "cache_too_large": "the cache of the kernel's rows asks for {asked:,.0f} MB, which there are "
-    "not; take a smaller {cache_mb} than {budget:g}",
+    "cache_too_large": "the cache of the kernel matrix needs {asked:,.0f} MB, which are not "
+    "available; set {cache_mb} below {budget:g}",
     # Tables.
-    "counts_rows": "column {column} counts the rows ({first}, {second}, ...): it says where a row "
-    "stands, not what it is; leave it out with {ignored}",
+    "counts_rows": "column {column} numbers the rows ({first}, {second}, ...), which is no "
+    "property of what they describe; leave it out with {ignored}",
     "stray_cells": "column {column}: {cells} {are} no {noun} ({where}) and {count} as missing; "
     "correct the file, or keep what is written with {category}",
     "stray_cells_later": "column {column}: {cells} {are} no {noun} ({where}) and {count} as "
@@ -244,32 +243,32 @@ TEMPLATES: dict[str, str] = {
     "insist with {category}",
     "classes_as_quantity": "column {column} holds classes ({value} in row {row}), not a quantity "
     "to predict; {remedy}",
-    "read_as_number": "read it as one with {number} if it is",
+    "read_as_number": "if it is a quantity, read it as one with {number}",
     "too_few_to_hold_out": "{rows} too few to hold out a share of {share:g}: one part would be "
     "empty; give more rows, or hold out none ({none_held_out})",
     "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row {row}; "
     "fill them in, or leave those rows out (Table.drop_missing)",
     "of_role": "{role}: {fault}",
-    "one_group": "all rows are of one group, so no group can be held out",
+    "one_group": "all rows belong to one group, so no group can be held out",
     "few_groups": "{folds} folds need as many groups, and there {are}.",
-    "no_order_of_dates": "{order} is no order of dates; give {known}, or a format such as %d/%m/%Y",
+    "no_order_of_dates": "{order} is not a date order; give {known}, or a format such as %d/%m/%Y",
     "query": "the query cannot be answered: {fault}",
-    "role_in_words": "column {column} holds {value}, which is no {what}; {kind} reads it as one",
-    "single_rows": "none of the {rows} rows can be held out: every class has a single row; give "
-    "more rows, or hold out none ({none_held_out})",
+    "role_in_words": "column {column} holds {value}, which is not a {what}; {kind} reads it as one",
+    "single_rows": "none of the {rows} rows can be held out, because every class has a single "
+    "row; give more rows, or hold out none ({none_held_out})",
     # Summaries.
     "summary_of_penalised": "a penalty draws the estimates towards zero, so that their sampling "
     "distribution is not the one that standard errors and p-values assume; fit with {without} for "
     "a summary.",
-    "summary_of_one_vs_rest": "one-vs-rest fits a model of its own to each class, and no "
-    "likelihood that is theirs together; fit with {multinomial} for a summary.",
-    "summary_of_weighted": "class_weight counts rows more often than they were seen, so that "
-    "standard errors would be too small or too large; fit with class_weight=None for a summary.",
+    "summary_of_one_vs_rest": "one-vs-rest fits a separate model to each class, and these have no "
+    "joint likelihood; fit with {multinomial} for a summary.",
+    "summary_of_weighted": "class_weight changes how often rows count, so that standard errors "
+    "would be wrong; fit with class_weight=None for a summary.",
     "summary_of_separable": "the likelihood has no finite maximum, and so no standard errors: "
     "{remedy}.",
     "summary_of_unfinished": "there are no standard errors for {fit} ({certificate}).",
-    "summary_of_loose": "the certified gap of {gap:.2g} allows for estimates {off:.2g} standard "
-    "errors away from the maximum of the likelihood; fit with {tol}.",
+    "summary_of_loose": "the certified gap of {gap:.2g} only proves that the estimates are within "
+    "{off:.2g} standard errors of the maximum of the likelihood; fit with {tol}.",
     "summary_without_information": "this fit kept no information matrix, because it has more than "
     "{most:,} coefficients, or it would have taken longer than the fit, or the likelihood has no "
     "finite maximum: give the rows again, {summary}.",
@@ -279,20 +278,20 @@ TEMPLATES: dict[str, str] = {
     "summary_of_dependent": "the coefficients of columns that depend on one another have no "
     "standard errors, because the data do not tell them apart: {columns}; leave one of them out "
     "(or, if it is a matter of a large offset, {remove_offset}).",
-    "leverage_one": "{robust} is not defined here: a row is fitted exactly whatever its target "
-    "(leverage 1), so it has no residual to judge by; leave the column out that only this row "
-    "has, or use HC1.",
+    "leverage_one": "{robust} is not defined here: one row is fitted exactly whatever its target "
+    "(leverage 1), so its residual shows nothing; leave out the column that only this row has, or "
+    "use HC1.",
     # Exact arithmetic.
-    "exact_equations": "{rigorous} encloses an objective and its lower bound, and {model} solves "
-    "equations instead: verify it without.",
-    "exact_objective": "{rigorous} knows no bound of the objective of a {problem}; it is for "
+    "exact_equations": "{rigorous} encloses an objective and its lower bound, but {model} solves "
+    "equations: verify it without {rigorous}.",
+    "exact_objective": "{rigorous} has no bound for the objective of a {problem}; it covers "
     "margin losses, the multinomial log loss and hard margins.",
-    "exact_penalty": "{rigorous} does not know the penalty {penalty}; use verify without "
+    "exact_penalty": "{rigorous} does not cover the penalty {penalty}; use verify without "
     "{rigorous}.",
-    "exact_loss": "{rigorous} does not know the loss {loss}; use verify without {rigorous}.",
+    "exact_loss": "{rigorous} does not cover the loss {loss}; use verify without {rigorous}.",
     "exact_unknowns": "{rigorous} without a penalty solves a system of equations in fractions, "
-    "with an unknown for each of {unknowns:,} weights, and is offered up to {most:,}; give a "
-    "penalty, or use verify without {rigorous}.",
+    "with one unknown for each of {unknowns:,} weights; the limit is {most:,}. Give a penalty, or "
+    "use verify without {rigorous}.",
     "row_in_the_way": "{row} is {where}, and {wrong:,} of {total:,} rows are",
     "no_such_row": "there is no {row}",
     "row_of_neither_class": "{row} belongs to neither class",

@@ -148,7 +148,7 @@ def _latest(times: npt.NDArray[np.float64], n_held: int) -> npt.NDArray[np.bool_
         # So many rows are of the earliest time that none would be left to fit.
         later = times[times > cut]
         if not len(later):
-            raise DataError("all rows are of one time, so the latest cannot be held out")
+            raise DataError("all rows have one time, so the latest cannot be held out")
         cut = later.min()
     return times >= cut
 

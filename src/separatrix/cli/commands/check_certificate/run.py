@@ -122,7 +122,10 @@ def _check_verdicts(
     if not failed:
         _require_all(path, raw, claim.verdicts)
     if any(verdict.margin is not None for verdict in claim.verdicts):
-        out.note("the gap that the file tells is not part of the proof; separable finds it anew")
+        out.note(
+            "the width of the gap in the file is not part of the proof; separatrix separable "
+            "computes it"
+        )
     if failed:
         conclusion = f"does not hold: {failed} of {all_verdicts} not proved"
         if len(proofs) == 1:

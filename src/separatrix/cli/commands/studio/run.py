@@ -77,7 +77,7 @@ def _serve(
 ) -> Exit:
     from separatrix.studio.serving import serve
 
-    out.note("one moment: compiled loops are loaded")
+    out.note("loading compiled loops, which takes a moment")
     warm.reply({"type": "ask", "seq": 0, "state": warm.traits["state"]})
     # What is loaded stays. To look through it for garbage takes a tenth of a second, now and then
     # in the middle of a drag.
