@@ -485,7 +485,7 @@ def test_a_loose_fit_is_refused() -> None:
     model = LogisticRegression(penalty=None, tol=1e-12).fit(X, y)
     # As a slower solver, or one that stopped early, might have left it.
     model.certificate_ = replace(model.certificate_, gap=0.5, tol=1e-3)
-    with pytest.raises(ValueError, match="gap of 0.5 only proves .* 1 standard errors .* tol=3e-06"):
+    with pytest.raises(ValueError, match="gap of 0.5 only proves .* 1 standard .* tol=3e-06"):
         model.summary()
 
 

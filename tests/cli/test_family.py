@@ -225,7 +225,7 @@ def test_steps_and_passes_of_several_classes_are_of_all_together(run):
     # A step a row: 121 of them in a pass, since two are equal.
     expected = f"{121 * passes:,} in {passes} passes, 3 classes together, eta_k = "
     assert ran.lines["steps"].startswith(expected)
-    assert f", {passes} iterations, " in ran.lines["fit"]
+    assert f", {passes} iterations in 3 problems, " in ran.lines["fit"]
     two = run("fit", "breast-cancer", "--model", "sgd", "--json").document
     assert two["details"]["fits"] == 1
     assert two["details"]["passes"] == two["certificate"]["n_iter"]

@@ -333,7 +333,7 @@ REFUSED = {
     ),
     "times in words": Case(
         "a.csv", table(column(str), ("when", ["soon"] * N)), ("--time", "when"),
-        ("--time when: column 'when' holds 'soon', which is no time",),
+        ("--time when: column 'when' holds 'soon', which is not a time",),
     ),
     "no such table": Case(
         "a.sqlite", rewritten(_sqlite), said=("no table 'orders'; it has 'sales'",),

@@ -110,7 +110,7 @@ def test_no_hard_margin_of_the_linear_kernel_with_a_witness(run):
     assert ran.code == 1
     assert ran.lines["verdict"] == (
         "not separable: no plane separates 'versicolor' from 'virginica', so there is no margin to "
-        "make large; a finite -C allows for overlap"
+        "maximise; a finite -C allows for overlap"
     )
     document = run(*words, "--test-size", "0", "--json").document
     # Rows of the file: the classes are in order, fifty rows each.

@@ -663,7 +663,7 @@ def test_a_class_with_one_row(kind) -> None:
     y = np.array(["no", "yes", "perhaps"])[y]
     y[17] = "perhaps"
     words = (
-        "calibrate='sigmoid' needs two rows of every class, to fit on one and look at the other, "
+        "calibrate='sigmoid' needs two rows of every class, one to fit and one to calibrate on, "
         "and class 'perhaps' has 1; add rows of it, leave it out, or set calibrate=None."
     )
     model = kind(calibrate="sigmoid")

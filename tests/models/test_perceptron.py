@@ -97,7 +97,9 @@ def test_iris_setosa_against_the_rest() -> None:
 def test_overlapping_classes_are_said_to_be() -> None:
     X, y = load_iris(return_X_y=True)
     model = Perceptron(max_passes=30)
-    with pytest.warns(ConvergenceWarning, match="not_separated: .*LinearSVC or LogisticRegression"):
+    with pytest.warns(
+        ConvergenceWarning, match="not_separated: .*LinearSVC and LogisticRegression"
+    ):
         model.fit(X[50:], y[50:])
     assert model.n_iter_ == 30
     scores = model.decision_function(X[50:])
@@ -298,7 +300,7 @@ def test_an_average_that_still_errs_says_so() -> None:
     plain = Perceptron(fit_intercept=False).fit(X, y)
     assert plain.certificate_.ok
     model = Perceptron(fit_intercept=False, average=True)
-    with pytest.warns(ConvergenceWarning, match="averaged: objective 1,"):
+    with pytest.warns(ConvergenceWarning, match="averaged: 1 training mistake left,"):
         model.fit(X, y)
     assert np.array_equal(model.plain_coef_, plain.coef_)
     assert model.n_iter_ == plain.n_iter_

@@ -110,7 +110,7 @@ def test_numbers_stored_as_text_are_told_how_to_be_read():
     table = Table.from_columns({"x": np.arange(60), "y": values})
     with pytest.raises(DataError, match=r"whose numbers are text \('0.25' in row 1\); read them w"):
         take_target(table, "y")
-    with pytest.raises(DataError, match=r'read it as one with kinds=\{"y": "number"\} if it is'):
+    with pytest.raises(DataError, match=r"if it is a quantity, read it as one with kinds=\{"):
         take_quantity(table, "y")
     told = Table.from_columns({"y": values}, kinds={"y": "number"})
     assert take_quantity(told, "y")[1].tolist() == [i + 0.25 for i in range(60)]

@@ -335,7 +335,7 @@ def _report_not_separable(
         if verdict.sides.against_rest:
             sides = f"{positive} from the rest"
         why = (
-            f"no plane separates {sides}, so there is no margin to make large; a finite -C allows "
+            f"no plane separates {sides}, so there is no margin to maximise; a finite -C allows "
             "for overlap"
         )
         # Of classes that are separable in part another witness says that they are not wholly so.
