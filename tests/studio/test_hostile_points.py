@@ -78,7 +78,9 @@ def test_every_model_and_panel_has_a_picture_or_a_sentence(studio, name):
         for panel in panels or [{"kind": "none"}]:
             answer = told(studio, state_of(studio, X, codes, model=model, panel=panel["kind"]))
             enough = len(X) > 1 if model == "regression" else len(set(codes)) > 1
-            assert (answer is not None) == enough
+            # One point has no covariance.
+            enough = enough and not (model == "qda" and name == "one of a class")
+            assert (answer is not None) == enough, (model, panel)
 
 
 @pytest.mark.parametrize(
