@@ -379,7 +379,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     ) -> tuple[list[np.ndarray | None], int]:
         """The minima of the Gram matrix, and the passes that they took, where it pays.
 
-        Who watches or records a fit sees the iterates of the method for rows.
+        A recorded or watched fit, and one that ``max_iter`` ends before the minimum, has the
+        iterates of the method for rows.
         """
         alpha, ratio = float(self.alpha), float(self.l1_ratio)
         if (
@@ -393,6 +394,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         if path is None:
             return [None] * len(problems), 0
         passes = path.move_to(alpha, ratio, self.tol, self.max_iter)
+        if passes >= self.max_iter:
+            return [None] * len(problems), 0
         weights = zip(problems, path.weights, path.intercepts, strict=True)
         return [problem.join(w, b) for (_, problem), w, b in weights], passes
 
