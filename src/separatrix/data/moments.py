@@ -567,14 +567,19 @@ class _Sums:
     inverse: np.ndarray | None
     short: bool
     sums: np.ndarray = field(init=False)
-    buffer: np.ndarray = field(init=False)
+    # Shifted rows, for as long as rows are added.
+    buffer: np.ndarray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        width = self.matrices[0].shape[-1]
-        rows = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, width)))
         self.sums = np.zeros(self.centres.shape)
-        # Zero beyond the columns.
-        self.buffer = np.zeros((_SHORT_ROWS if self.short else rows, width))
+
+    def _scratch(self) -> np.ndarray:
+        if self.buffer is None:
+            width = self.matrices[0].shape[-1]
+            rows = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, width)))
+            # Zero beyond the columns.
+            self.buffer = np.zeros((_SHORT_ROWS if self.short else rows, width))
+        return self.buffer
 
     def add(
         self, x: Any, y: Any, order: Any, edges: Any, classes: Any, codes: Any, weights: Any
@@ -584,16 +589,17 @@ class _Sums:
         They are those of ``order`` from place ``edges[k]`` to ``edges[k + 1]``, or where that is
         empty, as they lie.  With ``codes``, each row has the centre of its own class.
         """
+        buffer = self._scratch()
         if self.short:
-            before = (x, y, order, edges, classes, codes, weights, self.centres, self.buffer)
+            before = (x, y, order, edges, classes, codes, weights, self.centres, buffer)
             _add_short_rows(*before, self.matrices[0], self.sums)
             return
-        size = len(self.buffer)
-        squares = self.buffer if self.inverse is None else np.empty_like(self.buffer)
+        size = len(buffer)
+        squares = buffer if self.inverse is None else np.empty_like(buffer)
         for k in classes.tolist():
             own = slice(None) if len(codes) else slice(k, k + 1)
             for a in range(int(edges[k]), int(edges[k + 1]), size):
-                block = self.buffer[: min(size, int(edges[k + 1]) - a)]
+                block = buffer[: min(size, int(edges[k + 1]) - a)]
                 _shift(x, y, order, a, codes, weights, self.centres[own], block, self.sums[own])
                 add_gram(block, self.matrices[0][k])
                 if self.inverse is not None:
@@ -773,6 +779,8 @@ def _add_rows(rows: _Rows, sums: _Sums, pooled: bool, start: int, stop: int) -> 
             continue
         for order, edges in _sorted(codes, len(x), k):
             sums.add(x, y, order, edges, np.arange(k), _NONE, weights)
+    # There are more parts than threads, and what no part needs any longer is free for the next.
+    sums.buffer = None
 
 
 def _share_classes(rows: _Rows, group: list[_Sums]) -> None:
