@@ -1,7 +1,7 @@
 """Random numbers: the one place where ``random_state`` becomes a generator.
 
-None is a fixed stream: the same call on the same data gives the same bits.  Whoever wants other
-numbers gives other seeds.
+None is a fixed stream: the same call on the same data gives the same bits.  Another seed draws
+other numbers.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def random_state_of(random_state: Any) -> np.random.RandomState:
     Parameters
     ----------
     random_state : int, RandomState or None
-        None is a fixed stream, the same at every call.  A generator goes on from where it is.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        None is a fixed stream: the same call on the same data gives the same bits.  A generator
+        goes on from where it is.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def random_state_of(random_state: Any) -> np.random.RandomState:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed for solvers, from a ``random_state`` parameter as :func:`random_state_of` takes it."""
+    """Return a seed for solvers from a ``random_state`` parameter; see :func:`random_state_of`."""
     if random_state is None:
         return _FIXED
     return int(random_state_of(random_state).randint(2**31 - 1))
