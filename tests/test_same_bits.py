@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import is_regressor
+from sklearn.datasets import load_iris
 
 import separatrix as sx
 from separatrix.scale import Local, scan
+from separatrix.solvers.driver import watch
 
 # Rows enough for products to be shared by threads.
 N, D = 26_000, 40
@@ -115,3 +119,53 @@ def test_a_scan_of_arrays_is_the_problem_of_a_fit_in_memory() -> None:
         scan(x, y, standardise=True)
     with pytest.raises(TypeError, match="arrays takes no 'test_size': it is for files"):
         scan(x, y, test_size=0.1)
+
+
+def test_to_record_to_print_or_to_watch_changes_no_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    x, y = load_iris(return_X_y=True)
+    target = x[:, 3] + 0.01 * x[:, 2] ** 2
+    x, two = x[:, :3], y < 2
+    options: dict[str, list[dict[str, Any]]] = {
+        "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": None}],
+        "LinearSVC": [{"loss": "hinge"}, {"loss": "hinge", "C": 0.1}, {"penalty": "l1"}, {}],
+        "Perceptron": [{}, {"average": True}],
+        "SGDClassifier": [{}, {"finish": None, "max_iter": 30}, {"penalty": None, "max_iter": 30}],
+        "Lasso": [{"alpha": 0.01}, {"alpha": 0.1, "positive": True}],
+        "SVC": [{}, {"kernel": "linear"}, {"C": 100.0}],
+    }
+    tested = set()
+    for name in sx.__all__:
+        make = getattr(sx, name)
+        if not (isinstance(make, type) and hasattr(make, "get_params")):
+            continue
+        names = make().get_params()
+        if "record" not in names:
+            continue
+        tested.add(name)
+        for given in options.get(name, [{}]):
+            for rows in (slice(None), two):
+                data = (x[rows], target[rows] if is_regressor(make()) else y[rows])
+                alone = make(**given).fit(*data)
+                with watch(lambda progress: None):
+                    found = [make(**given).fit(*data)]
+                for more in ({"record": True}, {"verbose": 1}, {"time_limit": 1e6}):
+                    if names.keys() >= more.keys():
+                        found.append(make(**given, **more).fit(*data))
+                for model in found:
+                    assert facts(model) == facts(alone), (name, given, model)
+                trace = found[1].trace_
+                trace = trace[-1] if isinstance(trace, tuple) else trace
+                assert trace.iterations == sorted(set(trace.iterations)), name
+    assert tested >= {"OneClassSVM", "NuSVC", "NuSVR", "SVR", "ElasticNet", "HuberRegressor"}
+    capsys.readouterr()
+
+
+def facts(model: Any) -> Any:
+    """All that a fit is, without the time it took and the record of its way."""
+    arrays = {
+        name: np.asarray(value).tobytes()
+        for name, value in vars(model).items()
+        if name.endswith("_") and isinstance(value, np.ndarray | np.number | int | float)
+    }
+    found = model.certificate_
+    return arrays, [replace(c, seconds=0.0, parts=()) for c in (found, *found.parts)]
