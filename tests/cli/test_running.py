@@ -73,6 +73,20 @@ def test_a_bug_is_one_sentence(run, broken):
     )
 
 
+def test_an_interruption_that_another_library_reports_in_its_own_way_is_one(run, monkeypatch):
+    from separatrix.cli import reading
+
+    def fail(*args, **kwargs):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    monkeypatch.setattr(reading, "read_table", fail)
+    ran = run("fit", "iris")
+    assert (ran.code, ran.err) == (130, "error     interrupted; nothing was written\n")
+
+
 def test_the_debug_variable_shows_where(run, broken, monkeypatch):
     monkeypatch.setenv("SEPARATRIX_DEBUG", "1")
     ran = run("fit", "iris", "--json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 from sklearn import config_context
 from sklearn.base import is_regressor
 from sklearn.datasets import load_diabetes, load_iris, make_classification
@@ -103,10 +104,11 @@ def test_what_scikit_learn_refuses_is_refused_with_a_remedy() -> None:
     ):
         with pytest.raises(ValueError, match=sentence):
             model.fit(rows, labels)
-    # Copies of a row are as many rows, and a penalty or more rows are the remedy.
+    # Two copies of a row are two rows, and so is one of weight two: both are fitted, with a floor.
     twice = [*alone, alone[3]]
-    with pytest.raises(ValueError, match="copies of one"):
-        separatrix.QuadraticDiscriminantAnalysis().fit(twice, list("aaabb"))
+    for rows, labels, weights in ((twice, "aaabb", None), (alone, "aaab", [1, 1, 1, 2])):
+        with pytest.warns(scipy.linalg.LinAlgWarning, match="has 2 rows, too few"):
+            separatrix.QuadraticDiscriminantAnalysis().fit(rows, list(labels), weights)
     model = separatrix.QuadraticDiscriminantAnalysis(reg_param=0.1).fit(alone, list("aaab"))
     assert model.certificate_.ok
     model = separatrix.QuadraticDiscriminantAnalysis().partial_fit(alone, list("aaab"), list("ab"))

@@ -134,11 +134,15 @@ def test_large_offsets_cost_a_single_fit_nothing() -> None:
         assert certificate.primal == pytest.approx(model.fit(X - 1e5, y).certificate_.primal)
 
 
-def test_the_iteration_limit_counts_passes_over_the_matrix() -> None:
+def test_the_iteration_limit_is_that_of_the_passes_over_the_matrix() -> None:
     X, y = _data("correlated")
+    path = GramPath(Moments.of(as_design(X), targets=y[:, None]), 1, centred=True)
+    assert path.move_to(1e-4, 1.0, 1e-12, max_iter=3) == 3
+    needed = path.move_to(1e-4, 1.0, 1e-12)
+    assert Lasso(alpha=1e-4, max_iter=needed + 100, tol=1e-6).fit(X, y).certificate_.ok
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = Lasso(alpha=1e-4, max_iter=3, tol=1e-12).fit(X, y)
-    assert model.n_iter_ == 3
+        model = Lasso(alpha=1e-4, max_iter=2, tol=1e-12).fit(X, y)
+    assert model.n_iter_ == 2
 
 
 def test_sums_that_underflow_or_overflow_leave_the_path_to_the_rows() -> None:

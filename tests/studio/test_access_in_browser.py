@@ -109,7 +109,7 @@ def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
     assert where.inner_text() != last
     # What is counted is of the step that is seen, where all weights are zero.
     page.locator(".status").filter(has_text="2 mistakes in 4 points").wait_for()
-    assert page.locator(".point.mistaken").count() == 2
+    page.wait_for_function("() => document.querySelectorAll('.point.mistaken').length === 2")
     page.get_by_label("Pace").select_option("very fast")
     page.keyboard.press("Escape")
     page.keyboard.press("p")

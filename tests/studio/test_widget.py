@@ -201,4 +201,4 @@ def test_the_command_says_how_many_rows_of_a_table_it_shows(tmp_path, capsys, mo
         table.write_text("\n".join(["a,b,target", *lines]))
         assert main(["studio", str(table)]) == 0
         err = capsys.readouterr().err
-        assert (note or "one moment") in err and (note is None) == ("picture shows" not in err)
+        assert (note or "compiled loops") in err and (note is None) == ("picture shows" not in err)

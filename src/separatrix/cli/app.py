@@ -163,11 +163,25 @@ def _run(argv: list[str]) -> int:
         return _report_bug(argv, error)
 
 
+def _comes_of_interruption(error: BaseException) -> bool:
+    """Tell whether a KeyboardInterrupt led to an exception, as where a compiler reports its own."""
+    seen: set[int] = set()
+    chain: BaseException | None = error
+    while chain is not None and id(chain) not in seen:
+        if isinstance(chain, KeyboardInterrupt):
+            return True
+        seen.add(id(chain))
+        chain = chain.__cause__ or chain.__context__
+    return False
+
+
 def _refuse(argv: list[str], error: BaseException) -> int:
     return _fail(argv, Exit.BAD_INPUT, error, _sentence(_message(error)))
 
 
 def _report_bug(argv: list[str], error: BaseException) -> int:
+    if _comes_of_interruption(error):
+        return _fail(argv, Exit.INTERRUPTED, error, MESSAGE)
     what = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     return _fail(
         argv,

@@ -502,22 +502,25 @@ def estimate(
 
 
 def _require_spread(moments: Moments, pooled: bool, names: Names) -> None:
-    """Raise DataError where rows of a class are one row, or copies of it."""
+    """Raise DataError where one row is all there is of a class, or of each class."""
     spread = np.diagonal(moments.scatter, axis1=-2, axis2=-1).any(axis=-1)
-    if np.any(spread) if pooled else np.all(spread):
+    if pooled:
+        spread = np.broadcast_to(spread, moments.weight.shape)
+    alone = ~spread & (moments.weight <= 1.0)
+    if not (alone.all() if pooled else alone.any()):
         return
     if not _floor(moments).any():
         # All rows are the same, which has a sentence of its own.
         return
     if pooled:
         raise DataError(
-            "Each class has one row, or copies of one, so there is no covariance within the "
-            "classes; the number of rows must be more than the number of classes."
+            "Each class has one row, so there is no covariance within the classes; the number of "
+            "rows must be more than the number of classes."
         )
-    label = names.label(int(np.flatnonzero(~spread)[0]))
+    label = names.label(int(np.flatnonzero(alone)[0]))
     raise DataError(
-        f"Class {label} has one row, or copies of one, so it has no covariance; pass more rows of "
-        "it, leave the class out, or give reg_param."
+        f"Class {label} has one row, so it has no covariance; pass more rows of it, leave the "
+        "class out, or give reg_param."
     )
 
 

@@ -325,7 +325,7 @@ class NormalEquations:
         return gradient, rest, sums
 
     def largest_misfit(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """For each target the largest ``|r_i| / (sum_j |x_ij w_j| + |b| + |y_i|)`` of the rows.
+        """Return each target's largest ``|r_i| / (sum_j |x_ij w_j| + |b| + |y_i|)`` of the rows.
 
         Rows without weight do not count.
         """
@@ -341,7 +341,7 @@ class NormalEquations:
         return out
 
     def explained_shares(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """For each target the share of the objective that other numbers could take away.
+        """Return the share of each target's objective that other coefficients could take away.
 
         It is the squared cosine of the angle between the residual and what columns span; zero where
         there are too many columns to look.

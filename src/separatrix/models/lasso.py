@@ -378,7 +378,10 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     def _begun(
         self, design: Design, rows: TrainingRows, problems: list[tuple[str, ResidualObjective]]
     ) -> tuple[list[np.ndarray | None], dict[str, Any]]:
-        """The minima of the Gram matrix, where it pays, and the passes that they took."""
+        """The minima of the Gram matrix, where it pays, and the passes that they took.
+
+        A fit that ``max_iter`` ends before the minimum has the iterates of the method for rows.
+        """
         alpha, ratio = float(self.alpha), float(self.l1_ratio)
         none: list[np.ndarray | None] = [None] * len(problems)
         if not (alpha > 0.0 and ratio > 0.0 and GramPath.pays(design, 1)):
@@ -392,6 +395,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
             return [problem.join(w, float(b)) for (_, problem), w, b in values]
 
         passes = path.move_to(alpha, ratio, self.tol, self.max_iter)
+        if passes >= self.max_iter:
+            return none, {}
         ends, ways = points(), []
         if self.record:
             made = path.stages(alpha, ratio, self.tol, passes)

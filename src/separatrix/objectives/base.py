@@ -320,7 +320,11 @@ class LinearProblem(ABC):
 
     def listen(self, check_interrupt: Callable[[], None] | None) -> Callable[[], None] | None:
         """Set what raises where the fit is to end, None where nothing does; return the former."""
-        before, self._check = self._check, check_interrupt
+        before = self._check
+        if check_interrupt is not None:
+            self._check = check_interrupt
+        else:
+            vars(self).pop("_check", None)
         return before
 
     def check_interrupt(self) -> None:

@@ -499,7 +499,7 @@ class _EndsSeen:
         return cls(ends, _NumberSeen.of(name, left, n_missing))
 
     def without(self, away: Container[float]) -> list[_NumberSeen]:
-        """What is left without some values, which are missing."""
+        """Return the statistics without the values that stand for missing ones."""
         gone = sum(n for value, n in self.ends.codes if value in away)
         inner = replace(self.inner, n_missing=self.inner.n_missing + gone)
         return [inner] + [

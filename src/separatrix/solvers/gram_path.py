@@ -239,14 +239,14 @@ class GramPath:
         d = design.n_features
         return 0 < d <= min(DENSE_HESSIAN, _WORTH * strengths)
 
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")
     def __init__(
         self, moments: Moments, n_targets: int, *, centred: bool, nonnegative: bool = False
     ) -> None:
         d = moments.n_columns - n_targets
         mean, total = moments.mean[0], moments.total
         sums = moments.scatter
-        with np.errstate(over="ignore", invalid="ignore"):
-            about_zero = sums + total * np.outer(mean, mean)
+        about_zero = sums + total * np.outer(mean, mean)
         if centred:
             constant = np.diagonal(sums) <= _CONSTANT * np.diagonal(about_zero)
         else:
@@ -276,7 +276,8 @@ class GramPath:
     @property
     def intercepts(self) -> np.ndarray:
         """The intercepts that go with the weights, one for each target."""
-        return self.target_mean - self.weights @ self.mean
+        with np.errstate(under="ignore"):
+            return self.target_mean - self.weights @ self.mean
 
     def move_to(self, alpha: float, l1_ratio: float, tol: float, max_iter: int = 1000) -> int:
         """Minimise for scikit-learn's ``alpha`` and ``l1_ratio``, from where the weights are.

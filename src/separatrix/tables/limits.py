@@ -43,7 +43,7 @@ class Limit:
             ) from None
 
     def exceeded(self, what: str, remedy: str = "") -> DataError:
-        """What is said of a file that takes more."""
+        """Return the message about a file that takes more."""
         values = {"what": what, "limit": f"{self.bytes / 1e6:,.0f} MB"}
         raised = Setting("unpacked_limit", _rounded(2 * self.bytes))
         before = f"{remedy}, or " if remedy else ""

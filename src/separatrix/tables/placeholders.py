@@ -102,7 +102,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class Rest:
-    """What is known of the values that are no candidates.
+    """Summarise the values that are no candidates.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ def of_parts(
 
 
 def sentence(name: str, found: Placeholders, *, target: bool = False) -> Message:
-    """What is said of placeholders of a column."""
+    """Return the messages about a column's placeholders."""
     values = " or ".join(map(number_text, found.values))
     code = "placeholder_read" if found.missing else "placeholder_named"
     return Message(

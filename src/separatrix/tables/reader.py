@@ -615,7 +615,7 @@ class Layout:
         return _selected(part, part.values(self.asked.marks), self.groups, self.wanted, name, c)
 
     def unmet(self, connection: Any) -> list[str]:
-        """What is said of marks for missing values that were given and are no cell."""
+        """Return the message about marks for missing values that no cell has."""
         given = self.asked.given
         if not given:
             return []

@@ -53,6 +53,19 @@ def run(out: Output, options: StudioOptions) -> Exit:
     return _serve(out, options, make, kernel)
 
 
+def _fitting(out: Output, kernel: StudioModel, models: list[str]) -> list[str]:
+    """Those of some models that can be fitted to the points; the others are noted."""
+    state, kept = kernel.traits["state"], []
+    for model in models:
+        own = {**state, "model": model, "parameters": {}}
+        answer = kernel.reply({"type": "ask", "seq": 0, "state": own})
+        if answer["type"] == "answer":
+            kept.append(model)
+        else:
+            out.note(f"the page leaves {model} out: {answer['text']}")
+    return kept
+
+
 def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
     from separatrix.studio.export import write_page
 
@@ -61,7 +74,7 @@ def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
     # A curve to y is asked for by points without classes, which a table has.
     own = state["model"]
     others = [model for model in PANELS if model not in (own, "regression")]
-    models = [own] if own == "regression" else [own, *others]
+    models = [own] if own == "regression" else [own, *_fitting(out, kernel, others)]
     name = "separatrix studio" if options.data is None else f"{options.data} in the studio"
     write_page(options.export, kernel, state, models=models, title=name)
     points = f"{len(state['points']):,} points"
