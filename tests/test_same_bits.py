@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import is_regressor
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import separatrix as sx
 from separatrix.scale import Local, scan
+from separatrix.solvers.driver import watch
 
 # Rows enough for products to be shared by threads.
 N, D = 26_000, 40
@@ -35,6 +43,8 @@ REGRESSORS: dict[str, Any] = {
     "ridge": sx.Ridge,
     "least squares": sx.LinearRegression,
     "lasso": partial(sx.Lasso, alpha=0.01),
+    "lasso cv": partial(sx.LassoCV, alphas=4, cv=3),
+    "elastic net cv": partial(sx.ElasticNetCV, alphas=3, cv=3, l1_ratio=[0.5, 0.9]),
     "huber": sx.HuberRegressor,
     "svr": partial(sx.LinearSVR, C=0.001),
     "sgd regression": partial(sx.SGDRegressor, max_iter=2),
@@ -69,6 +79,35 @@ def test_classifiers_in_memory_and_in_passes(name: str) -> None:
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_regressors_in_memory(name: str) -> None:
     assert len(fits(REGRESSORS[name], X, SCORES)) == 1
+
+
+@pytest.mark.parametrize("shape", [(1300, 1060), (300, 1100)])
+def test_closed_forms_of_many_columns(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=shape)
+    scores = x[:, 0] + rng.normal(size=len(x))
+    y = (scores > 0.0).astype(int)
+    for make in (sx.LinearRegression, partial(sx.Lasso, alpha=0.3)):
+        assert len(fits(make, x, scores)) == 1
+    discriminant = partial(sx.LinearDiscriminantAnalysis, shrinkage=0.1)
+    for make in (discriminant, partial(sx.QuadraticDiscriminantAnalysis, reg_param=0.1)):
+        found = set()
+        for number in (1, 2, 3):
+            with sx.threads(number):
+                found.add(make().fit(x, y).decision_function(x[:200]).tobytes())
+        assert len(found) == 1
+
+
+def test_what_the_readme_fits() -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    x, new, y, _ = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
+    found = set()
+    for number in (1, 2, 2):
+        with sx.threads(number):
+            model = make_pipeline(StandardScaler(), sx.LogisticRegression(C=1.0)).fit(x, y)
+            proof = str(sx.separability(x, y))
+            found.add((bits(model[-1]), model.decision_function(new).tobytes(), proof))
+    assert len(found) == 1
 
 
 def test_sixteen_fits_of_one_scan_have_one_answer() -> None:
@@ -107,11 +146,83 @@ def test_a_scan_of_arrays_is_the_problem_of_a_fit_in_memory() -> None:
         assert abs(one.certificate_.primal - other.certificate_.primal) <= gaps
         if one.penalty == "l2":
             assert np.linalg.norm(one.coef_ - other.coef_) <= 2.0 * np.sqrt(2.0 * gaps)
-    ridge, blocks = sx.Ridge(), scan(x, SCORES[FEW], block_rows=400, quantity=True)
-    np.testing.assert_allclose(
-        ridge.fit(blocks).coef_, sx.Ridge().fit(x, SCORES[FEW]).coef_, rtol=1e-6
-    )
+    numbers = scan(x, SCORES[FEW], block_rows=400, quantity=True)
+    for closed, data, target in (
+        (sx.Ridge, numbers, SCORES[FEW]),
+        (sx.LinearRegression, numbers, SCORES[FEW]),
+        (sx.LinearDiscriminantAnalysis, scan(x, y, block_rows=400), y),
+        (sx.QuadraticDiscriminantAnalysis, scan(x, y, block_rows=400), y),
+    ):
+        one, other = closed().fit(x, target), closed().fit(data)
+        find = one.decision_function if closed.__name__.endswith("Analysis") else one.predict
+        there = other.decision_function if closed.__name__.endswith("Analysis") else other.predict
+        np.testing.assert_allclose(there(x), find(x), rtol=1e-6, atol=1e-8)
+    chosen = [
+        sx.LogisticRegressionCV(Cs=[0.01, 1.0], cv=3, tol=1e-9).fit(x, y),
+        sx.LogisticRegressionCV(Cs=[0.01, 1.0], cv=3, tol=1e-9).fit(scan(x, y, block_rows=400)),
+    ]
+    values = [model.certificate_.primal for model in chosen]
+    assert abs(values[0] - values[1]) <= sum(model.certificate_.gap for model in chosen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for steps in (partial(sx.SGDClassifier, max_iter=20), partial(sx.Perceptron, max_iter=20)):
+            # The same problem: neither bound is above the other's objective.
+            two = [
+                steps().fit(x, y).certificate_,
+                steps().fit(scan(x, y, block_rows=400)).certificate_,
+            ]
+            assert all(a.dual <= b.primal for a in two for b in two)
     with pytest.raises(TypeError, match="takes no standardise=True: they are fitted as they are"):
         scan(x, y, standardise=True)
     with pytest.raises(TypeError, match="arrays takes no 'test_size': it is for files"):
         scan(x, y, test_size=0.1)
+
+
+def test_to_record_to_print_or_to_watch_changes_no_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    x, y = load_iris(return_X_y=True)
+    target = x[:, 3] + 0.01 * x[:, 2] ** 2
+    x, two = x[:, :3], y < 2
+    options: dict[str, list[dict[str, Any]]] = {
+        "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": None}],
+        "LinearSVC": [{"loss": "hinge"}, {"loss": "hinge", "C": 0.1}, {"penalty": "l1"}, {}],
+        "Perceptron": [{}, {"average": True}],
+        "SGDClassifier": [{}, {"finish": None, "max_iter": 30}, {"penalty": None, "max_iter": 30}],
+        "Lasso": [{"alpha": 0.01}, {"alpha": 0.1, "positive": True}],
+        "SVC": [{}, {"kernel": "linear"}, {"C": 100.0}],
+    }
+    tested = set()
+    for name in sx.__all__:
+        make = getattr(sx, name)
+        if not (isinstance(make, type) and hasattr(make, "get_params")):
+            continue
+        names = make().get_params()
+        if "record" not in names:
+            continue
+        tested.add(name)
+        for given in options.get(name, [{}]):
+            for rows in (slice(None), two):
+                data = (x[rows], target[rows] if is_regressor(make()) else y[rows])
+                alone = make(**given).fit(*data)
+                with watch(lambda progress: None):
+                    found = [make(**given).fit(*data)]
+                for more in ({"record": True}, {"verbose": 1}, {"time_limit": 1e6}):
+                    if names.keys() >= more.keys():
+                        found.append(make(**given, **more).fit(*data))
+                for model in found:
+                    assert facts(model) == facts(alone), (name, given, model)
+                trace = found[1].trace_
+                trace = trace[-1] if isinstance(trace, tuple) else trace
+                assert trace.iterations == sorted(set(trace.iterations)), name
+    assert tested >= {"OneClassSVM", "NuSVC", "NuSVR", "SVR", "ElasticNet", "HuberRegressor"}
+    capsys.readouterr()
+
+
+def facts(model: Any) -> Any:
+    """All that a fit is, without the time it took and the record of its way."""
+    arrays = {
+        name: np.asarray(value).tobytes()
+        for name, value in vars(model).items()
+        if name.endswith("_") and isinstance(value, np.ndarray | np.number | int | float)
+    }
+    found = model.certificate_
+    return arrays, [replace(c, seconds=0.0, parts=()) for c in (found, *found.parts)]

@@ -84,6 +84,25 @@ class Trace:
     def __len__(self) -> int:
         return len(self.iterations)
 
+    def extend(self, later: Trace, iteration: int, seconds: float) -> None:
+        """Append the record of what followed, which began at this iteration and second.
+
+        Parameters
+        ----------
+        later : Trace
+        iteration : int
+        seconds : float
+        """
+        # The first point there is the last one here.
+        begin = int(self.iterations[-1:] == [iteration])
+        best = max(self.dual, default=-np.inf)
+        self.iterations += [iteration + k for k in later.iterations[begin:]]
+        self.seconds += [seconds + s for s in later.seconds[begin:]]
+        self.dual += [max(best, dual) for dual in later.dual[begin:]]
+        for name in ("primal", "coef", "intercept", "n_support", "n_bounded"):
+            getattr(self, name).extend(getattr(later, name)[begin:])
+        self.updates += later.updates
+
     @property
     def gap(self) -> np.ndarray:
         """``primal - dual`` at each check."""

@@ -130,15 +130,16 @@ def test_nobody_waits_for_minutes(studio, monkeypatch):
     X = np.random.default_rng(1).standard_normal((100, 2))
     parameters = {"kernel": "linear", "C": 1e4}
     state = state_of(studio, X, np.arange(100) % 2, model="kernel_svm", parameters=parameters)
+    monkeypatch.setattr(fitting_module, "MOST_ITERATIONS", 2)
     answer = told(studio, state)
-    assert answer["certificate"]["status"] == "max_iter" and answer["steps"]["count"] <= 102
-    assert answer["certificate"]["sentence"].startswith("Stopped after 100 iterations: ")
-    assert "max_iter=100" in answer["code"]["python"]
-    monkeypatch.setattr(fitting_module, "_PATIENCE", 1e-3)
+    assert answer["certificate"]["status"] == "max_iter" and answer["steps"]["count"] <= 4
+    assert answer["certificate"]["sentence"].startswith("Stopped after 2 iterations: ")
+    assert "max_iter=2" in answer["code"]["python"]
+    monkeypatch.setattr(fitting_module, "_PATIENCE", 1e-9)
     answer = told(studio, state)
     assert answer["certificate"]["status"] == "time_limit"
     assert "Fewer points take less time." in answer["certificate"]["sentence"]
-    assert "time_limit=0.001" in answer["code"]["python"]
+    assert "time_limit=1e-09" in answer["code"]["python"]
 
 
 def test_a_hard_margin_that_there_is_not(studio):

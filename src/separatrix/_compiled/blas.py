@@ -11,13 +11,20 @@ import ctypes
 import functools
 import importlib
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numba.extending import get_cython_function_address
 
-__all__ = ["add_gram", "cholesky"]
+from separatrix._compiled import pool
+
+__all__ = ["add_gram", "add_gram_by_columns", "add_products_by_rows", "cholesky"]
+
+# Ranges of columns that a Gram matrix is shared out by.
+_TILES = 6
 
 _MODULES = {"dsyrk": "cython_blas", "dpotrf": "cython_lapack"}
 
@@ -63,6 +70,45 @@ def add_gram(block: np.ndarray, out: np.ndarray) -> None:
     one = ctypes.byref(ctypes.c_double(1.0))
     given, sums = ((_data(a), _number(max(p, a.strides[0] // 8))) for a in (block, out))
     syrk(b"L", b"N", _number(p), _number(k), one, *given, one, *sums)
+
+
+def add_gram_by_columns(block: np.ndarray, out: np.ndarray) -> None:
+    """As :func:`add_gram`, with ranges of the columns shared by the threads.
+
+    The ranges are the same for any number of threads, and so is every bit: unlike the threads of
+    BLAS, which cut a product by their number.
+    """
+    ranges = _column_ranges(len(out))
+
+    def add(one: slice, other: slice) -> None:
+        if one is other:
+            add_gram(block[:, one], out[one, one])
+        else:
+            out[one, other] += block[:, one].T @ block[:, other]
+
+    _shared([partial(add, one, other) for k, one in enumerate(ranges) for other in ranges[k:]])
+
+
+def add_products_by_rows(block: np.ndarray, out: np.ndarray) -> None:
+    """``out += block block'``, with ranges of the rows shared by the threads as there."""
+    ranges = _column_ranges(len(out))
+
+    def add(one: slice, other: slice) -> None:
+        product = block[one] @ block[other].T
+        out[one, other] += product
+        if one is not other:
+            out[other, one] += product.T
+
+    _shared([partial(add, one, other) for k, one in enumerate(ranges) for other in ranges[k:]])
+
+
+def _column_ranges(p: int) -> list[slice]:
+    return [slice(a, b) for a, b in pairwise(p * k // _TILES for k in range(_TILES + 1))]
+
+
+def _shared(tasks: list[Callable[[], Any]]) -> None:
+    with pool.one_blas_thread():
+        pool.run(tasks)
 
 
 def cholesky(matrix: np.ndarray) -> bool:

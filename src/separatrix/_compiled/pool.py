@@ -306,7 +306,7 @@ def threads(n: Any = ...) -> int | _Setting:
 
     Work is split into parts by its size, and not by the number of threads or by how busy the
     machine is, so fits have the same bits for any number.  Small products are not split.
-    BLAS is held to one thread in iterative fits, and to the number elsewhere.  Calls from several
+    BLAS is held to one thread in fits, and to the number in predictions.  Calls from several
     Python threads share one pool, and their parts together never run on more than ``n`` cores.
 
     A child process made by ``os.fork()`` has a pool of its own. But to fork while another thread

@@ -35,6 +35,7 @@ import scipy.linalg
 import scipy.linalg.lapack as lapack
 
 from separatrix._compiled import pool
+from separatrix._compiled.blas import add_products_by_rows
 from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.conjugate_gradients import conjugate_gradients, null_space
@@ -65,7 +66,6 @@ __all__ = [
 _CHOLESKY_LIMIT = 1e12
 # Columns up to which a matrix of all pairs of them is made, and the same for rows.
 MOST_SQUARE = 8192
-_MOST_SMALL = 512
 # The same where there are fewer rows than columns.
 _MOST_WIDE = 1024
 # Entries of a factor of fewer rows than columns that is kept.
@@ -139,10 +139,7 @@ def solve_least_squares(
         tol,
         names,
     )
-    # Matrices over few columns are no work for two threads of BLAS.
-    small = design.n_features + targets.shape[1] <= _MOST_SMALL
-    threads = pool.one_blas_thread() if small else pool.bounded_blas()
-    with threads, np.errstate(all="ignore"):
+    with pool.one_blas_thread(), np.errstate(all="ignore"):
         return _dispatched(problem).in_units(unit)
 
 
@@ -178,9 +175,7 @@ def solve_gathered(problem: LeastSquaresProblem, moments: Moments) -> LeastSquar
     As :func:`solve_least_squares`, where pairs of columns can be held; the other ways ask for
     products with all rows again and again.
     """
-    small = problem.design.n_features + problem.targets.shape[1] <= _MOST_SMALL
-    threads = pool.one_blas_thread() if small else pool.bounded_blas()
-    with threads, np.errstate(all="ignore"):
+    with pool.one_blas_thread(), np.errstate(all="ignore"):
         found = None
         if problem.design.n_samples > problem.design.n_features:
             found = _by_cholesky(problem, moments)
@@ -354,7 +349,7 @@ def _row_products(design: Design, mean: np.ndarray) -> np.ndarray:
         for start in range(0, d, size):
             part = slice(start, start + size)
             block = design.matrix[:, part] - mean[part]
-            out += block @ block.T
+            add_products_by_rows(block, out)
         return out
     size = max(1, _FACTOR_ENTRIES // d)
     for part, block in design.blocks(owned=True, size=size):

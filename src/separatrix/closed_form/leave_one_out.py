@@ -21,11 +21,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import svd
 
+from separatrix._compiled import pool
 from separatrix.data.design import Design
 
 __all__ = ["leave_one_out_residuals"]
 
 
+@pool.with_one_blas_thread
 def leave_one_out_residuals(
     design: Design,
     targets: np.ndarray,

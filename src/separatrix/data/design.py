@@ -15,7 +15,6 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ _FEW = 20_000
 _OWN_PRODUCTS = 1_000_000
 # Up to this many columns each part of the rows has a Gram matrix of its own; of more there is one,
 # in so many runs of columns.
-_SMALL, _COLUMN_TILES = 1000, 4
+_SMALL = 1000
 # From so many entries on, products with a few columns are worth kernels of their own.
 _LARGE = 20_000
 
@@ -429,27 +428,14 @@ class DenseDesign(Design):
         """The product of so many columns that a matrix for each part would be too large."""
         d = self.n_features
         count = self.n_samples if active is None else len(active)
-        edges = [d * k // _COLUMN_TILES for k in range(_COLUMN_TILES + 1)]
-        tiles = list(pairwise(edges))
         out, buffer = np.zeros((d, d)), np.empty((min(size, count), d))
-
-        def add(block: np.ndarray, one: tuple[int, int], other: tuple[int, int]) -> None:
-            out[slice(*one), slice(*other)] += block[:, slice(*one)].T @ block[:, slice(*other)]
-
-        with pool.one_blas_thread():
-            for start in range(0, count, size):
-                part: Any = slice(start, min(start + size, count))
-                block = buffer[: part.stop - start]
-                if active is not None:
-                    part = active[part]
-                np.multiply(self._x[part], root[part, None], out=block)
-                pool.run(
-                    [
-                        partial(add, block, one, other)
-                        for k, one in enumerate(tiles)
-                        for other in tiles[k:]
-                    ]
-                )
+        for start in range(0, count, size):
+            part: Any = slice(start, min(start + size, count))
+            block = buffer[: part.stop - start]
+            if active is not None:
+                part = active[part]
+            np.multiply(self._x[part], root[part, None], out=block)
+            blas.add_gram_by_columns(block, out)
         for j in range(1, d):
             out[j, :j] = out[:j, j]
         return out

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import compilation, outer_products, pool, row_access
-from separatrix._compiled.blas import add_gram
+from separatrix._compiled.blas import add_gram, add_gram_by_columns
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import sum_parts
 from separatrix._compiled.outer_products import add_products
@@ -560,12 +560,15 @@ class _Sums:
     inverse : ndarray of shape (p,) or None
     short : bool
         Whether products are added up in registers, in rows of ``width`` numbers.
+    by_columns : bool
+        Whether all threads share the columns of the scatter.
     """
 
     centres: np.ndarray
     matrices: list[np.ndarray]
     inverse: np.ndarray | None
     short: bool
+    by_columns: bool = False
     sums: np.ndarray = field(init=False)
     # Shifted rows, for as long as rows are added.
     buffer: np.ndarray | None = field(init=False, default=None)
@@ -601,7 +604,8 @@ class _Sums:
             for a in range(int(edges[k]), int(edges[k + 1]), size):
                 block = buffer[: min(size, int(edges[k + 1]) - a)]
                 _shift(x, y, order, a, codes, weights, self.centres[own], block, self.sums[own])
-                add_gram(block, self.matrices[0][k])
+                add = add_gram_by_columns if self.by_columns else add_gram
+                add(block, self.matrices[0][k])
                 if self.inverse is not None:
                     own_squares = squares[: len(block)]
                     _square(block, order[a : a + size], weights, self.inverse, own_squares)
@@ -710,15 +714,15 @@ def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | Non
     most = min(_MOST_PARTS, 1.0 + _OWN_BYTES / (8.0 * kinds * max(int(np.prod(shape)), 1)))
     parts = pool.ranges(n, work, most) if most >= 2.0 else [(0, n)]
     by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
-    # The threads of BLAS have one long product each time where ours cannot share the work.
-    alone = len(parts) == 1 and not by_class
-    with pool.bounded_blas() if alone else pool.one_blas_thread():
+    # Where a matrix for each part of the rows would be too large, the threads share the columns.
+    by_columns = len(parts) == 1 and not by_class and p > _SHORT and work >= _PARALLEL_WORK
+    with pool.one_blas_thread():
         if by_class:
             shared = matrices()
             group = [_Sums(centres, shared, inverse, short) for _ in range(pool.n_threads())]
             _share_classes(rows, group)
         else:
-            group = [_Sums(centres, matrices(), inverse, short) for _ in parts]
+            group = [_Sums(centres, matrices(), inverse, short, by_columns) for _ in parts]
             pool.run(
                 [
                     partial(_add_rows, rows, own, pooled, *part)

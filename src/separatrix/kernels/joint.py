@@ -137,11 +137,11 @@ class JointObjective:
                 residual = -c[self.starts[part] : self.starts[part + 1]]
                 found[k] = charged_bound((near, middle), primal, dual, residual)
         return [
-            self._alone(part, c, b, tol) if bound is None or _unsharp(bound, tol) else bound
+            self.certify_part(part, c, b, tol) if bound is None or _unsharp(bound, tol) else bound
             for part, bound in zip(parts.tolist(), found, strict=True)
         ]
 
-    def _alone(self, part: int, c: np.ndarray, b: np.ndarray, tol: float) -> Bound:
+    def certify_part(self, part: int, c: np.ndarray, b: np.ndarray, tol: float) -> Bound:
         """The certificate of one part, as closely as it takes."""
         own = c[self.starts[part] : self.starts[part + 1]]
         theta = self.problems[part].join(own, b[part])

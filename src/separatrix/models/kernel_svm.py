@@ -487,7 +487,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         # Around all of it: to tell BLAS takes as long as a small product.
         with pool.one_blas_thread():
             joint = None
-            if not record and warm_start is None:
+            if warm_start is None:
                 joint = JointObjective.of([problem for _, problem in problems])
             if joint is not None:
                 return minimise_jointly(
@@ -496,6 +496,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                     self._solver,
                     parts=[part for part, _ in problems],
                     seed=seed,
+                    record=record,
                     verbose=int(self.verbose),
                     **limits,
                 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -27,7 +26,7 @@ from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Candidate, Interrupt, Solution, minimise, watched
+from separatrix.solvers.driver import Candidate, Interrupt, Solution, minimise
 from separatrix.solvers.gram_path import GramPath
 
 __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
@@ -157,29 +156,31 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
         *,
         record: bool = False,
         spent: int = 0,
+        ways: Sequence[Sequence[tuple[int, np.ndarray]]] = (),
     ) -> list[Solution]:
-        """The solutions; ``spent`` passes led to the starts, and count as iterations."""
+        """The solutions; ``spent`` passes led to the starts, by ``ways``, and are iterations."""
         out = []
         for done, ((part, problem), start) in enumerate(zip(problems, starts, strict=True)):
             limit = None
             if deadline < np.inf:
                 limit = max(deadline - time.perf_counter(), 1e-9) / (len(problems) - done)
-            solution = minimise(
-                problem,
-                select_solver(problem),
-                theta=None if isinstance(start, Candidate) else start,
-                start=start if isinstance(start, Candidate) else None,
-                tol=self.tol,
-                max_iter=self.max_iter - spent,
-                time_limit=limit,
-                verbose=int(self.verbose),
-                record=record,
-                single=problem.design.matrix.dtype == np.float32,
-                part=part,
+            out.append(
+                minimise(
+                    problem,
+                    select_solver(problem),
+                    theta=None if isinstance(start, Candidate) else start,
+                    start=start if isinstance(start, Candidate) else None,
+                    tol=self.tol,
+                    max_iter=self.max_iter - spent,
+                    time_limit=limit,
+                    verbose=int(self.verbose),
+                    record=record,
+                    single=problem.design.matrix.dtype == np.float32,
+                    part=part,
+                    spent=spent,
+                    way=ways[done] if ways else (),
+                )
             )
-            certificate = solution.certificate
-            certificate = replace(certificate, n_iter=certificate.n_iter + spent)
-            out.append(replace(solution, certificate=certificate))
         return out
 
     def _keep_solutions(
@@ -366,38 +367,43 @@ class ElasticNet(MultiOutputMixin, _Sparse):
             ]
         limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
         with Interrupt() as interrupt:
-            passes = 0
+            spent: dict[str, Any] = {}
             if starts[0] is None:
-                starts, passes = self._begun(design, rows, problems)
-            solutions = self._solved(problems, starts, limit, record=self.record, spent=passes)
+                starts, spent = self._begun(design, rows, problems)
+            solutions = self._solved(problems, starts, limit, record=self.record, **spent)
             self._keep_solutions(problems, solutions, rows.alone, float(self.alpha))
         conclude(self, interrupt.requested)
         return self
 
     def _begun(
         self, design: Design, rows: TrainingRows, problems: list[tuple[str, ResidualObjective]]
-    ) -> tuple[list[np.ndarray | None], int]:
-        """The minima of the Gram matrix, and the passes that they took, where it pays.
+    ) -> tuple[list[np.ndarray | None], dict[str, Any]]:
+        """The minima of the Gram matrix, where it pays, and the passes that they took.
 
-        A recorded or watched fit, and one that ``max_iter`` ends before the minimum, has the
-        iterates of the method for rows.
+        A fit that ``max_iter`` ends before the minimum has the iterates of the method for rows.
         """
         alpha, ratio = float(self.alpha), float(self.l1_ratio)
-        if (
-            not (alpha > 0.0 and ratio > 0.0 and GramPath.pays(design, 1))
-            or self.record
-            or self.verbose
-            or watched()
-        ):
-            return [None] * len(problems), 0
+        none: list[np.ndarray | None] = [None] * len(problems)
+        if not (alpha > 0.0 and ratio > 0.0 and GramPath.pays(design, 1)):
+            return none, {}
         path = _path_of(design, rows, bool(self.fit_intercept), bool(self.positive))
         if path is None:
-            return [None] * len(problems), 0
+            return none, {}
+
+        def points() -> list[np.ndarray]:
+            values = zip(problems, path.weights, path.intercepts, strict=True)
+            return [problem.join(w, float(b)) for (_, problem), w, b in values]
+
         passes = path.move_to(alpha, ratio, self.tol, self.max_iter)
         if passes >= self.max_iter:
-            return [None] * len(problems), 0
-        weights = zip(problems, path.weights, path.intercepts, strict=True)
-        return [problem.join(w, b) for (_, problem), w, b in weights], passes
+            return none, {}
+        ends, ways = points(), []
+        if self.record:
+            made = path.stages(alpha, ratio, self.tol, passes)
+            ways = list(
+                zip(*([(count, point) for point in points()] for count in made), strict=True)
+            )
+        return [*ends], {"spent": passes, "ways": ways}
 
     def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
         problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))

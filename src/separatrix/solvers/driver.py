@@ -5,7 +5,7 @@ Call order::
     state = solver.init(problem, theta, rng)            # and a dual point, if there is one
     repeat
         state = solver.step(problem, state, check_interrupt)      # one iteration
-        if a check is due:                              # solver.should_check, a limit, record
+        if a check is due:                              # solver.should_check, or a limit
             candidate = solver.candidate(problem, state)
             problem.bound(...)                          # fresh, in float64
             if it is good enough:
@@ -13,20 +13,25 @@ Call order::
     until certified, a limit, an interrupt, or solver.stopped(state)
 
 The driver alone owns iteration and time limits, Ctrl-C, checks for overflow, certificates, the
-trace and progress; it returns the best point that was seen, with the best bound.  Checks on the way
-are as floats give them; what is returned, and what a trace keeps, is charged for its rounding.
+trace and progress; it returns the best point that was checked, with the best bound.  Checks on the
+way are as floats give them; what is returned, and what a trace keeps, is charged for its rounding.
+
+To record, print or watch a fit changes nothing that it returns: where no check is due, those who
+follow it are shown the point of a copy of the state, which neither the method nor the best point
+learns from.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -244,6 +249,40 @@ def watched() -> bool:
     return bool(_watchers.get())
 
 
+def _note(
+    trace: Trace,
+    problem: Any,
+    iteration: int,
+    seconds: float,
+    theta: np.ndarray,
+    residual: np.ndarray | None,
+    noted: Bound,
+) -> None:
+    """Add a point to a trace, with its charged bound and the best of those so far."""
+    trace.iterations.append(iteration)
+    trace.seconds.append(seconds)
+    trace.primal.append(noted.primal)
+    trace.dual.append(max([noted.dual, *trace.dual[-1:]]))
+    trace.coef.append(np.array(theta[: problem.design.n_features].T))
+    trace.intercept.append(np.array(problem.intercept_of(problem.from_internal(theta))))
+    counts = problem.support_counts(residual)
+    if counts is not None:
+        trace.n_support.append(counts[0])
+        trace.n_bounded.append(counts[1])
+
+
+def _apart(value: Any) -> Any:
+    """A copy of a solver's state, arrays and states within it included; it shares all else."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if is_dataclass(value) and not isinstance(value, type):
+        twin = copy.copy(value)
+        for field in fields(value):
+            object.__setattr__(twin, field.name, _apart(getattr(value, field.name)))
+        return twin
+    return copy.copy(value) if getattr(value, "stateful", False) else value
+
+
 def _in_single(theta: np.ndarray) -> np.ndarray:
     return theta.astype(np.float32).astype(np.float64)
 
@@ -344,6 +383,8 @@ def minimise(
     part: str = "",
     exhausted: str = "max_iter",
     single: bool = False,
+    spent: int = 0,
+    way: Sequence[tuple[int, np.ndarray]] = (),
 ) -> Solution:
     """Minimise ``problem`` until its certified relative gap is at most ``tol``.
 
@@ -367,7 +408,7 @@ def minimise(
     seed : int or Generator, optional
         For methods that visit rows at random.
     record : bool
-        Keep a :class:`Trace` with a check after every step.
+        Keep a :class:`Trace` with the bounds after every step, which changes nothing else.
     verbose : int
         1 or more prints checks at doubling intervals to stderr.
     part : str
@@ -377,6 +418,11 @@ def minimise(
     single : bool
         Return a point of float32's numbers, with the certificate of that point, unless they
         would cost more than ``tol``.
+    spent : int
+        Iterations of another method that led to the start: they count, and ``max_iter`` limits
+        those that follow.
+    way : sequence of (int, ndarray)
+        Points of that method after so many iterations, for the trace.
 
     Returns
     -------
@@ -393,20 +439,22 @@ def minimise(
         fit = _Fit(
             problem, tol, time_limit, interrupt, Trace(part) if record else None, part, verbose
         )
-        fit.single = single
+        fit.single, fit.spent = single, spent
         known = start is not None
         if start is None:
             start = Candidate(problem.zero() if theta is None else theta, residual)
         # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
         before = problem.listen(fit.check_interrupt)
         try:
+            if record:
+                fit.note(way)
             fit.run(
                 solver,
                 start,
                 generator_of(seed),
                 max_iter,
                 exhausted,
-                look=record or (theta is not None and residual is None),
+                look=theta is not None and residual is None,
                 known=known,
             )
         except _Stop as stop:
@@ -428,6 +476,7 @@ def minimise_jointly(
     max_iter: int,
     time_limit: float | None = None,
     seed: int = 0,
+    record: bool = False,
     verbose: int = 0,
 ) -> list[Solution]:
     """Minimise several problems at once, each until its certified relative gap is at most ``tol``.
@@ -450,21 +499,25 @@ def minimise_jointly(
         Limit in seconds for all parts.
     seed : int
         Of the first part, if it goes on alone; the others' are those after it.
+    record : bool
+        Keep a :class:`Trace` of every part, with the bounds after every working set.
     verbose : int
 
     Returns
     -------
     list of Solution
     """
-    fit = _JointFit(joint, solver, tol, time_limit, parts)
+    fit = _JointFit(joint, solver, tol, time_limit, parts, record)
     with (
         Interrupt() as interrupt,
         one_blas_thread(),
         np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
         state = solver.init(joint)
+        if record:
+            fit.note(state)
         while fit.active.any() and not (solver.stopped(state) or fit.late):
-            solver.step(joint, state, fit.active, tol, max_iter)
+            solver.step(joint, state, fit.active, tol, max_iter, fit.note if record else None)
             due = solver.promises(state, fit.active, tol)
             if due.any() and not interrupt.requested:
                 fit.check(state, due)
@@ -498,8 +551,10 @@ class _JointFit:
         tol: float,
         time_limit: float | None,
         parts: Sequence[str],
+        record: bool,
     ) -> None:
         self.joint, self.solver, self.tol, self.parts = joint, solver, tol, parts
+        self.traces = [Trace(part) if record else None for part in parts]
         self.start = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.start + time_limit
         self.watchers = _watchers.get()
@@ -510,6 +565,18 @@ class _JointFit:
     @property
     def late(self) -> bool:
         return time.perf_counter() > self.deadline
+
+    def note(self, state: Any) -> None:
+        """Add the present points of the active parts to their traces, where they are new."""
+        c, b = state.c.copy(), np.where(np.isfinite(state.level), state.level, 0.0)
+        for k in np.flatnonzero(self.active).tolist():
+            trace, count = self.traces[k], int(state.used[k])
+            if trace is None or trace.iterations[-1:] == [count]:
+                continue
+            bound = self.joint.certify_part(k, c, b, self.tol)
+            seconds = time.perf_counter() - self.start
+            theta = self.joint.theta(k, c, b)
+            _note(trace, self.joint.problems[k], count, seconds, theta, bound.residual, bound)
 
     def check(self, state: Any, due: np.ndarray) -> None:
         """Certify the parts that are due, and settle those that are good enough."""
@@ -532,7 +599,7 @@ class _JointFit:
                 seconds=seconds,
             )
             theta = self.joint.theta(k, c, b, product)
-            self.solutions[k] = Solution(theta, bound.residual, certificate, None, None)
+            self.solutions[k] = Solution(theta, bound.residual, certificate, self.traces[k], None)
             self.active[k] = False
 
     def alone(self, k: int, state: Any, solver: Solver, **limits: Any) -> Solution:
@@ -544,9 +611,16 @@ class _JointFit:
             tol=self.tol,
             theta=theta,
             part=self.parts[k],
+            record=self.traces[k] is not None,
             **limits,
         )
-        n_iter = found.certificate.n_iter + int(state.used[k])
+        trace, used = self.traces[k], int(state.used[k])
+        if trace is not None and found.trace is not None:
+            trace.extend(
+                found.trace, used, time.perf_counter() - self.start - found.certificate.seconds
+            )
+            found = replace(found, trace=trace)
+        n_iter = found.certificate.n_iter + used
         return replace(found, certificate=replace(found.certificate, n_iter=n_iter))
 
     def report(self, state: Any) -> None:
@@ -557,7 +631,8 @@ class _JointFit:
                 bound = self.bounds.get(k, _NO_PROOF)
                 gap = relative_to(bound.gap, bound.primal)
                 count = int(state.used[k])
-                callback(Progress(part, count, seconds, bound.primal, bound.dual, gap, self.tol))
+                now = (part, count, seconds, bound.primal, bound.dual, gap, self.tol)
+                callback(Progress(*now, self.traces[k]))
 
 
 class _Fit:
@@ -579,14 +654,16 @@ class _Fit:
         self.deadline = np.inf if time_limit is None else self.start + time_limit
         self.watchers, self.enclosing = _watchers.get(), _enclosing.get()
         # Whether somebody follows the fit from its start on.
-        self.heard = bool(self.watchers) or trace is not None or verbose > 0
-        self.iteration, self.printed = 0, 0
+        self.followed = bool(self.watchers) or trace is not None or verbose > 0
+        # What those who follow have been shown before anything was checked.
+        self.shown = _NO_PROOF
+        self.iteration, self.printed, self.spent = 0, 0, 0
         self.status: str | None = None
         # The best point, as the solver offered it, its own bound, and the gap that it came with.
         self.best: tuple[float, Candidate, Bound] | None = None
         self.best_gap = np.inf
-        # The best dual point, and the best of the charged bounds on the way.
-        self.proof, self.best_dual, self.noted_dual = _NO_PROOF, -np.inf, -np.inf
+        # The best dual point.
+        self.proof, self.best_dual = _NO_PROOF, -np.inf
         self.relative_gap = np.inf
         # A start that nobody has looked at yet.
         self.unseen: Candidate | None = None
@@ -618,7 +695,7 @@ class _Fit:
         ``look``: whether the start is to be checked, although the method would not; ``known``:
         whether it is to be certified before the method begins.
         """
-        problem, record = self.problem, self.trace is not None
+        problem = self.problem
         if known:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
@@ -630,7 +707,7 @@ class _Fit:
         # The start is a point like any other, and the answer where it is already good enough.  Zero
         # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
         # was given a dual point knows whether that is likely.
-        look = look or max_iter <= 0 or (self.heard and start.residual is None)
+        look = look or max_iter <= 0
         if look or solver.should_check(problem, state, self.tol):
             candidate = solver.candidate(problem, state)
             if not np.array_equal(candidate.theta, start.theta):
@@ -640,6 +717,8 @@ class _Fit:
             self.judge(exhausted if max_iter <= 0 else None)
         else:
             self.unseen = start
+            if self.followed:
+                self.show(solver)
             self.report()
         while self.status is None:
             if self.ended:
@@ -652,7 +731,7 @@ class _Fit:
             now = self.why_now() or solver.stopped(problem, state)
             now = now or (exhausted if self.iteration >= max_iter else None)
             near = max_iter - self.iteration <= _LAST
-            if record or now is not None or near or solver.should_check(problem, state, self.tol):
+            if now is not None or near or solver.should_check(problem, state, self.tol):
                 candidate = solver.candidate(problem, state)
                 if not np.isfinite(candidate.theta).all():
                     now = "non_finite"
@@ -661,7 +740,10 @@ class _Fit:
                 if now is not None:
                     self.look_back(solver, state)
                 self.judge(now)
-            elif self.watchers:
+                continue
+            if self.trace is not None:
+                self.show(solver)
+            if self.watchers:
                 outlook = getattr(solver, "outlook", None)
                 self.report(np.nan if outlook is None else outlook(problem, state))
 
@@ -673,7 +755,7 @@ class _Fit:
         """
         self.problem.listen(None)
         trace = self.trace
-        if trace is not None and self.iteration in trace.iterations[-1:]:
+        if trace is not None and self.spent + self.iteration in trace.iterations[-1:]:
             # The trace has this step already.
             self.trace = None
         self._look_last(solver, start)
@@ -754,13 +836,7 @@ class _Fit:
 
     def check(self, candidate: Candidate) -> None:
         """Compare a point and its bound with the best so far."""
-        problem = self.problem
-        if candidate.evaluation is not None:
-            bound = problem.bound_of(candidate.theta, candidate.evaluation)
-        else:
-            bound = problem.bound(
-                candidate.theta, candidate.residual, candidate.scores, candidate.adjoint
-            )
+        problem, bound = self.problem, self._bound(candidate)
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
         if self.best is None or self._is_better(bound, self.best[0]):
@@ -779,9 +855,30 @@ class _Fit:
         self.relative_gap = relative_to(bound.gap if same else gap, primal)
         if self.trace is not None:
             self._record(self.trace, candidate, bound)
-        if self.verbose and self.iteration >= 2 * self.printed:
-            self.printed = max(self.iteration, 1)
-            self._print(primal)
+        self._print(primal, self.best_dual, self.relative_gap)
+
+    def show(self, solver: Solver) -> None:
+        """Show the present point to those who follow, where no check is due; it changes no fit.
+
+        The point is that of a copy of the state: to ask a method for its point may move it.
+        """
+        candidate = solver.candidate(self.problem, _apart(self.state))
+        if not np.isfinite(candidate.theta).all():
+            return
+        bound = self._bound(candidate)
+        if not (np.isfinite(bound.primal) or self.problem.constrained):
+            return
+        if self.trace is not None:
+            self._record(self.trace, candidate, bound)
+        if self.best is None:
+            self.shown = bound
+            self._print(bound.primal, bound.dual, relative_to(bound.gap, bound.primal))
+
+    def _bound(self, candidate: Candidate) -> Bound:
+        theta, problem = candidate.theta, self.problem
+        if candidate.evaluation is not None:
+            return problem.bound_of(theta, candidate.evaluation)
+        return problem.bound(theta, candidate.residual, candidate.scores, candidate.adjoint)
 
     def look_back(self, solver: Solver, state: Any) -> None:
         """Compare with a point that the method has come from, where it ends before its goal.
@@ -835,10 +932,6 @@ class _Fit:
                     found, primal, candidate, bound = other, other.primal, Candidate(theta), other
         self.best = (primal, candidate, bound)
         self.goal = min(self.goal, self.relative_gap) / 4.0
-        if self.noted_dual > found.dual:
-            # One of the bounds on the way, each of which has been charged.
-            gap = max(found.primal - self.noted_dual, 0.0)
-            found = replace(found, dual=self.noted_dual, gap=gap)
         self.relative_gap = relative_to(found.gap, found.primal)
         return found
 
@@ -861,11 +954,17 @@ class _Fit:
         """
         if not self.watchers:
             return
-        primal, dual = np.inf if self.best is None else self.best[0], self.best_dual
+        shown, relative_gap = self.shown, self.relative_gap
+        if self.best is None:
+            primal, dual = shown.primal, shown.dual
+            relative_gap = relative_to(shown.gap, primal)
+        else:
+            primal, dual = self.best[0], self.best_dual
         if self.status is not None and self.settled is not None:
             primal, dual = self.settled.primal, self.settled.dual
         seconds = time.perf_counter() - self.start
-        now = (self.part, self.iteration, seconds, primal, dual, self.relative_gap, self.tol)
+        count = self.spent + self.iteration
+        now = (self.part, count, seconds, primal, dual, relative_gap, self.tol)
         for callback in self.watchers:
             if callback(Progress(*now, self.trace, outlook, sample_gap)):
                 self.ended = True
@@ -873,24 +972,25 @@ class _Fit:
     def _record(self, trace: Trace, candidate: Candidate, bound: Bound) -> None:
         problem = self.problem
         noted = problem.certify(candidate.theta, bound, self.tol, bound)
-        self.noted_dual = max(self.noted_dual, noted.dual)
-        trace.iterations.append(self.iteration)
-        trace.seconds.append(time.perf_counter() - self.start)
-        trace.primal.append(noted.primal)
-        trace.dual.append(self.noted_dual)
-        trace.coef.append(np.array(candidate.theta[: problem.design.n_features].T))
-        theta = problem.from_internal(candidate.theta)
-        trace.intercept.append(np.array(problem.intercept_of(theta)))
-        counts = problem.support_counts(candidate.residual)
-        if counts is not None:
-            trace.n_support.append(counts[0])
-            trace.n_bounded.append(counts[1])
+        count, seconds = self.spent + self.iteration, time.perf_counter() - self.start
+        _note(trace, problem, count, seconds, candidate.theta, candidate.residual, noted)
 
-    def _print(self, primal: float) -> None:
+    def note(self, way: Sequence[tuple[int, np.ndarray]]) -> None:
+        """Add the points that led to the start to the trace."""
+        assert self.trace is not None
+        for count, theta in way:
+            noted = self.problem.certify(theta, self.problem.bound(theta), self.tol)
+            seconds = time.perf_counter() - self.start
+            _note(self.trace, self.problem, count, seconds, theta, noted.residual, noted)
+
+    def _print(self, primal: float, dual: float, relative_gap: float) -> None:
+        if not self.verbose or self.iteration < 2 * self.printed:
+            return
+        self.printed = max(self.iteration, 1)
         print(
             f"{self.part:>12s} {self.iteration:8d} {time.perf_counter() - self.start:9.2f} s  "
-            f"objective {primal:14.8g}  bound {self.best_dual:14.8g}  "
-            f"relative gap {self.relative_gap:8.1e}",
+            f"objective {primal:14.8g}  bound {dual:14.8g}  "
+            f"relative gap {relative_gap:8.1e}",
             file=sys.stderr,
         )
 
@@ -916,7 +1016,7 @@ class _Fit:
             gap=settled.gap,
             tol=self.tol,
             status=status,
-            n_iter=self.iteration,
+            n_iter=self.spent + self.iteration,
             seconds=time.perf_counter() - self.start,
         )
         if hardest is not None:

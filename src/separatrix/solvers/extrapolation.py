@@ -205,6 +205,9 @@ class Extrapolation:
     Keeps four vectors of the weights' length and three of the multipliers'.
     """
 
+    # A part of the state of a method, of which the driver makes copies.
+    stateful = True
+
     def __init__(self, problem: MarginObjective) -> None:
         n, d = problem.design.shape
         self._mark = np.zeros(d)

@@ -304,6 +304,20 @@ class GramPath:
             passes = max(passes, made)
         return passes
 
+    def stages(self, alpha: float, l1_ratio: float, tol: float, passes: int) -> Iterator[int]:
+        """Go from zero to the minimum again, and stop on the way after the numbers yielded.
+
+        They are at most some tens, ever farther apart, and less than ``passes``.
+        """
+        made = 0
+        while made < passes:
+            self.weights[:] = 0.0
+            if made > 0:
+                self.move_to(alpha, l1_ratio, tol, made)
+            yield made
+            # Where a group of passes ends, and the weights are those of the way to the minimum.
+            made += _PASSES * max(1, made // (8 * _PASSES))
+
     def along(
         self,
         values: np.ndarray,

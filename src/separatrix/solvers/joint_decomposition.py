@@ -11,6 +11,7 @@ one step the valleys that pairs crawl along (Scheinberg, 2006); one that meets i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -247,11 +248,13 @@ def _leap(matrix, slots, columns, g, c, low, high, flat, chosen, moves):
 
 def _work(
     matrix, slots, columns, starts, runs, run_starts, y, upper, low, high, linear, diagonal,
-    flat, goal, close, spare, sets, c, g, level, estimate, used, still, active, first, last,
+    flat, goal, close, spare, sets, c, g, level, estimate, used, still, spent, work, active,
+    first, last,
 ):  # fmt: skip
     """Working sets for the parts from ``first`` to ``last`` until their gaps meet the goal.
 
-    ``goal`` and ``close`` are relative gaps: up to ``spare`` sets go from the one to the other.
+    ``goal`` and ``close`` are relative gaps: up to ``spare`` sets go from the one to the other.  A
+    part that has used ``sets`` of them goes on from there as though it had not stopped.
     """
     for p in range(first, last):
         if not active[p]:
@@ -262,8 +265,6 @@ def _work(
         g_, c_, low_, high_ = g[a:z], c[a:z], low[a:z], high[a:z]
         places = columns[a:z]
         chosen, moves = np.empty(q, dtype=np.intp), np.empty(q)
-        work, spent = 0, 0
-        still[p] = False
         while True:
             lowest, highest = _ends(g_, c_, low_, high_)
             b = -0.5 * (lowest + highest)
@@ -278,9 +279,11 @@ def _work(
                 gap += gap_at(y[a + k] * c_[k], margin, upper[a + k])
             level[p], estimate[p] = b, gap / primal if primal > 0.0 else 0.0
             violation = highest - lowest
+            if used[p] >= sets:
+                break
             if estimate[p] <= goal:
-                spent += 1
-            if estimate[p] <= close or spent > spare or used[p] >= sets or work > _MOST_WORK:
+                spent[p] += 1
+            if estimate[p] <= close or spent[p] > spare or work[p] > _MOST_WORK:
                 break
             if not violation > 0.0 or still[p]:
                 still[p] = True
@@ -304,7 +307,7 @@ def _work(
                     c_[w[k]] = new[k]
                     n += 1
             add_rows(matrix, changed[:n], changes[:n], own, g_, 0, q)
-            work += (done + n + 4) * q
+            work[p] += (done + n + 4) * q
             still[p] = n == 0
             # One down a slope without curvature is followed by others.
             for _ in range(_LEAPS):
@@ -316,7 +319,7 @@ def _work(
                 for k in range(abs(n)):
                     i = chosen[k]
                     c_[i] = min(max(c_[i] + moves[k], low_[i]), high_[i])
-                work += abs(n) * (n * n // 6 + q)
+                work[p] += abs(n) * (n * n // 6 + q)
                 still[p] = False
                 if n > 0:
                     break
@@ -331,11 +334,14 @@ class JointState:
     linear: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    # Of every part: its intercept, its estimated gap, its working sets, and whether none moved it.
+    # Of every part: its intercept, its estimated gap, its working sets, and whether none moved it;
+    # and in the present step, its sets near the goal and its changes of gradients.
     level: np.ndarray
     estimate: np.ndarray
     used: np.ndarray
     still: np.ndarray
+    spent: np.ndarray
+    work: np.ndarray
     rounds: int = 0
 
 
@@ -356,17 +362,44 @@ class JointDecomposition:
             estimate=np.full(parts, np.inf),
             used=np.zeros(parts, dtype=np.intp),
             still=np.zeros(parts, dtype=bool),
+            spent=np.zeros(parts, dtype=np.intp),
+            work=np.zeros(parts, dtype=np.intp),
         )
 
     def step(
-        self, joint: JointObjective, state: JointState, active: np.ndarray, tol: float, sets: int
+        self,
+        joint: JointObjective,
+        state: JointState,
+        active: np.ndarray,
+        tol: float,
+        sets: int,
+        each: Callable[[JointState], None] | None = None,
     ) -> None:
-        """Working sets for the active parts, until they promise to be good enough."""
+        """Working sets for the active parts, until they promise to be good enough.
+
+        ``each`` is called after each of them, and changes nothing.
+        """
         few = joint.gram.n_samples <= FEW
         goal = max(PROMISE * tol, FINEST)
         # For next to nothing, weights and copies agree to more digits than were asked for.
         close = max(1e-6 * goal, FINEST) if few else goal
-        self._run(joint, state, active, goal, close, SPARE if few else 0, min(sets, _MOST_SETS))
+        spare, sets = SPARE if few else 0, min(sets, _MOST_SETS)
+        self._begin(state, active)
+        if each is None:
+            self._run(joint, state, active, goal, close, spare, sets)
+            return
+        going = active.copy()
+        while going.any():
+            before = state.used.copy()
+            for k in np.flatnonzero(going):
+                one = np.arange(len(going)) == k
+                self._run(joint, state, one, goal, close, spare, min(int(before[k]) + 1, sets))
+            each(state)
+            going &= state.used > before
+
+    @staticmethod
+    def _begin(state: JointState, active: np.ndarray) -> None:
+        state.still[active], state.spent[active], state.work[active] = False, 0, 0
 
     def _run(
         self,
@@ -384,7 +417,7 @@ class JointDecomposition:
             gram.cache, gram.places, joint.columns, joint.starts, joint.runs, joint.run_starts,
             joint.y, joint.upper, state.low, state.high, state.linear, gram.diagonal,
             max(FLAT * gram.largest, 1e-320), goal, close, spare, sets, state.c, state.gradient,
-            state.level, state.estimate, state.used, state.still, active,
+            state.level, state.estimate, state.used, state.still, state.spent, state.work, active,
         )  # fmt: skip
         parts = len(active)
         ranges = pool.ranges(parts, 100.0 * len(state.c)) if parts > 1 else [(0, 1)]
@@ -410,6 +443,7 @@ class JointDecomposition:
             # The gradient was as good before.
             return state.c, state.level, product
         # The intercepts of the exact gradient, and no further step.
+        self._begin(state, due)
         self._run(joint, state, due, np.inf, np.inf, 0, 0)
         return state.c, state.level, product
 

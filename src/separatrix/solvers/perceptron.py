@@ -576,8 +576,10 @@ class MistakeDriven:
     def should_check(
         self, problem: MistakeObjective, state: MistakeDrivenState, tol: float
     ) -> bool:
-        # A pass without a mistake is its own proof.  Better weights are news, unless the news
-        # would cost a product with the data.
+        # A start without a mistake, or a pass, is its own proof.  Better weights are news, unless
+        # the news would cost a product with the data.
+        if state.passes == 0 and state.fewest == 0.0:
+            return True
         return state.clean or (state.improved and state.best_scores is not None)
 
     def stopped(self, problem: MistakeObjective, state: MistakeDrivenState) -> str | None:

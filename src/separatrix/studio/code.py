@@ -30,9 +30,8 @@ def python_of(fit: Fitted) -> str:
     """Python that fits the same model to the same points."""
     name = type(fit.model).__name__
     plain = dict(fit.options)
-    if fit.state.model not in ("kernel_svm", "linear_svm"):
-        # Recording changes the last digits of support vector machines, and of no other model.
-        plain.pop("record", None)
+    # To record a fit changes nothing of it.
+    plain.pop("record", None)
     certificate = getattr(fit.model, "certificate_", None)
     if getattr(certificate, "status", None) != "time_limit":
         plain.pop("time_limit", None)
