@@ -63,6 +63,8 @@ _STILL_IN_PARTS = EPS**1.6
 _STILL_WELL = 64 * EPS
 # Multiplications up to which the residual is projected on the columns, where rounding explains it.
 _MOST_PROJECTED = 2e8
+# And where columns depend on one another, or nearly do.
+_MOST_LOOKED_AT = 2e7
 # The share of the objective that rounding may be the reason for leaving.
 _MOST_SHARE = 1e-6
 # What the residual of a fit without weights may exceed through rounding, in units of its terms.
@@ -509,6 +511,11 @@ class NormalResidual:
         """
         return self._judged(_MOST_SHARE)
 
+    @property
+    def _rounding(self) -> float:
+        """What rounding explains of the terms."""
+        return EPS * max(8.0, 2.0 * math.sqrt(self.equations.design.n_features))
+
     def reached(self) -> float:
         """The relative residual where whatever rounding explains counts relative to the terms.
 
@@ -527,7 +534,7 @@ class NormalResidual:
             cosines, by_terms = ratios / _or_one(norm), ratios / _or_one(terms)
             idle = np.max(self._idle, axis=0, initial=0.0)
             orthogonality = float(max(np.max(cosines, initial=0.0), np.max(idle, initial=0.0)))
-            rounding = EPS * max(8.0, 2.0 * math.sqrt(of.design.n_features))
+            rounding = self._rounding
             explained = (by_terms <= rounding) & (np.square(cosines) <= most)
             # What leaves more than zero weights would is no solution, whatever rounding explains.
             nothing = of.spread if of.problem.fit_intercept else of.size
@@ -563,6 +570,8 @@ class NormalResidual:
         """The certificate of this point; ``unfinished`` is its status where it is above ``tol``."""
         relative, orthogonality = self.judged()
         problem = self.equations.problem
+        if relative <= problem.tol and not problem.nonnegative:
+            relative = max(relative, self._left_together(rank, condition, orthogonality))
         text = "normal equations A'r = 0"
         if problem.ridge > 0.0:
             text = "normal equations (A'A + rho I) w = A'y"
@@ -582,6 +591,28 @@ class NormalResidual:
             n_iter=n_iter,
             seconds=perf_counter() - problem.begun,
         )
+
+    def _left_together(self, rank: int, condition: float, orthogonality: float) -> float:
+        """Return the cosine with the span of all columns, where it means more than each of theirs.
+
+        Columns of unit length whose condition number is ``k`` can take away together no more than
+        ``d k^2`` times the share that the best of them takes away alone.
+        """
+        of = self.equations
+        d = of.design.n_features
+        if rank == int(np.count_nonzero(of.alive)):
+            bound = d * (condition * orthogonality) ** 2
+            if bound <= _MOST_SHARE:
+                return 0.0
+        if of.design.n_samples * (d + len(self.coef)) ** 2 > _MOST_LOOKED_AT:
+            return 0.0
+        shares = of.explained_shares(self.coef, self.intercept)
+        # What rounding leaves of an exact fit has no direction that could be wrong.
+        exact = (self._inexactness(self._rounding, _MOST_SHARE) <= of.problem.tol) | (
+            self._norm == 0
+        )
+        largest = float(np.max(np.where(exact, 0.0, shares), initial=0.0))
+        return math.sqrt(largest) if largest > _MOST_SHARE else 0.0
 
     def correction(self, inverse: NormalInverse) -> tuple[np.ndarray, float]:
         """A step of refinement, the intercept first, and its size relative to the coefficients."""
