@@ -367,7 +367,8 @@ class NormalEquations:
                 block -= self.mean
             ones = np.full((len(block), 1), float(self.level))
             parts.append(roots[part, None] * np.hstack([block, ones, r]))
-        return np.concatenate(parts)
+        width = self.design.n_features + 1 + len(coef)
+        return np.concatenate(parts) if parts else np.empty((0, width))
 
     def _shares_of(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
         d, m = self.design.n_features, len(coef)
@@ -376,6 +377,8 @@ class NormalEquations:
             np.fill_diagonal(penalty, np.sqrt(self.ridge))
             penalty[:, d + 1 :] = -np.sqrt(self.ridge) * coef.T
             rows = np.vstack([rows, penalty])
+        if not len(rows):
+            return np.zeros(m)
         size = np.abs(rows[:, : d + 1]).max(axis=1)
         if not np.isfinite(rows).all():
             return np.ones(m)
