@@ -174,7 +174,7 @@ def test_limits_are_for_all_fits_of_an_estimator():
 
 def test_a_cross_validation_chooses_from_what_was_reached():
     X, _, numbers = rows("dense")
-    model = separatrix.LassoCV(alphas=20, time_limit=150.0)
+    model = separatrix.LassoCV(alphas=20, time_limit=60.0)
     ended(lambda: model.fit(X, numbers), Clock())
     reached = ~np.isnan(model.mse_path_)
     assert reached[0].all()

@@ -178,6 +178,8 @@ def test_a_scan_of_arrays_is_the_problem_of_a_fit_in_memory() -> None:
         scan(x, y, test_size=0.1)
 
 
+# Without a penalty some of these fits have no optimum.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_to_record_to_print_or_to_watch_changes_no_fit(capsys: pytest.CaptureFixture[str]) -> None:
     x, y = load_iris(return_X_y=True)
     target = x[:, 3] + 0.01 * x[:, 2] ** 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from separatrix import load_model
 from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.options import TableOptions
+from separatrix.cli.reading import marks_of
 from separatrix.tables.reader import OPTIONS
 
 
@@ -83,3 +85,42 @@ def test_the_order_of_levels_is_kept(run, make_csv):
     assert later.code == 0 and "'d' in row 2" in later.err
     assert run("fit", "sizes.csv", "--ordered", "size=a,a").code == 2
     assert run("fit", "sizes.csv", "--ordered", "target=no,yes").code == 2
+
+
+def test_every_command_that_reads_a_table_can_raise_the_limit_of_what_is_unpacked(run, tmp_path):
+    """They declare it once, and the sentence that refuses a packed file names it."""
+    rows = "".join(f"{k % 17},{k % 5},{k % 2}\n" for k in range(400))
+    (tmp_path / "t.csv").write_text("a,b,target\n" + rows)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
+    fit = ("fit", "t.csv", "--penalty", "none", "-o", "m.separatrix")
+    assert run(*fit).code == 0
+    assert run("separable", "t.csv", "--certificate", "proof.json").code == 1
+    before = {
+        **{name: ["m.separatrix"] for name in ("predict", "evaluate", "report", "verify")},
+        "summary": ["m.separatrix"],
+        "check-certificate": ["proof.json"],
+    }
+    for name in ("fit", "compare", "diagnose", "separable", "path", "studio", *before):
+        ran = run(name, *before.get(name, ()), "t.csv.gz", "--unpacked-limit", "1KB")
+        assert (ran.code, ran.err.count("--unpacked-limit")) == (3, 1), (name, ran.err)
+    for name in ("verify", "summary", "check-certificate", "predict", "evaluate"):
+        ran = run(name, *before[name], "t.csv.gz", "--unpacked-limit", "1GB")
+        assert ran.code in (0, 1) and "--unpacked-limit" not in ran.err, (name, ran.err)
+
+
+def test_marks_that_no_cell_is_are_named_and_those_of_a_model_file_are_kept(run, tmp_path):
+    cells = ["1", "-999", "3", "4"] * 20
+    rows = [f"{x},{'NA' if k % 3 else 'u'},{k % 2}" for k, x in enumerate(cells)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,target", *rows, ""]))
+    assert run("fit", "t.csv", "--missing", "-999", "-o", "m.separatrix").code == 0
+    for name in ("predict", "evaluate"):
+        for memory in ((), ("--memory", "1KB")):
+            ran = run(name, "m.separatrix", "t.csv", "--missing", "-7777", *memory)
+            assert (ran.code, ran.err.count("no cell of the table is")) == (0, 1), ran.err
+            ran = run(name, "m.separatrix", "t.csv", *memory)
+            assert (ran.code, "no cell" in ran.err) == (0, False), ran.err
+    config = {"missing": ["-999"]}
+    # Files without the complete list are of a version in which -999 stood alone.
+    assert marks_of(config) == {"-999"}
+    stored = load_model(tmp_path / "m.separatrix").provenance["config"]
+    assert stored["missing"] == ["-999"] and {"-999", "NA", "?", ""} <= marks_of(stored)

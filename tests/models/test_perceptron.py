@@ -536,3 +536,18 @@ def test_weights_that_mean_something_else_are_told_once(monkeypatch) -> None:
             monkeypatch.setattr(inherited, "_told", set())
             kind().fit(X, y, sample_weight=s / 2.0)
             kind(penalty=None, learning_rate="constant", eta0=0.01).fit(X, y, sample_weight=s)
+
+
+def test_warm_start_begins_anew_with_other_columns_or_classes() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 4)) + 1.0
+    two, three = (X[:, 0] > 1.0).astype(int), np.digitize(X[:, 0], [0.6, 1.4])
+    model = Perceptron(warm_start=True, max_passes=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for data, y in ((X, two), (X[:, :2], two), (X[:, :2], three)):
+            model.fit(data, y)
+            anew = Perceptron(max_passes=3).fit(data, y)
+            np.testing.assert_array_equal(model.coef_, anew.coef_)
+        model.set_params(fit_intercept=False).fit(X[:, :2], three)
+    assert not model.intercept_.any()

@@ -273,6 +273,18 @@ def test_partitions_of_a_frame_are_encoded_as_the_table_is(client):
     assert list(data.feature_names) == data.encoder.feature_names_
 
 
+def test_a_quantity_of_a_collection_is_named_where_values_may_be_missing(client):
+    X = np.arange(80.0).reshape(40, 2)
+    y = np.where(np.arange(40) % 10 == 0, -999.0, np.arange(40.0))
+    engine = Dask(client)
+    table = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}), npartitions=3)
+    by_name = scan(table, target="y", quantity=True, engine=engine)
+    (note,) = [note for note in by_name.notes if "-999" in note]
+    assert "the target 'y': 4 cells" in note
+    arrays = da.from_array(X, chunks=(9, 2)), da.from_array(y, chunks=9)
+    assert note in scan(*arrays, quantity=True, engine=engine).notes
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -54,7 +54,7 @@ def test_a_mark_that_matches_nothing_is_said(write, tmp_path):
     assert "no cell of the table is '-9999'" in read_table(path, missing="-9999").alerts[0]
     assert "'77'" in read_table("iris", missing=["77"]).alerts[0]
     # Who reads a table as another was read does not look for the marks of that one.
-    assert not read_table(path, missing=["-9999"], skip_absent=True).alerts
+    assert not read_table(path, missing=frozenset({"-9999"})).alerts
 
 
 def test_a_word_or_two_among_numbers_are_missing_cells(write, tmp_path):
@@ -190,6 +190,25 @@ def test_files_in_passes_and_partitions_are_judged_as_tables_are(held, tmp_path)
             parts = [Part.of(part)[0] for part in np.array_split(values, n_parts)]
             mean = lambda away, values=values: values[~np.isin(values, list(away))].mean()  # noqa: E731
             assert of_parts(parts, mean) == of_values(values), (name, n_parts)
+
+
+def test_evenly_spaced_values_are_a_scale():
+    for values in ([97.0, 98.0, 99.0], [1e15, 1e15 + 1, 1e15 + 2]):
+        assert of_values(np.repeat(values, 20)) == []
+
+
+def test_complete_marks_of_an_earlier_table_are_taken_as_they_are(write, tmp_path):
+    """A model file may hold -999 alone, from when numbers took the place of the usual marks."""
+    path = write("a.csv", "x,c,t\n1,NA,0\n2,a,1\n-999,NA,0\n4,b,1\n")
+    for missing, expected in [
+        (["-999"], {"x": 1, "c": 2, "t": 0}),
+        (frozenset({"-999"}), {"x": 1, "c": 0, "t": 0}),
+        (frozenset({"none"}), {"x": 0, "c": 0, "t": 0}),
+    ]:
+        table = read_table(path, missing=missing)
+        assert (lost(table), table.alerts) == (expected, ())
+        data = scan(path, "t", cache=tmp_path / "cache", missing=missing)
+        assert list(data.feature_names) == Encoder().fit(table.drop("t")).feature_names_
 
 
 def test_a_quantity_to_predict_is_named_and_left_as_it_is(held, tmp_path):

@@ -29,11 +29,19 @@ from separatrix.tables.roles import Roles
 # ----------------------------------------------------------------------------- tables to learn from
 
 
-def read_training_table(options: TableOptions) -> Table:
-    """Read the table of a fit."""
+def marks_of(config: Mapping[str, Any]) -> frozenset[str]:
+    """The texts that stood for missing values when a table was read, as its record has them."""
+    if config.get("missing_marks"):
+        return frozenset(config["missing_marks"])
+    # Earlier versions did not add the usual marks to numbers.
+    return frozenset(config.get("missing") or DEFAULT_MISSING)
+
+
+def read_training_table(options: TableOptions, marks: frozenset[str] | None = None) -> Table:
+    """Read the table of a fit; the marks for missing values may be those of an earlier one."""
     table = read_table(
         options.data,
-        missing=options.missing or DEFAULT_MISSING,
+        missing=marks or options.missing or DEFAULT_MISSING,
         kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
         target=options.target or "target",
         ignore_unusable=options.ignore_unusable,
@@ -45,17 +53,19 @@ def read_training_table(options: TableOptions) -> Table:
     return table.drop_missing(target_name(table, options.target))
 
 
-def read_again(stored: StoredModel, data: str) -> Table:
-    """Read a table with the options of the fit that made a model."""
+def read_again(stored: StoredModel, data: str, *, unpacked_limit: str | None = None) -> Table:
+    """Read a table with the options of the fit that made a model, but for a limit given now."""
     config = stored.provenance["config"]
     columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
     # Files of earlier versions do not have these.
     columns |= {name: config.get(name) for name in OPTIONS}
+    if unpacked_limit is not None:
+        columns["unpacked_limit"] = unpacked_limit
     for name in ("drop_missing_target", "ignore_unusable"):
         columns[name] = bool(config.get(name))
     columns["ordered"] = config.get("ordered") or {}
     columns["target"] = stored.provenance["target"]
-    return read_training_table(TableOptions(data=data, **columns))
+    return read_training_table(TableOptions(data=data, **columns), marks_of(config))
 
 
 def target_name(table: Table, given: str | None) -> str:
@@ -195,7 +205,7 @@ def read_like_training(
     table = read_like(
         stored.encoder,
         data,
-        missing or config.get("missing") or DEFAULT_MISSING,
+        missing or marks_of(config),
         target=stored.provenance.get("target"),
         # A query was over the table of the fit.
         most_rows=options.get("most_rows"),
@@ -254,7 +264,7 @@ def blocks_like_training(
         # They are gone through once.
         cache_limit=0,
         ignore=() if target is not None or own is None else (own,),
-        missing=missing or config.get("missing") or DEFAULT_MISSING,
+        missing=missing or marks_of(config),
         encoder=stored.encoder,
         quantity=None if target is None else not hasattr(stored.model, "classes_"),
         single=False,
@@ -272,7 +282,12 @@ _LEAST = 1 << 28
 
 
 def sample_of(
-    stored: StoredModel, data: str, missing: Sequence[str] | None, *, memory: str | None
+    stored: StoredModel,
+    data: str,
+    missing: Sequence[str] | None,
+    *,
+    memory: str | None,
+    unpacked_limit: str | None = None,
 ) -> Table:
     """Read a sample of a table that does not fit in memory, the same rows each time."""
     from separatrix.tables.source_files import limited
@@ -281,11 +296,18 @@ def sample_of(
         tempfile.TemporaryDirectory(prefix="separatrix-") as folder,
         limited(max(memory_of(memory) // 2, _LEAST), Path(folder)),
     ):
-        return read_like_training(stored, data, missing, most_rows=_SHOWN)
+        return read_like_training(
+            stored, data, missing, most_rows=_SHOWN, unpacked_limit=unpacked_limit
+        )
 
 
 def blocks_of_fit(
-    stored: StoredModel, data: str, *, memory: str | None = None, heard: Any = None
+    stored: StoredModel,
+    data: str,
+    *,
+    memory: str | None = None,
+    unpacked_limit: str | None = None,
+    heard: Any = None,
 ) -> Any:
     """Row blocks of the table of a fit in passes, with the same rows held out."""
     from separatrix.scale import scan
@@ -293,6 +315,8 @@ def blocks_of_fit(
     config, origin = stored.provenance["config"], stored.provenance
     own = (origin["target"], config.get("weight"))
     reading = {name: config[name] for name in PASSED_ON if config.get(name)}
+    if unpacked_limit is not None:
+        reading["unpacked_limit"] = unpacked_limit
     return scan(
         data,
         origin["target"],
@@ -303,7 +327,7 @@ def blocks_of_fit(
         cache_limit=0,
         test_size=origin["split"]["test_size"],
         seed=origin["split"]["seed"],
-        missing=config.get("missing") or DEFAULT_MISSING,
+        missing=marks_of(config),
         ignore=tuple(config.get("ignore") or ()),
         sql=config.get("sql"),
         encoder=stored.encoder,
@@ -316,7 +340,7 @@ def blocks_of_fit(
 
 
 def read_like(
-    encoder: Encoder, data: str, missing: Sequence[str], *, target: str | None, **options: Any
+    encoder: Encoder, data: str, missing: Iterable[str], *, target: str | None, **options: Any
 ) -> Table:
     """Read a table as the one was read that an encoder was fitted to."""
     # Names that all look like numbers in this file would lose their spelling (01 and 1 become one),

@@ -288,16 +288,30 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             self._calibrate(X, y, sample_weight, since=began)
             return self
         self._begin = coef_init, intercept_init
-        if coef_init is None and intercept_init is None and self.warm_start:
-            self._begin = getattr(self, "coef_", None), getattr(self, "intercept_", None)
+        self._continues = coef_init is None and intercept_init is None and bool(self.warm_start)
         try:
             self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         finally:
-            del self._begin
+            del self._begin, self._continues
         if in_passes:
             return self
         self._calibrate(X, y, sample_weight, since=began)
         return self
+
+    def _start_points(self, n_features: int, parts: int) -> np.ndarray:
+        """The points that a fit starts from: those given, or with ``warm_start`` the last ones."""
+        coef, intercept = getattr(self, "_begin", (None, None))
+        # A fit of other columns or classes is nothing to start from.
+        known = "coef_" in vars(self) and self.coef_.shape == (parts, n_features)
+        if getattr(self, "_continues", False) and known:
+            coef, intercept = self.coef_, self.intercept_ if self.fit_intercept else None
+        return starting_points(
+            coef,
+            intercept,
+            n_features=n_features,
+            parts=parts,
+            fit_intercept=self.fit_intercept,
+        )
 
     def _refuse_in_passes(self) -> None:
         """Raise TypeError for parameters that ask for more than rows as they come."""
@@ -314,12 +328,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         from separatrix.scale.sequential import BlockedMistakes
 
         parts = fit.parts()
-        starts = starting_points(
-            *getattr(self, "_begin", (None, None)),
-            n_features=fit.data.n_features,
-            parts=len(parts),
-            fit_intercept=self.fit_intercept,
-        )
+        starts = self._start_points(fit.data.n_features, len(parts))
         options: dict[str, Any] = {
             "factors": fit.factors,
             "margin": self.margin,
@@ -490,12 +499,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         parts = labels.parts()
-        starts = starting_points(
-            *getattr(self, "_begin", (None, None)),
-            n_features=design.n_features,
-            parts=len(parts),
-            fit_intercept=self.fit_intercept,
-        )
+        starts = self._start_points(design.n_features, len(parts))
         loss = PerceptronLoss()
         return [
             (

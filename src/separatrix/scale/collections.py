@@ -35,7 +35,7 @@ from separatrix.scale.dask_engine import (
 from separatrix.scale.samples import drawn, joined, sample_size, taken
 from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
-from separatrix.tables.placeholders import Part, of_parts, read_as_missing
+from separatrix.tables.placeholders import Part, of_parts, read_as_missing, sentence
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import missing_mask, nearest, quote, text_counts
 
@@ -99,6 +99,18 @@ def _engine(engine: Dask | None) -> Dask:
         ) from None
 
 
+def _ends_of_target(name: str, y: np.ndarray, quantity: bool) -> _EndsSeen | None:
+    """The ends of a quantity to predict in some rows."""
+    return _EndsSeen.of(name, y.astype(np.float64), 0) if quantity and len(y) else None
+
+
+def _notes_of_target(name: str, parts: Sequence[_EndsSeen | None]) -> tuple[str, ...]:
+    """Return the notes on values of a quantity that may stand for missing ones."""
+    known = [part for part in parts if part is not None]
+    found = _number_and_ends(name, known, usual=bool(known)).placeholders
+    return tuple(str(sentence(name, one, target=True)) for one in found)
+
+
 class _Collection:
     """What frames and arrays have in common: two passes over their pieces."""
 
@@ -106,6 +118,7 @@ class _Collection:
     # Of every piece what its functions are given.
     parts: list[tuple[Any, ...]]
     quantity: bool
+    target: str = "y"
     look: Callable[..., dict[str, Any]]
     encode: Callable[..., Held]
 
@@ -134,6 +147,8 @@ class _Collection:
                     f"{'' if len(classes) == 1 else 'es'}; a classifier needs rows of at least two"
                 )
         plan = self.settle([looked[k] for k in some], classes)
+        known = self.told()
+        of_target = _notes_of_target(self.target, [looked[k]["target"] for k in some])
         held = self._computed(
             engine,
             type(self).encode,
@@ -169,7 +184,7 @@ class _Collection:
             single=facts[0]["single"],
             memory=memory,
             engine=engine,
-            **self.told(),
+            **known | {"notes": (*known.get("notes", ()), *of_target)},
         )
 
     def _asked(self) -> tuple[Any, ...]:
@@ -339,7 +354,8 @@ def _look_at_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> di
     X = _chunk(place, X)
     y, w = _target(y, w, X.shape[0], place, quantity)
     single = X.dtype == np.float32
-    return {"rows": len(y), "labels": _seen(y, w, quantity), "single": single, "width": X.shape[1]}
+    seen = {"rows": len(y), "labels": _seen(y, w, quantity), "single": single, "width": X.shape[1]}
+    return {**seen, "target": _ends_of_target("y", y, quantity)}
 
 
 def _encode_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> Held:
@@ -429,6 +445,7 @@ def _look_at_partition(place: str, plan: bytes, part: Any) -> dict[str, Any]:
     (roles,) = pickle.loads(plan)
     y, w = roles.target_of(place, part)
     seen: dict[str, Any] = {"rows": len(y), "labels": _seen(y, w, roles.quantity)}
+    seen["target"] = _ends_of_target(roles.target, y, roles.quantity)
     if not len(y):
         return seen
     table = roles.table(place, part)
@@ -517,7 +534,7 @@ class _LevelsSeen:
     counts: Counter[str]
 
 
-def _number_and_ends(name: str, parts: Sequence[_EndsSeen], usual: bool) -> Facts:
+def _number_and_ends(name: str, parts: Sequence[_EndsSeen], usual: bool) -> NumberFacts:
     """What a column of numbers adds up to, and which of its values may be placeholders.
 
     ``usual``: whether these are looked for.
@@ -592,6 +609,7 @@ class _Frame(_Collection):
             quantity,
             single and "number" in kinds.values(),
         )
+        self.target = target
         self.parts = [(one,) for one in frame.to_delayed()]
 
     def _asked(self) -> tuple[Any, ...]:

@@ -81,7 +81,7 @@ class Asked:
     seed: int
     standardise: bool
     kinds: Mapping[str, str]
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] | frozenset[str]
     sql: str | None
     reference: bool
     text: Mapping[str, Any]
@@ -112,10 +112,12 @@ class Asked:
         told = {
             name: getattr(self, name)
             for name in (
-                *("target", "weight", "memory", "test_size", "seed", "standardise", "missing"),
+                *("target", "weight", "memory", "test_size", "seed", "standardise"),
                 *("sql", "reference", "quantity", "single", "block_rows"),
             )
         }
+        complete = isinstance(self.missing, frozenset)
+        told["missing"] = complete, tuple(sorted(self.missing) if complete else self.missing)
         # Who decodes on every pass needs files that are removed once all rows are encoded.
         told["decodes"] = self.limit == 0
         told["coding"] = sorted(self.text.items(), key=str), self.min_frequency

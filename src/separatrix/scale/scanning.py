@@ -156,11 +156,12 @@ def scan(
     """
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    marks = missing if isinstance(missing, frozenset) else tuple(missing)
     of_files = {
         "standardise": standardise,
         "test_size": test_size,
         "kinds": kinds,
-        "missing": tuple(missing) != tuple(DEFAULT_MISSING),
+        "missing": marks != DEFAULT_MISSING,
         "sql": sql,
         "reference": reference,
         "text": text,
@@ -196,7 +197,7 @@ def scan(
         seed=int(seed),
         standardise=standardise is not False,
         kinds={**(kinds or {}), **dict.fromkeys(ignore, "ignore")},
-        missing=tuple(missing),
+        missing=marks,
         sql=sql,
         reference=reference,
         text=dict(text or {}),

@@ -583,10 +583,12 @@ class Statistics:
         away = ", ".join(bound(v) for side in candidates(ends) for v in side)
         others = f"FILTER ({key} NOT IN ({away}) AND NOT isnan({key}))"
         found = self._run(
-            f"SELECT avg({key}) {others} AS mean, "
+            f"SELECT avg({key} - {bound(ends.low)}) {others} AS mean, "
             f"avg((floor(abs({key})) % 10 = 9)::INTEGER) {others} AS nines FROM {relation}"
         )
-        return judged(ends, Rest(float(found["mean"][0]), float(found["nines"][0])))
+        # From an end on, so that a long sum of large numbers does not lose their differences.
+        mean = ends.low + float(found["mean"][0])
+        return judged(ends, Rest(mean, float(found["nines"][0])))
 
     def _identifies(self, column: SourceColumn, there: int) -> bool:
         if there < max(20, self.n_rows) or not is_called_identifier(column.name):

@@ -8,8 +8,9 @@ A value is a *placeholder* where
 - it is written like one: nines (99, -999, 9999.9) or a run of sevens or eights, 96 to 98 and
   their like at the end of nines, -9, an end of the range of a type, or 1e15 and beyond;
 - it is there twice at least, it and its like on the same side together;
-- the others, ten rows and two different values at least, are all on one side of it, and it is as
-  far from them as they are from one another, or farther; or it is negative, and no other is.
+- the others, ten rows and two different values at least, are all on one side of it, and it is
+  farther from them than they are from one another (97, 98, 99 are three values of one scale); or it
+  is negative, and no other is.
 
 It is *read as missing* where nothing else is plausible: that far from the others, on the side where
 these end soon (they reach from their mean at most three times as far there as on the other side),
@@ -172,8 +173,8 @@ def candidates(ends: Ends) -> tuple[tuple[float, ...], tuple[float, ...]]:
             width = high - low
             lows, highs = ends.lows[:i], ends.highs[:j]
             others = ends.n - sum(n for _, n in (*lows, *highs))
-            apart = all(v - high >= width for v, _ in highs) and all(
-                low - v >= width or v < 0.0 <= low for v, _ in lows
+            apart = all(v - high > width for v, _ in highs) and all(
+                low - v > width or v < 0.0 <= low for v, _ in lows
             )
             often = all(not side or sum(n for _, n in side) >= _FEWEST for side in (lows, highs))
             if (
@@ -341,18 +342,21 @@ def of_parts(
 def sentence(name: str, found: Placeholders, *, target: bool = False) -> Message:
     """Return the messages about a column's placeholders."""
     values = " or ".join(map(number_text, found.values))
-    code = "placeholder_read" if found.missing else "placeholder_named"
-    return Message(
-        "placeholder_in_target" if target else code,
-        column=quote(name),
-        cells=counted(found.n, "cell"),
-        values=values,
-        are="is" if found.n == 1 else "are",
-        low=_short(found.low),
-        high=_short(found.high),
-        number=Setting("kinds", (name, "number")),
-        missing=Setting("missing", number_text(found.values[0])),
-    )
+    words = {
+        "column": quote(name),
+        "cells": counted(found.n, "cell"),
+        "values": values,
+        "are": "is" if found.n == 1 else "are",
+        "low": _short(found.low),
+        "high": _short(found.high),
+        "number": Setting("kinds", (name, "number")),
+        "missing": Setting("missing", number_text(found.values[0])),
+    }
+    if target:
+        return Message("placeholder_in_target", **words)
+    if found.missing:
+        return Message("placeholder_read", **words)
+    return Message("placeholder_named", **words)
 
 
 def _short(value: float) -> str:

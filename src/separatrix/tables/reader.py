@@ -124,7 +124,9 @@ def read_table(
     missing : iterable of str
         What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
         number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
-        of the usual marks, and numbers alone are added to them.
+        of the usual marks, and numbers alone are added to them. A mark that no cell is gives an
+        alert. A frozenset holds the complete marks of an earlier table, which are neither added to
+        nor looked for.
     kinds : mapping of str to {"number", "date", "category", "text", "ignore"}, optional
         Overrides for single columns.
     skip_absent : bool
@@ -306,10 +308,12 @@ def _what_is_asked(
     ordered: Mapping[str, Sequence[str]] | None,
     unpacked_limit: str | int | None,
 ) -> _Asked:
-    missing = (missing,) if isinstance(missing, str) else tuple(missing)
+    missing = (missing,) if isinstance(missing, str) else missing
+    # The marks of an earlier table need not be in this one.
+    of_earlier = isinstance(missing, frozenset)
+    missing = missing if of_earlier else tuple(missing)
     marks = missing_marks(missing)
-    # Whoever reads a table as an earlier one was read gives the marks of that.
-    given = () if skip_absent or missing == DEFAULT_MISSING else tuple(dict.fromkeys(missing))
+    given = () if of_earlier or missing == DEFAULT_MISSING else tuple(dict.fromkeys(missing))
     if decimal not in (None, ".", ","):
         raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
     spellings = {**(spellings or {}), **_in_order(ordered or {}, kinds or {}, target)}

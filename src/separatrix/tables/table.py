@@ -489,7 +489,12 @@ def checked_kinds(
 
 
 def missing_marks(missing: Iterable[str]) -> frozenset[str]:
-    """The marks for missing values; numbers alone go with the usual marks, as they are no words."""
+    """The marks for missing values; numbers alone go with the usual marks, as they are no words.
+
+    A frozenset is complete, as this function returned it or a model file holds it.
+    """
+    if isinstance(missing, frozenset):
+        return missing | {""}
     if isinstance(missing, str):
         missing = (missing,)
     marks = frozenset(str(mark).strip(BLANKS) for mark in missing)

@@ -18,6 +18,7 @@ class CheckOptions(options.Options):
 
     certificate: str = options.argument()
     data: str = options.argument()
+    unpacked_limit: str | None = options.unpacked_limit()
 
 
 @options.command(

@@ -28,7 +28,7 @@ class Claim:
     """What a certificate says, none of which is believed."""
 
     kinds: dict[str, str]
-    missing: list[str]
+    missing: frozenset[str]
     options: dict[str, Any]
     fingerprint: str
     target: str
@@ -47,7 +47,7 @@ class Claim:
             claim = cls(
                 kinds=dict(zip(*kinds, strict=True))
                 | dict.fromkeys(_texts(reading["ignore"]), "ignore"),
-                missing=_texts(reading["missing"] or DEFAULT_MISSING),
+                missing=frozenset(_texts(reading["missing"] or DEFAULT_MISSING)),
                 options={name: _text_or_none(reading.get(name)) for name in OPTIONS},
                 fingerprint=str(recorded["fingerprint"]),
                 target=str(recorded["target"]),
@@ -70,6 +70,7 @@ class Claim:
 def run(out: Output, options: CheckOptions) -> Exit:
     """Read both files, encode again, and prove every verdict again."""
     claim = Claim.read(options.certificate)
+    limit = options.unpacked_limit
     # A column that is ignored may be absent; the fingerprint decides what is the same.
     table = read_table(
         options.data,
@@ -78,7 +79,7 @@ def run(out: Output, options: CheckOptions) -> Exit:
         skip_absent=True,
         target=claim.target,
         ignore_unusable=True,
-        **claim.options,
+        **claim.options | ({"unpacked_limit": limit} if limit is not None else {}),
     )
     same = table.fingerprint() == claim.fingerprint and claim.target in table.columns
     what = "the same as those" if same else f"NOT the same as the {claim.rows:,}"

@@ -36,6 +36,7 @@ from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel, save_model
 from separatrix.scale import BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
+from separatrix.tables.table import missing_marks
 
 # Options for which a table in memory is needed.
 _IN_MEMORY = ("group", "time", "drop_missing_target")
@@ -224,7 +225,7 @@ def _test(options: FitOptions, data: BlockedData) -> BlockedData:
         # They are gone through a few times, and no fit is.
         cache_limit=0,
         kinds={name: kind for name, kind in options.kinds.items() if name in own},
-        missing=options.missing or DEFAULT_MISSING,
+        missing=missing_marks(options.missing or DEFAULT_MISSING),
         ignore=tuple(name for name in options.ignore if name not in data.encoder.kinds_),
         encoder=data.encoder,
         quantity=data.classes is None,

@@ -44,7 +44,7 @@ from separatrix.tables import (
 )
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import take_roles
-from separatrix.tables.table import quote
+from separatrix.tables.table import missing_marks, quote
 
 O = TypeVar("O", bound=ModelOptions)  # noqa: E741
 
@@ -178,7 +178,7 @@ def read_test(options: ModelOptions, target: Target, encoder: Encoder) -> Test:
     table = read_like(
         encoder,
         str(options.test),
-        options.missing or DEFAULT_MISSING,
+        missing_marks(options.missing or DEFAULT_MISSING),
         target=target.name,
         **{name: getattr(options, name) for name in OPTIONS if name != "sql"},
     )
@@ -288,6 +288,9 @@ def origin_record(
         "command": command,
         "config": {
             **options.record(),
+            **(
+                {"missing_marks": sorted(missing_marks(options.missing))} if options.missing else {}
+            ),
             "test_size": split["test_size"],
             "parameters": model.get_params(),
         },

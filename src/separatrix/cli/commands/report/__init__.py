@@ -40,6 +40,7 @@ class ReportOptions(options.Options):
         show_default=True,
     )
     missing: Sequence[str] | None = options.missing()
+    unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
 
 

@@ -61,19 +61,20 @@ def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Repo
         raise DataError("the model file does not say what its target was: name it with --target")
     recorded = stored.provenance.get("data") or {}
     known = "in_passes" in recorded and not options.missing
+    reading = {"memory": options.memory, "unpacked_limit": options.unpacked_limit}
     with reading_bar(shown=not out.quiet) as heard:
         data = None
         if known:
-            data = blocks_of_fit(stored, options.data, memory=options.memory, heard=heard)
+            data = blocks_of_fit(stored, options.data, heard=heard, **reading)
         if data is None or data.fingerprint != recorded["fingerprint"]:
             known = False
             data = blocks_like_training(
                 stored,
                 options.data,
                 options.missing,
-                memory=options.memory,
                 target=target,
                 heard=heard,
+                **reading,
             )
     parts = [("given", "rows of this table", data)]
     if known:
@@ -83,7 +84,7 @@ def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Repo
     return _of_blocks(
         stored,
         parts,
-        sample_of(stored, options.data, options.missing, memory=options.memory),
+        sample_of(stored, options.data, options.missing, **reading),
         target=options.target,
         fingerprint=data.fingerprint,
         time_limit=options.time_limit,
@@ -130,7 +131,7 @@ def report_fit_in_passes(
     config = stored.provenance["config"]
 
     def make() -> Report:
-        sample = sample_of(stored, config["data"], config.get("missing"), memory=memory)
+        sample = sample_of(stored, config["data"], None, memory=memory)
         return _of_blocks(stored, parts, sample, fingerprint=data.fingerprint)
 
     return _saved_unless_interrupted(out, make, output)
@@ -157,13 +158,15 @@ def _table(stored: StoredModel, options: ReportOptions) -> Table:
     known = recorded is not None and stored.provenance.get("config") is not None
     if known and not options.missing and options.data != "-":
         try:
-            table = read_again(stored, options.data)
+            table = read_again(stored, options.data, unpacked_limit=options.unpacked_limit)
         except DataError:
             pass  # a table of other columns
         else:
             if table.fingerprint() == recorded:
                 return table
-    return read_like_training(stored, options.data, options.missing)
+    return read_like_training(
+        stored, options.data, options.missing, unpacked_limit=options.unpacked_limit
+    )
 
 
 def _make(stored: StoredModel, table: Table, **options: Any) -> Report:

@@ -21,6 +21,7 @@ from separatrix.geometry.separation.witness import MultiplierWitness
 from separatrix.messages import counted, join, quoted
 from separatrix.persistence.model_file import check_writable, write_atomically
 from separatrix.tables.reader import OPTIONS
+from separatrix.tables.table import missing_marks
 
 # Columns of a plane in a line of text; --json has them all.
 _IN_PLANE = 6
@@ -274,7 +275,8 @@ def _save(
         "reading": {
             "kinds": options.kinds,
             "ignore": options.ignore,
-            "missing": options.missing,
+            # All of them: what a mark stands for is then read the same way by later versions.
+            "missing": sorted(missing_marks(options.missing)) if options.missing else None,
             **{name: getattr(options, name) for name in OPTIONS},
         },
         "encoding": {

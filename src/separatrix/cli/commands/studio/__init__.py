@@ -26,6 +26,7 @@ class StudioOptions(options.Options):
 
     data: str | None = options.argument(required=False)
     target: str | None = options.target("The column with the classes. [default: target]")
+    unpacked_limit: str | None = options.unpacked_limit()
     lesson: str | None = options.option(
         "Open with the points and the model of a lesson of the course, such as kernels.",
         metavar="NAME",

@@ -28,7 +28,7 @@ def run(out: Output, options: StudioOptions) -> Exit:
     table: dict[str, Any] | None = None
     labels, target = None, None
     if options.data is not None:
-        read = read_table(options.data)
+        read = read_table(options.data, unpacked_limit=options.unpacked_limit)
         target = target_name(read, options.target)
         features, labels = take_target(read, target)
         table = {

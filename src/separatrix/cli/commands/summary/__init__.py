@@ -30,6 +30,7 @@ class SummaryOptions(options.Options):
     level: float = options.option(
         "The level of the confidence intervals.", options.LEVEL, default=0.95, show_default=True
     )
+    unpacked_limit: str | None = options.unpacked_limit()
 
 
 @options.command(

@@ -47,7 +47,7 @@ def run(out: Output, options: SummaryOptions) -> Exit:
         )
     # So that the table, and what may be said of a column, has the names of the file.
     model.feature_names_in_ = np.array(stored.encoder.feature_names_, dtype=object)
-    rows = None if data is None else _rows(out, stored, path, data)
+    rows = None if data is None else _rows(out, stored, path, data, options.unpacked_limit)
     try:
         with warnings.catch_warnings():
             # Matrices of an encoder are its own; that they carry no names is no surprise.
@@ -104,7 +104,7 @@ def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
 
 
 def _rows(
-    out: Output, stored: StoredModel, path: str, data: str
+    out: Output, stored: StoredModel, path: str, data: str, unpacked_limit: str | None
 ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
     """The rows that a model was fitted to, encoded, their labels, numbers and weights."""
     provenance = stored.provenance
@@ -113,11 +113,11 @@ def _rows(
         target = provenance.get("target")
         if target is None:
             raise DataError(f"'{path}' does not say what its target was, so {data} is of no use")
-        table = read_like_training(stored, data)
+        table = read_like_training(stored, data, unpacked_limit=unpacked_limit)
         given = labelled(stored, table, target)
         numbers = np.arange(1, len(given.y) + 1)
         return encode(out, stored, given.features), given.y, numbers, given.roles.weights
-    table = read_again(stored, data)
+    table = read_again(stored, data, unpacked_limit=unpacked_limit)
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(
             f"{data} is not the table of the fit, and standard errors are of the rows that were "

@@ -30,6 +30,7 @@ class VerifyOptions(options.Options):
     rigorous: bool = options.option(
         "Prove it in exact arithmetic, in integers and balls; needs separatrix[exact].", bool
     )
+    unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
 
 

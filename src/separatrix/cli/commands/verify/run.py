@@ -88,7 +88,13 @@ def _read_in_passes(
     """The row blocks of a fit in passes, and whether they are those of the fit."""
     recorded = stored.provenance["data"]
     with reading_bar(shown=not out.quiet) as heard:
-        data = blocks_of_fit(stored, options.data, memory=options.memory, heard=heard)
+        data = blocks_of_fit(
+            stored,
+            options.data,
+            memory=options.memory,
+            unpacked_limit=options.unpacked_limit,
+            heard=heard,
+        )
     same = data.fingerprint == recorded["fingerprint"]
     what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
     count = data.n_rows + sum(block.n_rows for block in data.held)
@@ -98,7 +104,7 @@ def _read_in_passes(
 
 def _read(out: Output, options: VerifyOptions, stored: StoredModel) -> tuple[Table, bool]:
     """The table, and whether it is that of the fit."""
-    table = read_again(stored, options.data)
+    table = read_again(stored, options.data, unpacked_limit=options.unpacked_limit)
     recorded = stored.provenance["data"]
     same = table.fingerprint() == recorded["fingerprint"]
     what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
