@@ -395,8 +395,9 @@ class DenseDesign(Design):
         d = self.n_features
         size = max(1, _BLOCK_BYTES // (8 * max(1, d)))
 
-        if d > _SMALL:
-            return self._gram_by_columns(root, active, size)
+        # One triangle: half the work. Of many columns a matrix for each part would be too large, so
+        # that columns are shared instead of rows.
+        add_gram = blas.add_gram_by_columns if d > _SMALL else blas.add_gram
 
         def add(first: int, last: int, out: np.ndarray) -> None:
             buffer = np.empty((min(size, last - first), d))
@@ -406,36 +407,21 @@ class DenseDesign(Design):
                 if active is not None:
                     part = active[part]
                 np.multiply(self._x[part], root[part, None], out=block)
-                # One triangle: half the work.
-                blas.add_gram(block, out)
+                add_gram(block, out)
 
-        ranges = pool.ranges(count, 0.5 * count * d * d)
-        parts = [np.zeros((d, d)) for _ in ranges]
-        tasks: list[Callable[[], Any]]
-        tasks = [partial(add, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)]
-        with pool.one_blas_thread():
-            pool.run(tasks)
-        for part in parts[1:]:
-            parts[0] += part
-        out = parts[0]
-        for j in range(1, d):
-            out[j, :j] = out[:j, j]
-        return out
-
-    def _gram_by_columns(
-        self, root: np.ndarray, active: np.ndarray | None, size: int
-    ) -> np.ndarray:
-        """The product of so many columns that a matrix for each part would be too large."""
-        d = self.n_features
-        count = self.n_samples if active is None else len(active)
-        out, buffer = np.zeros((d, d)), np.empty((min(size, count), d))
-        for start in range(0, count, size):
-            part: Any = slice(start, min(start + size, count))
-            block = buffer[: part.stop - start]
-            if active is not None:
-                part = active[part]
-            np.multiply(self._x[part], root[part, None], out=block)
-            blas.add_gram_by_columns(block, out)
+        if d > _SMALL:
+            out = np.zeros((d, d))
+            add(0, count, out)
+        else:
+            ranges = pool.ranges(count, 0.5 * count * d * d)
+            parts = [np.zeros((d, d)) for _ in ranges]
+            tasks: list[Callable[[], Any]]
+            tasks = [partial(add, a, b, own) for (a, b), own in zip(ranges, parts, strict=True)]
+            with pool.one_blas_thread():
+                pool.run(tasks)
+            for part in parts[1:]:
+                parts[0] += part
+            out = parts[0]
         for j in range(1, d):
             out[j, :j] = out[:j, j]
         return out
