@@ -366,26 +366,83 @@ def _numbers(model: Any) -> tuple[list[fmpq], fmpq]:
 
 
 def _least(model: Any, rows: Rows) -> fmpq | None:
-    """The least objective of least squares, by the normal equations; None where they fail."""
+    """The objective of least squares at the floats next to its optimum; None where there are none.
+
+    Without a penalty it is that of the columns that do not depend on others, see
+    :func:`_independent`.
+    """
     level = bool(getattr(model, "fit_intercept", True))
     table = [[*row, fmpq(1)] if level else row for row in rows.x]
     p, d = len(table[0]), len(rows.x[0])
     alpha = _strength(model, rows)
-    left = [[fmpq(0)] * p for _ in range(p)]
-    right = [fmpq(0)] * p
+    left, right = _sums(table, rows)
+    for j in range(d):
+        left[j][j] += alpha
+    used = list(range(p)) if alpha > 0 else _independent(left, level)
+    if not used:
+        return None
+    system = fmpq_mat([[left[i][j] for j in used] for i in used])
+    try:
+        found = system.solve(fmpq_mat(len(used), 1, [right[i] for i in used])).entries()
+    except ZeroDivisionError:
+        return None
+    point = [fmpq(0)] * p
+    for j, value in zip(used, found, strict=True):
+        near = float(arb(value).mid())
+        if not math.isfinite(near):
+            return None
+        point[j] = _fraction(near)
+    return _ridge(model, rows, point[:d], point[d] if level else fmpq(0))
+
+
+def _sums(table: list[list[fmpq]], rows: Rows) -> tuple[list[list[fmpq]], list[fmpq]]:
+    """``A'SA`` and ``A'Sy``."""
+    p = len(table[0])
+    left, right = [[fmpq(0)] * p for _ in range(p)], [fmpq(0)] * p
     for row, s, t in zip(table, rows.s, rows.y, strict=True):
         for i in range(p):
             weighted = s * row[i]
             right[i] += weighted * t
             for j in range(p):
                 left[i][j] += weighted * row[j]
-    for j in range(d):
-        left[j][j] += alpha
-    try:
-        point = fmpq_mat(left).solve(fmpq_mat(p, 1, right)).entries()
-    except ZeroDivisionError:
-        return None
-    return _ridge(model, rows, point[:d], point[d] if level else fmpq(0))
+    return left, right
+
+
+def _independent(gram: list[list[fmpq]], level: bool) -> list[int]:
+    """Columns that differ from combinations of others by more than docs/methods.md calls rounding.
+
+    Twice that, so that nothing hangs on how lengths are rounded.  The column of ones is the last.
+    """
+    ctx.prec = _BITS
+    p = len(gram)
+    used = [p - 1] if level and gram[p - 1][p - 1] > 0 else []
+    others = [j for j in range(p - level) if gram[j][j] > 0]
+
+    def about(j: int) -> tuple[fmpq, list[arb]]:
+        """What the used columns leave of the square of a column, and their shares in it."""
+        if not used:
+            return gram[j][j], []
+        inner = fmpq_mat([[gram[a][b] for b in used] for a in used])
+        right = [gram[a][j] for a in used]
+        share = inner.solve(fmpq_mat(len(used), 1, right)).entries()
+        rest = gram[j][j] - sum((a * b for a, b in zip(share, right, strict=True)), fmpq(0))
+        return rest, [abs(arb(a)) for a in share]
+
+    raw = {j: arb(gram[j][j]).sqrt() for j in others} | ({p - 1: arb(0)} if level else {})
+    spread = {j: arb(about(j)[0]).sqrt() for j in others} | ({p - 1: arb(0)} if level else {})
+    while others:
+        found = {j: about(j) for j in others}
+        best = max(others, key=lambda j: found[j][0] / gram[j][j])
+        rest, shares = found[best]
+        sizes = [
+            size[best] + sum((a * size[j] for a, j in zip(shares, used, strict=True)), arb(0))
+            for size in (raw, spread)
+        ]
+        eps = 2.0 * float(np.finfo(float).eps)
+        if arb(rest).sqrt() > 4.0 * eps * sizes[0] and arb(rest).sqrt() > 64.0 * eps * sizes[1]:
+            used.append(best)
+        others.remove(best)
+    return sorted(used)
 
 
 def _is_exact(rows: Rows, w: list[fmpq], b: fmpq) -> bool:
