@@ -154,7 +154,7 @@ def _of_linear_svc(rng: np.random.Generator) -> dict[str, Any]:
         {"loss": "squared_hinge"},
         {"loss": "squared_hinge", "penalty": "l1"},
     ]
-    return {**out, **kinds[int(rng.integers(3))]}
+    return {**out, **kinds[int(rng.integers(3))], "max_iter": 50}
 
 
 def _of_theirs(rng: np.random.Generator) -> dict[str, Any]:

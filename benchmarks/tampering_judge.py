@@ -778,12 +778,18 @@ def _share(
         square = _sum([v * v for v in w])
     above = rho * rho * square / 2
     if alone:
-        width = -b
-        short = [(width - f).max(arb(0)) for f in images]
+        margins, widths = images, [-b]
     else:
-        width = rho
-        short = [(rho - rho * y * (f + b)).max(arb(0)) for y, f in zip(signs, images, strict=True)]
-    loss = _sum([u * v for u, v in zip(s, short, strict=True)])
+        # The best width is one of the margins: the sum is linear in between.
+        margins = [rho * y * (f + b) for y, f in zip(signs, images, strict=True)]
+        widths = margins
+    below = None
+    for width in widths:
+        short = [(width - f).max(arb(0)) for f in margins]
+        here = nu * total * width - _sum([u * v for u, v in zip(s, short, strict=True)])
+        below = here if below is None else below.max(here)
+    assert below is not None
+    size = nu * total * max((abs(width) for width in widths), key=lambda v: v.mid())
     off = 0.0
     multipliers = [rho * a * y for a, y in zip(c, signs, strict=True)]
     for u, a in zip(s, multipliers, strict=True):
@@ -793,7 +799,7 @@ def _share(
         mass = nu * total / (1 if alone else 2)
         own = _sum([a for a, y in zip(multipliers, signs, strict=True) if y == sign])
         off = max(off, float((abs(own - mass) / mass).mid()))
-    return _Share(above, nu * total * width - loss - above, above + nu * total * abs(width), off)
+    return _Share(above, below - above, above + size, off)
 
 
 # --- Gaussian classes ---------------------------------------------------------------------------
