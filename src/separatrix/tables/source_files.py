@@ -102,8 +102,9 @@ def connect() -> Any:
     )
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")
-    # It turns IN (...) into a join, and a join does not keep the rows in their order.
-    connection.execute("SET disabled_optimizers = 'in_clause'")
+    # The first turns IN (...) into a join, and a join does not keep the rows in their order; the
+    # second compares all expressions with each other, seconds of a thousand columns.
+    connection.execute("SET disabled_optimizers = 'in_clause,common_subexpressions'")
     limits = _limits.get()
     if limits is not None:
         connection.execute(f"SET memory_limit = '{max(limits.memory >> 20, 32)}MiB'")
@@ -231,6 +232,8 @@ class ValueSql:
         return f"count(*) FILTER (WHERE NOT {self.marked(text)} AND NOT {like})"
 
 
+# Numbers, one a line.  What a line has matched is not gone back on: that could take for ever.
+_NUMBERS = re.compile(rf"(?>(?>{NUMBER.pattern})\n)+", NUMBER.flags)
 _LIKE: dict[str, Callable[[str], object]] = {
     "number": NUMBER.fullmatch,
     "bool": lambda text: text.lower() in ("true", "false"),
@@ -238,8 +241,20 @@ _LIKE: dict[str, Callable[[str], object]] = {
 }
 
 
+def _are_numbers(values: list[str | None]) -> bool:
+    """Whether all strings are numbers; of most columns one match over all of them says so."""
+    if not values or None in values:
+        return False
+    text = "\n".join([*values, ""])  # type: ignore[list-item]
+    return text.count("\n") == len(values) and _NUMBERS.fullmatch(text) is not None
+
+
 def _unlike_kinds(values: Iterable[str | None], marks: frozenset[str]) -> list[bool]:
     """Test for each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
+    values = list(values)
+    if _are_numbers(values):
+        other = any(not is_marked(value, marks) for value in values if value is not None)
+        return [False, other, other]
     left = dict(_LIKE)
     for value in values:
         text = "" if value is None else value.strip(BLANKS)
