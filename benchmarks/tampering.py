@@ -469,11 +469,12 @@ def _case(seed: int, number: int, name: str, families: list[str], way: str | Non
         y = y * power(rng, -3, 3)
         if rng.random() < 0.1:
             y = y * power(rng, -200, 100)
-        if kind.targets > 1:
-            y = np.column_stack([y, rng.normal(size=(n, kind.targets - 1)) * power(rng, -3, 3)])
     data = Data(X, y)
     for family in sorted(families, key=list(FAMILIES).index):
         FAMILIES[family](rng, data)
+    if kind.targets > 1:
+        more = rng.normal(size=(len(data.y), kind.targets - 1)) * power(rng, -3, 3)
+        data.y = np.column_stack([data.y, more])
     if not kind.weighted or (data.weights is not None and not data.weights.any()):
         data.weights = None
     blocks = way == "passes" or (way is None and kind.passes and rng.random() < 0.25)

@@ -295,6 +295,14 @@ def test_a_machine_predicts_by_the_weights_that_are_judged(model):
         verify(machine, rows, labels)
 
 
+def test_the_constant_of_a_polynomial_without_terms_is_judged():
+    rows, targets = np.ones((4, 2)), np.array([1.0, 2.0, 3.0, 4.0])
+    model = quiet(separatrix.PolynomialRegression().fit, rows, targets)
+    assert not len(model.powers_) and verify(model, rows, targets).ok
+    model.intercept_ = model.intercept_ * 1.001
+    assert not verify(model, rows, targets).ok
+
+
 def test_a_share_of_the_rows_is_kept_and_the_intercept_judged():
     rows, labels = X + 5.0, np.median(Y) < Y
     for kernel in ("rbf", "linear"):

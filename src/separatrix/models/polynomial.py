@@ -361,7 +361,7 @@ class PolynomialRegression(RidgePath, Regressor):
 
     def _off_powers(self) -> float:
         """How far the plain powers are from the polynomial that predicts, relative to theirs."""
-        if not 0 < len(self.powers_) <= _MOST_POWERS:
+        if len(self.powers_) > _MOST_POWERS:
             return 0.0
         lift, constant = self._fitted_basis().conversion()
         whole = np.vstack([constant, lift])
