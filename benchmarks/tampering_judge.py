@@ -62,6 +62,8 @@ _SHARE = fmpq(2, 10**6)
 _EXACT = fmpq(2, 10**8)
 # What rounding may do to the status of an iterative fit, beside its tolerance.
 _HAIR = fmpq(1001, 1000)
+# The least scale of Huber's regression, in units of the largest target: ten roundings.
+_LEAST_SCALE = fmpq(20, 2**53)
 # Bits of balls.
 _BITS = 2048
 _ZERO = fmpq(0)
@@ -243,14 +245,18 @@ def huber(fit: Fitted) -> Judge:
 
 
 def _at_the_best_scale(rows: Rows, width: fmpq, w: list[fmpq], b: fmpq) -> arb:
-    """The least of sum s (sigma + sigma H(r / sigma)) over sigma >= 0.
+    """The least of sum s (sigma + sigma H(r / sigma)) over scales above the rounding of targets.
 
     H is the square up to ``width`` and linear beyond.  Between two scales at which a row changes
     sides the sum is ``a sigma + q / sigma + c``.
     """
     sizes = [_absolute(r) for r in rows.residuals(w, b)]
     pairs = [(s, r) for s, r in zip(rows.s, sizes, strict=True) if s > 0]
-    ends = sorted({_ZERO, *(r / width for _, r in pairs)})
+    largest = max(
+        (_absolute(t) for s, t in zip(rows.s, rows.y, strict=True) if s > 0), default=_ZERO
+    )
+    least = _LEAST_SCALE * largest
+    ends = sorted({least, *(r / width for _, r in pairs if r > least * width)})
     found = None
     for k, low in enumerate(ends):
         high = ends[k + 1] if k + 1 < len(ends) else None
