@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from separatrix.scale import scan
+from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, Table, read_table, take_quantity
 from separatrix.tables.column_encodings import PLACEHOLDERS
 from separatrix.tables.placeholders import Part, of_parts, of_values
@@ -190,6 +191,38 @@ def test_files_in_passes_and_partitions_are_judged_as_tables_are(held, tmp_path)
             parts = [Part.of(part)[0] for part in np.array_split(values, n_parts)]
             mean = lambda away, values=values: values[~np.isin(values, list(away))].mean()  # noqa: E731
             assert of_parts(parts, mean) == of_values(values), (name, n_parts)
+
+
+def test_columns_whose_footers_state_ordinary_ends_are_not_looked_through(
+    held, tmp_path, monkeypatch
+):
+    """Whatever a footer states, or does not, the result is that of the values."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {**{name: held.columns[name] for name in held.names}, "plain": RNG.normal(size=N)}
+    gaps = {**columns, "plain": np.where(np.arange(N) % 3, columns["plain"], np.nan)}
+    apart = {"record": [{"a": 1.0, "b": 2.0}] * N, **columns}
+    asked: list[set[str]] = []
+    one = Statistics.may_hold_placeholders
+
+    def spied(self, columns):
+        found = one(self, columns)
+        asked.append({columns[j].name for j in found})
+        return found
+
+    monkeypatch.setattr(Statistics, "may_hold_placeholders", spied)
+    for k, (content, stated, expected) in enumerate([
+        (columns, True, held.names), (columns, False, columns), (gaps, True, held.names),
+        (apart, True, columns),
+    ]):  # fmt: skip
+        path, labels = tmp_path / f"{k}.parquet", np.arange(N) % 2
+        table = pa.table({**content, "t": labels})
+        parquet.write_table(table, path, row_group_size=150, write_statistics=stated)
+        for single in (False, True):
+            options = {"cache": tmp_path / "cache", "cache_limit": 0, "ignore_unusable": True}
+            data = scan(path, "t", single=single, **options)
+            assert asked.pop() == set(expected)
+            read = found_in(Encoder().fit(read_table(path, ignore_unusable=True).drop("t")))
+            assert found_in(data.encoder) == read
 
 
 def test_evenly_spaced_values_are_a_scale():
