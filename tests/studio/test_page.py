@@ -86,8 +86,8 @@ if (found !== expected) throw new Error(found);
 const copied = fromCsv(toCsv({ ...read, model: "logistic" }), 2000);
 if (JSON.stringify(copied) !== JSON.stringify(read)) throw new Error(JSON.stringify(copied));
 const rubbish = String.fromCharCode(...Array.from({ length: 999 }, (_, i) => (i * i * 37) % 65536));
-const hostile = ["", "\\r\\n", rubbish, "z".repeat(1e7), "1,2\\n".repeat(5000),
-  '1,2\\n"3,4\\n' + "5,6\\n".repeat(1e6), "1,2,a\\n3,4," + "z".repeat(1e7), "1,2\\n1e400,1"];
+const hostile = ["", "\\r\\n", rubbish, "z".repeat(1e6), "1,2\\n".repeat(5000),
+  '1,2\\n"3,4\\n' + "5,6\\n".repeat(2e4), "1,2,a\\n3,4," + "z".repeat(1e6), "1,2\\n1e400,1"];
 for (const text of hostile) {
   let said = "";
   try { fromCsv(text, 2000); } catch (error) { said = error.message; }
