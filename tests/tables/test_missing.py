@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from separatrix.exceptions import DataError
 from separatrix.scale import scan
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, Table, read_table, take_quantity
@@ -198,7 +199,8 @@ def test_columns_whose_footers_state_ordinary_ends_are_not_looked_through(
 ):
     """Whatever a footer states, or does not, the result is that of the values."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {**{name: held.columns[name] for name in held.names}, "plain": RNG.normal(size=N)}
+    far = ["normal", "gains", "both"]
+    columns = {**{name: held.columns[name] for name in far}, "plain": RNG.normal(size=N)}
     gaps = {**columns, "plain": np.where(np.arange(N) % 3, columns["plain"], np.nan)}
     apart = {"record": [{"a": 1.0, "b": 2.0}] * N, **columns}
     asked: list[set[str]] = []
@@ -211,18 +213,18 @@ def test_columns_whose_footers_state_ordinary_ends_are_not_looked_through(
 
     monkeypatch.setattr(Statistics, "may_hold_placeholders", spied)
     for k, (content, stated, expected) in enumerate([
-        (columns, True, held.names), (columns, False, columns), (gaps, True, held.names),
-        (apart, True, columns),
+        (columns, True, far), (columns, False, columns), (gaps, True, far), (apart, True, columns),
     ]):  # fmt: skip
         path, labels = tmp_path / f"{k}.parquet", np.arange(N) % 2
         table = pa.table({**content, "t": labels})
         parquet.write_table(table, path, row_group_size=150, write_statistics=stated)
-        for single in (False, True):
-            options = {"cache": tmp_path / "cache", "cache_limit": 0, "ignore_unusable": True}
-            data = scan(path, "t", single=single, **options)
-            assert asked.pop() == set(expected)
-            read = found_in(Encoder().fit(read_table(path, ignore_unusable=True).drop("t")))
-            assert found_in(data.encoder) == read
+        options = {"cache": tmp_path / "cache", "cache_limit": 0, "ignore_unusable": True}
+        data = scan(path, "t", **options)
+        assert asked == [set(expected)]
+        asked.clear()
+        encoder = Encoder().fit(read_table(path, ignore_unusable=True).drop("t"))
+        assert found_in(data.encoder) == found_in(encoder)
+        assert data.feature_names == tuple(encoder.feature_names_)
 
 
 def test_evenly_spaced_values_are_a_scale():
@@ -253,3 +255,12 @@ def test_a_quantity_to_predict_is_named_and_left_as_it_is(held, tmp_path):
     data = scan(tmp_path / "a.csv", "y", cache=tmp_path / "cache", cache_limit=0)
     assert said in data.notes
     assert sum((block.load().target == -999.0).sum() for block in data.blocks) == 8
+
+
+def test_a_target_that_is_nan_is_named_with_its_row(tmp_path):
+    """The footers of pyarrow leave NaN out, and DuckDB believes them."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    y = np.where(np.arange(N) == 7, np.nan, np.arange(N) + 0.5)
+    parquet.write_table(pa.table({"x": np.arange(N) % 13, "y": y}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"lacks 1 of 400 values.*row 8"):
+        scan(tmp_path / "a.parquet", "y", cache=tmp_path / "cache", cache_limit=0)
