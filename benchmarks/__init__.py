@@ -19,10 +19,14 @@ The files, in the order of use:
 - ``system/``: growth, threads, memory, cold start, prediction: one figure a module;
 - ``report.py``: the tables, the targets, and the documentation's page, all from one JSON document.
 
-``python -m benchmarks.certificates`` measures no time: it attacks the certificates.
+``python -m benchmarks.certificates`` and ``python -m benchmarks.tampering`` measure no time: they
+attack the certificates of fits, and what ``verify`` says of altered models.
 
-- ``certificates.py``: random small problems of the kinds that floating point is bad at, fitted by
-  every model;
+- ``hostile_data.py``: random small problems of the kinds that floating point is bad at;
+- ``certificates.py``: every model, loss, penalty, solver and kernel fitted to these;
 - ``certificate_judge.py``: what of a certificate is provably false, in interval arithmetic, without
-  any code of the library.
+  any code of the library;
+- ``tampering.py``: every estimator that can be verified, with each of its numbers altered;
+- ``tampering_judge.py``: what the numbers of a model are worth, in fractions and in balls;
+- ``attacks.py``: the options and the processes of both.
 """

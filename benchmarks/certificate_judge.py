@@ -32,7 +32,21 @@ import numpy as np
 import scipy.sparse as sp
 from flint import arb, arb_mat, ctx, fmpq
 
-__all__ = ["Finding", "Part", "Verdict", "judge", "parts_of"]
+__all__ = [
+    "Finding",
+    "Kernel",
+    "Linear",
+    "Part",
+    "Reading",
+    "Softmax",
+    "Undecided",
+    "Verdict",
+    "judge",
+    "kernel_parts",
+    "kernel_values",
+    "parts_of",
+    "rational",
+]
 
 # Bits with which a comparison is tried, one after the other.
 _BITS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
@@ -962,7 +976,7 @@ def _factors(
     return out
 
 
-class _Reading:
+class Reading:
     """The exact numbers of a fit: rows that count, labels, weights, and ``C``."""
 
     def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, rounded: bool) -> None:
@@ -1017,9 +1031,9 @@ def parts_of(
 ) -> list[Part]:
     """The problems that a fitted model is about, from its parameters and the documentation."""
     name = type(model).__name__
-    data = _Reading(model, X, y, sample_weight, rounded)
+    data = Reading(model, X, y, sample_weight, rounded)
     if name == "SVC":
-        return _kernel_parts(model, data)
+        return kernel_parts(model, data)
     count = len(data.classes)
     intercept = bool(model.fit_intercept)
     if name == "Perceptron":
@@ -1049,7 +1063,7 @@ def parts_of(
     return parts
 
 
-def _objective(model: Any, data: _Reading) -> tuple[dict[str, Any], list[fmpq] | None]:
+def _objective(model: Any, data: Reading) -> tuple[dict[str, Any], list[fmpq] | None]:
     """Loss, penalty and weights of a linear model."""
     name = type(model).__name__
     one, none = fmpq(1), fmpq(0)
@@ -1079,7 +1093,7 @@ def _objective(model: Any, data: _Reading) -> tuple[dict[str, Any], list[fmpq] |
     return kind, [C * s for s in data.s]
 
 
-def _kernel_parts(model: Any, data: _Reading) -> list[Part]:
+def kernel_parts(model: Any, data: Reading) -> list[Part]:
     count = len(data.classes)
     C = data.strength()
     pairs = [(1, 0)] if count == 2 else list(itertools.combinations(range(count), 2))
@@ -1103,7 +1117,7 @@ def _kernel_parts(model: Any, data: _Reading) -> list[Part]:
         point = [exact(coefficients[data.used[i]]) for i in mine]
         point.append(exact(model.intercept_[pair]))
         loss = "hinge" if upper is not None else "hard"
-        values = _values_of(model, data, [data.used[i] for i in mine])
+        values = kernel_values(model, data, [data.used[i] for i in mine])
         title = "" if count == 2 else f"{data.classes[first]} vs {data.classes[second]}"
         part = Part(title, Kernel(values, signs, upper, loss), point, certificate)
         if model.kernel == "linear":
@@ -1116,7 +1130,7 @@ def _kernel_parts(model: Any, data: _Reading) -> list[Part]:
     return parts
 
 
-def _values_of(model: Any, data: _Reading, rows: list[int]) -> Callable[[], arb_mat]:
+def kernel_values(model: Any, data: Reading, rows: list[int]) -> Callable[[], arb_mat]:
     """The kernel's exact values, at the precision of the moment."""
     kernel, x = model.kernel, data.x[rows]
     if kernel == "precomputed":

@@ -15,285 +15,22 @@ from __future__ import annotations
 
 import argparse
 import math
-import multiprocessing
-import os
-import re
 import sys
 import time
-import traceback
 import warnings
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.attacks import crash, is_refusal, one_thread_each, parser, results
+from benchmarks.hostile_data import FAMILIES, Data, all_there, power, separable, stored
+
 __all__ = ["FAMILIES", "MODELS", "Case", "Outcome", "attack", "case_of", "main", "tried"]
-
-ROOT = Path(__file__).resolve().parents[1]
-
-# --- data -------------------------------------------------------------------------------------
-
-
-@dataclass
-class Data:
-    """What a problem is made of, before it is stored in some way."""
-
-    X: np.ndarray
-    y: np.ndarray
-    weights: np.ndarray | None = None
-    storage: str = "dense"
-    C: float | None = None
-    lam: float | None = None
-
-
-def _power(rng: np.random.Generator, low: float, high: float) -> float:
-    return float(10.0 ** rng.uniform(low, high))
-
-
-def _outlier_entry(rng: np.random.Generator, data: Data) -> None:
-    n, d = data.X.shape
-    data.X[rng.integers(n), rng.integers(d)] *= _power(rng, 3, 12)
-
-
-def _outlier_row(rng: np.random.Generator, data: Data) -> None:
-    data.X[rng.integers(len(data.X))] *= _power(rng, 3, 12)
-
-
-def _outlier_column(rng: np.random.Generator, data: Data) -> None:
-    data.X[:, rng.integers(data.X.shape[1])] *= _power(rng, 3, 12)
-
-
-def _offset(rng: np.random.Generator, data: Data) -> None:
-    columns = rng.random(data.X.shape[1]) < 0.7
-    data.X[:, columns] += _power(rng, 3, 12)
-
-
-def _years(rng: np.random.Generator, data: Data) -> None:
-    column = rng.integers(data.X.shape[1])
-    data.X[:, column] = np.round(1970 + 20 * data.X[:, column])
-
-
-def _seconds(rng: np.random.Generator, data: Data) -> None:
-    column = rng.integers(data.X.shape[1])
-    data.X[:, column] = np.round(1.6e9 + 3e7 * data.X[:, column])
-
-
-def _nanoseconds(rng: np.random.Generator, data: Data) -> None:
-    _seconds(rng, data)
-    data.X[:, np.abs(data.X).max(axis=0) > 1e8] *= 1e9
-
-
-def _collinear(rng: np.random.Generator, data: Data) -> None:
-    d = data.X.shape[1]
-    if d == 1:
-        data.X = np.column_stack([data.X, data.X])
-        d = 2
-    noise = rng.normal(size=len(data.X)) * _power(rng, -16, -6) * rng.integers(2)
-    factor = rng.choice([1.0, -1.0, 3.0, 0.1])
-    data.X[:, -1] = factor * data.X[:, 0] * (1.0 + noise)
-    if d > 2 and rng.random() < 0.4:
-        data.X[:, -1] = data.X[:, 0] + data.X[:, 1] + noise
-
-
-def _one_scale(rng: np.random.Generator, data: Data) -> None:
-    data.X *= _power(rng, -150, 150) if rng.random() < 0.5 else _power(rng, -12, 12)
-
-
-def _column_scales(rng: np.random.Generator, data: Data) -> None:
-    reach = 150 if rng.random() < 0.4 else 9
-    data.X *= 10.0 ** rng.uniform(-reach, reach, size=data.X.shape[1])
-
-
-def _row_scales(rng: np.random.Generator, data: Data) -> None:
-    reach = 100 if rng.random() < 0.2 else 6
-    data.X *= (10.0 ** rng.uniform(-reach, reach, size=len(data.X)))[:, None]
-
-
-def _weights(rng: np.random.Generator, data: Data) -> None:
-    reach = float(rng.choice([1, 3, 8, 30, 100]))
-    data.weights = 10.0 ** rng.uniform(-reach, reach, size=len(data.X))
-
-
-def _zero_weights(rng: np.random.Generator, data: Data) -> None:
-    weights = np.ones(len(data.X)) if data.weights is None else data.weights
-    weights = np.where(rng.random(len(weights)) < 0.3, 0.0, weights)
-    for label in np.unique(data.y):
-        own = np.flatnonzero(data.y == label)
-        if not weights[own].any():
-            weights[own[0]] = 1.0
-    data.weights = weights
-
-
-def _strength(rng: np.random.Generator, data: Data) -> None:
-    if rng.random() < 0.15:
-        data.C = math.inf
-    else:
-        data.C = _power(rng, -100, 100) if rng.random() < 0.5 else _power(rng, -12, 12)
-
-
-def _lam(rng: np.random.Generator, data: Data) -> None:
-    data.lam = _power(rng, -30, 30) if rng.random() < 0.3 else _power(rng, -6, 2)
-
-
-def _duplicate_rows(rng: np.random.Generator, data: Data) -> None:
-    n = len(data.X)
-    source = rng.integers(max(1, n // 3), size=n)
-    data.X, data.y = data.X[source], _all_there(data.y[source], data.y)
-
-
-def _all_there(y: np.ndarray, before: np.ndarray) -> np.ndarray:
-    classes = np.unique(before)
-    y = y.copy()
-    y[: len(classes)] = classes
-    return y
-
-
-def _duplicate_columns(rng: np.random.Generator, data: Data) -> None:
-    d = data.X.shape[1]
-    data.X = data.X[:, rng.integers(d, size=min(d + 2, 10))].copy()
-
-
-def _contradictions(rng: np.random.Generator, data: Data) -> None:
-    half = len(data.X) // 2
-    data.X[half : 2 * half] = data.X[:half]
-
-
-def _zero_rows(rng: np.random.Generator, data: Data) -> None:
-    data.X[rng.random(len(data.X)) < 0.4] = 0.0
-
-
-def _constant_column(rng: np.random.Generator, data: Data) -> None:
-    data.X[:, rng.integers(data.X.shape[1])] = rng.choice([0.0, 1.0, -3.7, 1e8, 1e-9])
-
-
-def _few_rows(rng: np.random.Generator, data: Data) -> None:
-    """One row a class: two rows of two classes."""
-    first = [int(np.flatnonzero(data.y == label)[0]) for label in np.unique(data.y)]
-    data.X, data.y = data.X[first].copy(), data.y[first]
-    data.weights = None if data.weights is None else data.weights[first]
-
-
-def _wide(rng: np.random.Generator, data: Data) -> None:
-    n = min(len(data.X), 5)
-    keep = np.argsort(np.unique(data.y, return_inverse=True)[1], kind="stable")
-    keep = np.unique(
-        np.r_[[int(np.flatnonzero(data.y == c)[0]) for c in np.unique(data.y)], keep[:n]]
-    )
-    data.X, data.y = data.X[keep], data.y[keep]
-    data.weights = None if data.weights is None else data.weights[keep]
-    extra = rng.normal(size=(len(keep), int(rng.integers(2, 7))))
-    data.X = np.column_stack([data.X, extra])
-
-
-def _separable(rng: np.random.Generator, data: Data) -> None:
-    codes = np.unique(data.y, return_inverse=True)[1]
-    data.X[:, 0] = codes * rng.uniform(0.5, 3.0) + 0.2 * rng.random(len(codes))
-
-
-def _whole_numbers(rng: np.random.Generator, data: Data) -> None:
-    data.X = np.round(np.clip(data.X, -1e15, 1e15) * float(rng.choice([1.0, 3.0, 100.0])))
-    data.storage = str(rng.choice(["int64", "int32", "int8", "bool"]))
-
-
-def _single(rng: np.random.Generator, data: Data) -> None:
-    data.storage = "float32"
-
-
-def _sparse(rng: np.random.Generator, data: Data) -> None:
-    data.X[rng.random(data.X.shape) < 0.4] = 0.0
-    data.storage = str(rng.choice(["csr", "unsorted"]))
-
-
-def _strided(rng: np.random.Generator, data: Data) -> None:
-    data.storage = str(rng.choice(["fortran", "every other", "reversed"]))
-
-
-def _ordinary(rng: np.random.Generator, data: Data) -> None:
-    pass
-
-
-FAMILIES: dict[str, Callable[[np.random.Generator, Data], None]] = {
-    "ordinary": _ordinary,
-    "outlier entry": _outlier_entry,
-    "outlier row": _outlier_row,
-    "outlier column": _outlier_column,
-    "offset": _offset,
-    "years": _years,
-    "seconds": _seconds,
-    "nanoseconds": _nanoseconds,
-    "collinear": _collinear,
-    "one scale": _one_scale,
-    "column scales": _column_scales,
-    "row scales": _row_scales,
-    "weights": _weights,
-    "zero weights": _zero_weights,
-    "strength": _strength,
-    "lam": _lam,
-    "duplicate rows": _duplicate_rows,
-    "duplicate columns": _duplicate_columns,
-    "contradictions": _contradictions,
-    "zero rows": _zero_rows,
-    "constant column": _constant_column,
-    "few rows": _few_rows,
-    "wide": _wide,
-    "separable": _separable,
-    "whole numbers": _whole_numbers,
-    "float32": _single,
-    "sparse": _sparse,
-    "strided": _strided,
-}
-
-
-def _stored(data: Data) -> Any:
-    """The matrix in its storage, with the numbers that it can hold."""
-    X, kind = data.X, data.storage
-    if kind == "float32":
-        with np.errstate(over="ignore", under="ignore"):
-            return np.clip(X, -1e30, 1e30).astype(np.float32)
-    if kind == "bool":
-        return X > 0
-    if kind.startswith("int"):
-        info = np.iinfo(kind)
-        high = min(info.max, 2**62)
-        return np.clip(X, -float(min(high, 10**18)), float(min(high, 10**18))).astype(kind)
-    if kind == "fortran":
-        return np.asfortranarray(X)
-    if kind == "every other":
-        wide = np.zeros((2 * len(X), 2 * X.shape[1]))
-        wide[::2, ::2] = X
-        return wide[::2, ::2]
-    if kind == "reversed":
-        return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
-    if kind == "csr":
-        return sp.csr_matrix(X)
-    if kind == "unsorted":
-        return _unsorted(X)
-    return np.ascontiguousarray(X)
-
-
-def _unsorted(X: np.ndarray) -> Any:
-    """CSR with the entries of a row from the last to the first, some of them in two halves."""
-    values, columns, starts = [], [], [0]
-    for row in X:
-        for j in np.flatnonzero(row)[::-1]:
-            half = float(row[j]) / 2.0
-            pieces = (
-                [half, half] if (j + len(values)) % 3 == 0 and half + half == row[j] else [row[j]]
-            )
-            values += pieces
-            columns += [int(j)] * len(pieces)
-        starts.append(len(values))
-    return sp.csr_matrix(
-        (np.array(values, dtype=np.float64), np.array(columns, dtype=np.int32), np.array(starts)),
-        shape=X.shape,
-    )
-
 
 # --- problems ---------------------------------------------------------------------------------
 
@@ -403,15 +140,15 @@ def _solver(rng: np.random.Generator, *names: str) -> dict[str, Any]:
 
 def _shared(rng: np.random.Generator, data: Data, *, hard: bool = False) -> dict[str, Any]:
     """Strength, tolerance, limits."""
-    out: dict[str, Any] = {"tol": _power(rng, -12, -2)}
+    out: dict[str, Any] = {"tol": power(rng, -12, -2)}
     if data.lam is not None:
         out["lam"] = data.lam
     elif data.C is not None:
         out["C"] = data.C
     elif rng.random() < 0.7:
-        out["C"] = _power(rng, -3, 3)
+        out["C"] = power(rng, -3, 3)
     if not hard and math.isinf(out.get("C", 1.0)):
-        out["C"] = _power(rng, 3, 12)
+        out["C"] = power(rng, 3, 12)
     out["max_iter"] = int(rng.choice([1, 3, 10, 20, 20, 30, 30, 100]))
     out["random_state"] = 0
     return out
@@ -423,7 +160,7 @@ def _class_weight(rng: np.random.Generator, data: Data) -> dict[str, Any]:
         return {"class_weight": "balanced"}
     if draw < 0.12:
         classes = np.unique(data.y).tolist()
-        return {"class_weight": {c: _power(rng, -3, 3) for c in classes}}
+        return {"class_weight": {c: power(rng, -3, 3) for c in classes}}
     return {}
 
 
@@ -498,7 +235,7 @@ def _svc(rng: np.random.Generator, data: Data) -> dict[str, Any]:
         if draw < 0.3:
             out["gamma"] = "auto"
         elif draw < 0.6:
-            out["gamma"] = _power(rng, -3, 2)
+            out["gamma"] = power(rng, -3, 2)
     if kernel == "poly":
         out["degree"] = int(rng.integers(1, 5))
         out["coef0"] = float(rng.choice([0.0, 1.0, 0.3]))
@@ -507,7 +244,7 @@ def _svc(rng: np.random.Generator, data: Data) -> dict[str, Any]:
 
 def _sgd(rng: np.random.Generator, data: Data) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "tol": _power(rng, -8, -1),
+        "tol": power(rng, -8, -1),
         "max_iter": int(rng.choice([1, 3, 10])),
         "random_state": 0,
         "loss": str(
@@ -515,14 +252,14 @@ def _sgd(rng: np.random.Generator, data: Data) -> dict[str, Any]:
         ),
         "fit_intercept": bool(rng.random() < 0.7),
         "average": [True, False, "linear"][rng.integers(3)],
-        "alpha": _power(rng, -6, 1),
+        "alpha": power(rng, -6, 1),
         "batch_size": int(rng.choice([1, 1, 3])),
     }
     if data.lam is not None and rng.random() < 0.5:
         out["alpha"] = data.lam
     if out["loss"] == "perceptron":
         if rng.random() < 0.5:
-            out["margin"] = _power(rng, -2, 2)
+            out["margin"] = power(rng, -2, 2)
         else:
             out["penalty"] = None
     elif rng.random() < 0.15:
@@ -532,7 +269,7 @@ def _sgd(rng: np.random.Generator, data: Data) -> dict[str, Any]:
     else:
         out["learning_rate"] = str(rng.choice(["optimal", "invscaling", "constant"]))
     if rng.random() < 0.9:
-        out["eta0"] = _power(rng, -4, 0)
+        out["eta0"] = power(rng, -4, 0)
     if data.weights is not None and data.weights.any() and rng.random() < 0.95:
         # A row of weight k is visited k times.
         largest = float(data.weights.max())
@@ -544,10 +281,10 @@ def _sgd(rng: np.random.Generator, data: Data) -> dict[str, Any]:
 def _perceptron(rng: np.random.Generator, data: Data) -> dict[str, Any]:
     return {
         "max_passes": int(rng.choice([1, 3, 20])),
-        "margin": float(rng.choice([0.0, 0.0, _power(rng, -2, 2)])),
+        "margin": float(rng.choice([0.0, 0.0, power(rng, -2, 2)])),
         "average": bool(rng.random() < 0.3),
         "order": str(rng.choice(["cyclic", "restart", "random"])),
-        "learning_rate": float(rng.choice([1.0, 0.1, _power(rng, -3, 3)])),
+        "learning_rate": float(rng.choice([1.0, 0.1, power(rng, -3, 3)])),
         "fit_intercept": bool(rng.random() < 0.7),
         "random_state": 0,
     } | _class_weight(rng, data)
@@ -591,7 +328,7 @@ def case_of(seed: int, number: int, *, family: str | None = None, model: str | N
         y = np.searchsorted(np.quantile(scores, np.arange(1, classes) / classes), scores)
     else:
         y = rng.integers(classes, size=n)
-    y = _all_there(y, np.arange(classes))
+    y = all_there(y, np.arange(classes))
     data = Data(X, y)
     # What breaks a structure comes before what makes one.
     for name in sorted(dict.fromkeys(families), key=list(FAMILIES).index):
@@ -601,26 +338,16 @@ def case_of(seed: int, number: int, *, family: str | None = None, model: str | N
     if chosen in ("LinearSVC", "SVC") and rng.random() < 0.2:
         data.C, data.lam = math.inf, None
         if rng.random() < 0.7:
-            _separable(rng, data)
+            separable(rng, data)
     parameters = MODELS[chosen][1](rng, data)
     with np.errstate(all="ignore"):
-        X = _stored(data)
+        X = stored(data)
     return Case(
         number, seed, chosen, parameters, X, data.y, data.weights, tuple(dict.fromkeys(families))
     )
 
 
 # --- one fit ----------------------------------------------------------------------------------
-
-# What a sentence for users does not say.
-_INTERNAL = re.compile(
-    r"broadcast|fsum|math (domain|range)|singular matrix|division by zero|out of bounds|"
-    r"NoneType|has no attribute|invalid value encountered|must not contain infs|"
-    r"cannot convert|not aligned|unsupported operand|setting an array|empty sequence|"
-    r"incompatible dimensions|cannot reshape|converted to|ill-conditioned|zero-size|"
-    r"[Ll]eading minor|object is not"
-)
-_CAPABILITY = re.compile(r"needs|does not have|No solver takes|only|cannot be fitted in passes")
 
 
 @dataclass
@@ -641,16 +368,6 @@ class Outcome:
     judge_seconds: float = 0.0
 
 
-def _describes(error: Exception) -> bool:
-    """Whether an exception is a refusal in words for users."""
-    text = str(error)
-    if _INTERNAL.search(text) or len(text.split()) < 4:
-        return False
-    if isinstance(error, ValueError):
-        return not isinstance(error, UnicodeError)
-    return type(error) is TypeError and bool(_CAPABILITY.search(text))
-
-
 def tried(case: Case) -> Outcome:
     """Fit a case and judge what it claims."""
     from benchmarks.certificate_judge import judge
@@ -663,15 +380,10 @@ def tried(case: Case) -> Outcome:
             model = case.fit()
         except Exception as error:
             out.fit_seconds = time.process_time() - start
-            if _describes(error):
+            if is_refusal(error):
                 out.refusal = f"{type(error).__name__}: {error}"
             else:
-                where = traceback.extract_tb(error.__traceback__)[-1]
-                text = (
-                    f"{type(error).__name__}: {error} "
-                    f"({os.path.basename(where.filename)}:{where.lineno})"
-                )
-                out.findings.append(("crash", math.inf, text))
+                out.findings.append(("crash", math.inf, crash(error)))
                 out.code = case.code()
             return out
         out.fit_seconds = time.process_time() - start
@@ -681,9 +393,7 @@ def tried(case: Case) -> Outcome:
             verdict = judge(model, case.X, case.y, _weights_of(case))
         except Exception as error:
             # Attributes that contradict one another, or a mistake of the judge: never passed over.
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            text = f"{type(error).__name__}: {error} (line {where.lineno} of the judge)"
-            out.findings.append(("unreadable", math.inf, text))
+            out.findings.append(("unreadable", math.inf, crash(error)))
             out.code = case.code()
             return out
         out.judge_seconds = time.process_time() - start
@@ -739,12 +449,6 @@ def _several(task: tuple[int, int, int, str | None, str | None, str]) -> list[Ou
         return [tried(_case(seed, k, family, model, way)) for k in range(first, last)]
 
 
-def _own_cache(numbers: Any) -> None:
-    """One compilation cache per process: two that compile the same function could mix them up."""
-    caches = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
-    os.environ["NUMBA_CACHE_DIR"] = os.path.join(caches, f"attack-{numbers.get()}")
-
-
 def _warm(seed: int, count: int) -> None:
     """Compile what the problems will need, on the clock of nobody."""
     for number in range(count):
@@ -764,37 +468,18 @@ def attack(
 ) -> Iterator[Outcome]:
     """Outcomes in the order of the problems' numbers, until there are enough, or time is up."""
 
+    until = math.inf if minutes is None else time.perf_counter() + 60.0 * minutes
+
     def tasks() -> Iterator[tuple[int, int, int, str | None, str | None, str]]:
         first = 0
         while problems is None or first < problems:
             last = first + chunk if problems is None else min(first + chunk, problems)
             yield seed, first, last, family, model, way
-            first = last
-
-    until = math.inf if minutes is None else time.perf_counter() + 60.0 * minutes
-    if jobs == 1:
-        for task in tasks():
-            yield from _several(task)
             if time.perf_counter() > until:
                 return
-        return
-    context = multiprocessing.get_context("spawn")
-    numbers = context.SimpleQueue()
-    for number in range(jobs):
-        numbers.put(number)
-    with ProcessPoolExecutor(jobs, context, _own_cache, (numbers,)) as pool:
-        waiting: deque[Future[list[Outcome]]] = deque()
-        source = tasks()
-        done = False
-        while waiting or not done:
-            while not done and len(waiting) < 2 * jobs:
-                task = next(source, None)
-                if task is None or time.perf_counter() > until:
-                    done = True
-                else:
-                    waiting.append(pool.submit(_several, task))
-            if waiting:
-                yield from waiting.popleft().result()
+            first = last
+
+    yield from results(_several, tasks(), jobs)
 
 
 # --- the report -------------------------------------------------------------------------------
@@ -876,18 +561,9 @@ class Tally:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.certificates",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
+    out = parser("benchmarks.certificates", __doc__, families=FAMILIES, models=MODELS)
+    add = out.add_argument
     add("--minutes", type=float, default=None, help="how long (10, unless --problems says more)")
-    add("--problems", type=int, metavar="N", help="how many problems, however long it takes")
-    add("--seed", type=int, default=0, help="of all problems (0)")
-    add("--jobs", type=int, default=1, metavar="J", help="processes (1)")
-    add("--family", choices=list(FAMILIES), metavar="NAME", help="of data: " + ", ".join(FAMILIES))
-    add("--model", choices=list(MODELS), metavar="NAME", help="one of " + ", ".join(MODELS))
     add(
         "--way",
         choices=WAYS,
@@ -895,10 +571,9 @@ def _parser() -> argparse.ArgumentParser:
         help="tall: few rows take the way of many, which is another; blocks: they are fitted in "
         "passes over blocks of some rows",
     )
-    add("--only", type=int, metavar="K", help="fit and judge problem number K, and show it")
     add("--quiet", action="store_true", help="counts alone, and no reproductions")
     add("--statuses", action="store_true", help="also count ways of stopping, and refusals")
-    return parser
+    return out
 
 
 def _only(args: argparse.Namespace) -> int:
@@ -914,9 +589,7 @@ def _only(args: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
-    # Tiny problems: threads would cost more than they bring.  The processes inherit these.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    one_thread_each()
     if args.only is not None:
         return _only(args)
     minutes = args.minutes

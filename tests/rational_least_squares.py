@@ -10,8 +10,8 @@ def exact_solution(terms, y, weights=None, ridge=0) -> list[Fraction] | None:
 
     ``ridge`` times the squares of all coefficients but the first is penalised.
     """
-    y = [Fraction(float(v)) for v in y]
-    w = [Fraction(1)] * len(y) if weights is None else [Fraction(float(v)) for v in weights]
+    y = [Fraction(v) for v in y]
+    w = [Fraction(1)] * len(y) if weights is None else [Fraction(v) for v in weights]
     k = len(terms[0])
     rows = [
         [sum(c * t[i] * t[j] for t, c in zip(terms, w, strict=True)) for j in range(k)]

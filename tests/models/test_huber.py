@@ -168,3 +168,13 @@ def test_refusals(patients):
         HuberRegressor().fit(X, np.stack([y, y], axis=1))
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         HuberRegressor(max_iter=1).fit(X, y)
+
+
+def test_an_exact_fit_is_certified():
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    for targets in (np.full(50, 3.0), rows @ [1.0, 2.0, 3.0]):
+        for alpha in (0.0, 1e-4):
+            model = HuberRegressor(alpha=alpha).fit(rows, targets)
+            assert model.certificate_.status == "optimal", (targets[0], alpha)
+            assert model.scale_ >= 4.5e-13 * np.abs(targets).max()
+            assert alpha > 0.0 or not model.outliers_.any()

@@ -23,6 +23,7 @@ from separatrix._compiled import compilation, pool, row_access
 from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
 from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
+from separatrix.closed_form.projection import Columns
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.validation import require_finite
 
@@ -65,6 +66,8 @@ _STILL_WELL = 64 * EPS
 _MOST_PROJECTED = 2e8
 # And where columns depend on one another, or nearly do.
 _MOST_LOOKED_AT = 2e7
+# And where all of that is done in twice the precision.
+_MOST_CLOSELY = 2e5
 # The share of the objective that rounding may be the reason for leaving.
 _MOST_SHARE = 1e-6
 # What the residual of a fit without weights may exceed through rounding, in units of its terms.
@@ -351,10 +354,18 @@ class NormalEquations:
         d, m = self.design.n_features, len(coef)
         if self.design.n_samples * (d + m) ** 2 > _MOST_PROJECTED:
             return np.zeros(m)
-        return self._shares_of(self.weighted_rows(coef, intercept), coef)
+        return self._explained(self.columns(coef, intercept, self.looks_closely(m)), coef)
 
-    def weighted_rows(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """The columns about their means, that of ones, and the residuals: (n, d + 1 + m)."""
+    def looks_closely(self, n_targets: int) -> bool:
+        """Whether the residuals are projected in twice the precision."""
+        width = self.design.n_features + n_targets
+        return self.design.n_samples * width**2 <= _MOST_CLOSELY
+
+    def columns(self, coef: np.ndarray, intercept: np.ndarray, closely: bool) -> Columns:
+        """The weighted columns, that of ones first, and the residuals after them."""
+        if closely:
+            at = self.problem.roots, bool(self.level), coef, intercept
+            return Columns.of(self.design, self.targets, *at)
         parts, roots = [], self.problem.roots
         level, rest = self._levels(coef, intercept)
         for part, block in self.design.blocks(owned=True):
@@ -366,37 +377,15 @@ class NormalEquations:
                 r -= block @ coef.T
                 block -= self.mean
             ones = np.full((len(block), 1), float(self.level))
-            parts.append(roots[part, None] * np.hstack([block, ones, r]))
+            parts.append((roots[part, None] * np.hstack([ones, block, r])).T)
         width = self.design.n_features + 1 + len(coef)
-        return np.concatenate(parts) if parts else np.empty((0, width))
+        return Columns(np.concatenate(parts, axis=1) if parts else np.empty((width, 0)), None)
 
-    def _shares_of(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        d, m = self.design.n_features, len(coef)
+    def _explained(self, columns: Columns, coef: np.ndarray) -> np.ndarray:
         if self.ridge > 0.0:
-            penalty = np.zeros((d, d + 1 + m))
-            np.fill_diagonal(penalty, np.sqrt(self.ridge))
-            penalty[:, d + 1 :] = -np.sqrt(self.ridge) * coef.T
-            rows = np.vstack([rows, penalty])
-        if not len(rows):
-            return np.zeros(m)
-        size = np.abs(rows[:, : d + 1]).max(axis=1)
-        if not np.isfinite(rows).all():
-            return np.ones(m)
-        # From the longest row to the shortest and with pivots, rounding stays relative to each row
-        # (Powell and Reid, 1969; Cox and Higham, 1998), however unequal the weights are.
-        order = np.argsort(-size, kind="stable")
-        rows, size = rows[order], size[order]
-        # By powers of two, so that no square underflows or overflows that matters.
-        unit = np.ldexp(1.0, -int(np.frexp(np.abs(rows).max(initial=1e-300))[1]))
-        q, upper, _ = scipy.linalg.qr(
-            rows[:, : d + 1] * unit, mode="economic", pivoting=True, check_finite=False
-        )
-        pivots = np.abs(np.diagonal(upper))
-        kept = pivots > 1e3 * EPS * math.sqrt(d + 1.0) * unit * size[: len(pivots)]
-        residuals = rows[:, d + 1 :] * unit
-        whole = lengths_of(residuals)
-        along = lengths_of((q.T @ residuals)[kept])
-        return np.square(along / _or_one(whole))
+            columns = columns.with_penalty(self.ridge, coef)
+        raw = np.hypot(self.lengths, self.offset)
+        return columns.explained(raw, self.lengths, coef if self.ridge == 0.0 else None)
 
 
 def _by_row(design: Design, n_targets: int) -> bool:

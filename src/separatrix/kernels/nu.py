@@ -26,6 +26,7 @@ and the dual of least absolute deviations under :math:`\sum_i |c_i| \le M`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,9 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
     Its objective is the dual of the textbook, and its lower bound the primal: the objective is
     then never negative.  A point is the coefficients :math:`c = \alpha y` and an intercept.  The
     sums :math:`m_G` are those that the coefficients have, which are as near to what was asked for
-    as float64 holds them.
+    as float64 holds them; coefficients that miss the sums or the bounds by more than rounding are
+    infinitely bad.  The dual has no intercept: one that is not the best for its coefficients adds
+    what it costs in the primal.
 
     Parameters
     ----------
@@ -168,6 +171,22 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
             for side, mass in self.groups
         ]
 
+    def thresholds_at(self, product: np.ndarray, level: float) -> list[float]:
+        """The thresholds of an intercept, with the best width beside it."""
+        if self.one_class:
+            return [-level]
+        mass = sum(mass for _, mass in self.groups)
+        width = quantile_below(self.y * (product + level), self.upper, mass)
+        return [width - float(self.y[side][0]) * level for side, _ in self.groups]
+
+    def admits(self, c: np.ndarray) -> bool:
+        """Whether coefficients keep the bounds and the sums, up to rounding."""
+        a, spare = self.y * c, _ROUNDED * self.upper
+        if np.any(a < -spare) or np.any(a > self.upper + spare):
+            return False
+        sums = [(float(a[side].sum()), mass) for side, mass in self.groups]
+        return all(abs(reached - mass) <= _ROUNDED * mass for reached, mass in sums)
+
     def level_and_width(self, product: np.ndarray) -> tuple[float, float]:
         """The intercept, and half the width of the margin, by the thresholds."""
         found = self.thresholds(product)
@@ -213,24 +232,41 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         adjoint: np.ndarray | None = None,
     ) -> Bound:
         scores = self.linear(theta) if scores is None else scores
-        c, product = self.weights_of(theta), scores - self.intercept_of(theta)
-        primal = 0.5 * inner(c, product)
+        c, level = self.weights_of(theta), float(self.intercept_of(theta))
+        if not self.admits(c):
+            return Bound(np.inf, -np.inf, np.inf, None)
+        product = scores - level
+        square = inner(c, product)
         if not self.convex:
-            return Bound(primal, -np.inf, np.inf, -c)
+            return Bound(0.5 * square, -np.inf, np.inf, -c)
         radius = np.full(len(c), self.matrix.rounding * self.matrix.largest * np.abs(c).sum())
-        dual = self._below(c, Enclosure(product, radius, np.inf), 2.0 * primal, 0.0)[1]
-        return Bound(primal, max(dual, 0.0), max(primal - max(dual, 0.0), 0.0), -c)
+        enclosed = Enclosure(product, radius, np.inf)
+        primal = 0.5 * square + self._cost(c, enclosed, level)
+        dual = max(self._below(c, enclosed, square, 0.0, self.thresholds(product))[1], 0.0)
+        return Bound(primal, dual, max(primal - dual, 0.0), -c)
+
+    def _cost(self, c: np.ndarray, product: Enclosure, level: float) -> float:
+        """What an intercept adds to the primal of the textbook; zero up to rounding."""
+        best = self._below(c, product, 0.0, 0.0, self.thresholds(product.middle))
+        own = self._below(c, product, 0.0, 0.0, self.thresholds_at(product.middle, level))
+        rounding = (best[0] - best[1]) + (own[0] - own[1])
+        cost = best[0] - own[0]
+        return cost + rounding if cost > rounding else 0.0
 
     def _below(
-        self, c: np.ndarray, product: Enclosure, square: float, error: float
+        self,
+        c: np.ndarray,
+        product: Enclosure,
+        square: float,
+        error: float,
+        found: Sequence[float],
     ) -> tuple[float, float]:
         """The lower bound by thresholds of the scores, about and certainly."""
-        found = self.thresholds(product.middle)
         near = below = -0.5 * square
         below -= 0.5 * error + 8.0 * UNIT * abs(square)
         for (side, _), at in zip(self.groups, found, strict=True):
             z, radius = (self.y * product.middle)[side], product.radius[side]
-            upper = self.upper[side]
+            upper = np.maximum(self.upper[side], np.abs(c[side]))
             mass, off = total(np.abs(c[side]))
             short = np.maximum(0.0, at - z)
             near += at * mass - inner(upper, short)
@@ -245,6 +281,8 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         c = self.weights_of(theta)
+        if not self.admits(c):
+            return self.unknown(None)
         found = self.enclosed(c, level)
         if found is None:
             return self.unknown(proof.residual)
@@ -253,13 +291,16 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         near = 0.5 * square
         if not self.convex:
             return Bound(primal, -np.inf, np.inf, -c, charge=primal - near)
+        cost = self._cost(c, product, float(self.intercept_of(theta)))
+        near, primal = near + cost, (primal + cost) * (1.0 + UNIT)
         residual = proof.residual
         if residual is not None and not np.array_equal(-residual, c):
-            other = self.enclosed(-residual, level)
+            other = self.enclosed(-residual, level) if self.admits(-residual) else None
             if other is None:
                 return _charged((near, 0.0), primal, 0.0, residual)
             c, (product, square, error) = -residual, other
-        middle, below = self._below(c, product, square, error)
+        at = self.thresholds(product.middle)
+        middle, below = self._below(c, product, square, error, at)
         return _charged((near, max(middle, 0.0)), primal, max(below, 0.0), -c)
 
     def levels(self) -> tuple[Level, ...]:

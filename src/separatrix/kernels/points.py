@@ -46,6 +46,8 @@ DENSE_BYTES = 16 << 20
 MOST_DENSE = 1000
 # Bytes of float64 points that a tile's columns are made of.
 HELD_BYTES = 4 << 20
+# Entries of a tile that a thread computes at a time: a call takes what ten thousand entries take.
+_PART = 1 << 18
 # The largest relative rounding of values that are made of scalar products; where they would lose
 # more digits (the distances of a sharp kernel), they are made of differences.
 ROUGHEST = 1e-9
@@ -71,13 +73,24 @@ class Points(ABC):
     ) -> Callable[..., np.ndarray]:
         """A function that gives ``block_i . x_j`` for the points ``x_j`` of ``columns``.
 
-        Its second argument, if any, is where the result goes.  Dense points can be taken in
-        another type than their own.
+        Its second argument, if any, is where the result goes, and its third one a slice of these
+        points.  Dense points can be taken in another type than their own.
         """
 
     @abstractmethod
     def working(self) -> Points:
         """The points in float32, if that takes no more memory than a copy in float32."""
+
+
+def _products_with(held: np.ndarray) -> Callable[..., np.ndarray]:
+    """The function that :meth:`Points.against` returns, for points that are columns of a matrix."""
+
+    def multiply(
+        block: np.ndarray, out: np.ndarray | None = None, some: slice = slice(None)
+    ) -> np.ndarray:
+        return np.matmul(block, held[:, some], out=out)
+
+    return multiply
 
 
 class DensePoints(Points):
@@ -99,7 +112,7 @@ class DensePoints(Points):
         self, columns: np.ndarray | slice, kind: type | None = None
     ) -> Callable[..., np.ndarray]:
         held: np.ndarray = self.block(columns).astype(kind or self.kind, copy=False).T
-        return lambda block, out=None: np.matmul(block, held, out=out)
+        return _products_with(held)
 
     def working(self) -> Points:
         return _WorkingPoints(self, self._x.shape[1])
@@ -124,7 +137,7 @@ class _WorkingPoints(Points):
         self, columns: np.ndarray | slice, kind: type | None = None
     ) -> Callable[..., np.ndarray]:
         held = self._x[columns].T
-        return lambda block, out=None: np.matmul(block, held, out=out)
+        return _products_with(held)
 
     def working(self) -> Points:
         return self
@@ -156,14 +169,17 @@ class SparsePoints(Points):
     ) -> Callable[..., np.ndarray]:
         if not self.sparse:
             held: np.ndarray = self.block(columns).astype(kind or self.kind, copy=False).T
-            return lambda block, out=None: np.matmul(block, held, out=out)
+            return _products_with(held)
         design: Design = self._design
         if isinstance(columns, slice):
             columns = np.arange(self.n)[columns]
         if len(columns) < self.n:
             design = design.take(columns)
 
-        def multiply(block: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        def multiply(
+            block: np.ndarray, out: np.ndarray | None = None, some: slice = slice(None)
+        ) -> np.ndarray:
+            # All of its columns: products with sparse rows have threads of their own.
             products = design.dot(np.ascontiguousarray(block.T)).T
             if out is None:
                 return np.ascontiguousarray(products)
@@ -206,19 +222,28 @@ def fill_tile(
     """
     kind = out.dtype
 
-    def part(a: int, b: int) -> None:
+    def part(a: int, b: int, columns: slice) -> None:
         some = slice(rows.start + a, rows.start + b) if isinstance(rows, slice) else rows[a:b]
-        block = points.block(some).astype(kind, copy=False)
-        multiply(block, out[a:b])
+        block, place = points.block(some).astype(kind, copy=False), out[a:b, columns]
+        multiply(block, place, columns)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            kernel.of_products(out[a:b], left[a:b], right)
+            kernel.of_products(place, left[a:b], right[columns])
 
     if points.sparse or getattr(multiply, "threaded", False):
-        # Products with sparse rows have threads of their own.
-        part(0, len(out))
+        part(0, len(out), slice(None))
         return
-    ranges = pool.ranges(len(out), 4.0 * out.size)
-    pool.run([partial(part, a, b) for a, b in ranges])
+    n, m = out.shape
+    count = len(pool.ranges(out.size, 4.0 * out.size, out.size / _PART))
+    # BLAS copies what it multiplies: ``down * m + across * n`` points in all.
+    splits = [(k, count // k) for k in range(1, count + 1) if count % k == 0]
+    down, across = min(splits, key=lambda split: split[0] * m + split[1] * n)
+    pool.run(
+        [
+            partial(part, n * i // down, n * (i + 1) // down, columns)
+            for i in range(down)
+            for columns in (slice(m * j // across, m * (j + 1) // across) for j in range(across))
+        ]
+    )
 
 
 def column_means(x: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ class HuberRegressor(CertifiedRegressor):
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     scale_ : float
-        The scale :math:`\sigma`, in the unit of ``y``: never less than a rounding of the largest.
+        The scale :math:`\sigma`, in the unit of ``y``: never less than 4.5e-13 times the largest.
     outliers_ : ndarray of bool, shape (n_samples,)
         The rows beyond :math:`\epsilon\sigma`.
     certificate_ : Certificate

@@ -138,6 +138,22 @@ class KernelMachine:
         scores += self.intercept_
         return scores
 
+    def _require_one_answer(self) -> None:
+        """Raise ValueError where the weights of the columns are not those of the rows.
+
+        A machine with the linear kernel predicts by the former, and is judged by the latter.
+        """
+        if not isinstance(self.kernel_, LinearKernel):
+            return
+        vectors = as_design(self.support_vectors_)
+        made = vectors.t_dot(np.ascontiguousarray(self._pair_coefficients())).T
+        size = float(np.abs(made).max(initial=0.0))
+        if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * size):
+            raise ValueError(
+                "The model's coef_ is not the sum of its support vectors, weighted by dual_coef_, "
+                "so it is not clear which of the two to judge."
+            )
+
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         pairwise = self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel)
@@ -256,6 +272,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
         require_rows(
             self, design, self.support_, self.support_vectors_, "support vectors", self.kernel_
         )
+        self._require_one_answer()
         problem = self._problem(self._gram(design), targets, weights)
         c = np.zeros(n)
         c[self.support_] = dense(self.dual_coef_)[0]

@@ -860,15 +860,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         vectors = self.support_vectors_
         require_rows(self, design, self.support_, vectors, "support vectors", kernel)
         require_classes(self, labels, self.support_)
-        if isinstance(kernel, LinearKernel):
-            # It predicts by these, and what is judged are the others.
-            made = as_design(vectors).t_dot(np.ascontiguousarray(self._pair_coefficients())).T
-            size = np.abs(made).max(initial=0.0)
-            if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * float(size)):
-                raise ValueError(
-                    "The model's coef_ is not the sum of its support vectors, weighted by "
-                    "dual_coef_, so it is not clear which of the two to judge."
-                )
+        self._require_one_answer()
         return self._pair_claims(design, labels)
 
     def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:

@@ -186,7 +186,11 @@ class OneClassSVM(OutlierMixin, OneFunction):
         return gram_of(kernel, design, cache_mb=self.cache_mb)
 
     def _claims(self, design: Design, data: Any) -> list[Claimed]:
-        return self._claimed(design, None, data.weights)
+        ((part, problem, point, weights),) = self._claimed(design, None, data.weights)
+        # What was fitted has the surface where the best offset has it.
+        level = float(self.intercept_[0])
+        fitted = level / (1.0 + _SURFACE * np.sign(level))
+        return [(part, problem, problem.join(problem.weights_of(point), fitted), weights)]
 
     def _keep(self, problem: Any, solution: Solution, design: Design) -> None:
         super()._keep(problem, solution, design)

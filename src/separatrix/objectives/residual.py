@@ -54,8 +54,9 @@ from separatrix.objectives.penalties import Penalty
 
 __all__ = ["ResidualObjective", "ScaledResidualObjective"]
 
-# A scale no less than so many units of the largest target.
-_LEAST_SCALE = 20.0 * UNIT
+# A scale no less than so many units of the largest target: what rounding leaves of an exact fit is
+# small beside it.
+_LEAST_SCALE = 4096.0 * UNIT
 # And large enough to be divided by.
 _TINY_SCALE = 2.0**-900
 # How much of the curvature along the residuals themselves a scale that follows takes away: all of

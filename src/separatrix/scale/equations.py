@@ -23,8 +23,8 @@ from separatrix.closed_form.least_squares import (
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
-    triangle_of,
 )
+from separatrix.closed_form.projection import Columns
 from separatrix.closed_form.triangular import LeastSquaresSolution, units_of
 from separatrix.data.labels import one_hot
 from separatrix.data.moments import Moments
@@ -199,12 +199,11 @@ def _misfit(rows: Rows, at: _At, own: Any) -> np.ndarray:
         return at.equations(rows).largest_misfit(at.high, at.low)
 
 
-def _reduced(rows: Rows, at: _At, own: Any) -> np.ndarray:
-    """A triangle that stands for the columns and residuals of the rows of a block."""
+def _reduced(rows: Rows, shared: tuple[_At, bool], own: Any) -> Columns:
+    """Few rows that stand for the columns and residuals of the rows of a block."""
+    at, closely = shared
     with np.errstate(all="ignore"):
-        whole = at.equations(rows).weighted_rows(at.high, at.low)
-    # The longest first, as they are taken up together afterwards.
-    return triangle_of(whole[np.argsort(-np.abs(whole).max(axis=1), kind="stable")])
+        return at.equations(rows).columns(at.high, at.low, closely).reduced()
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,8 +248,9 @@ class BlockedEquations(NormalEquations):
     def explained_shares(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         if self.design.n_features + len(coef) > _MOST_PROJECTED:
             return np.zeros(len(coef))
-        parts = self.problem.passes.each(_reduced, self._at(coef, intercept))
-        return self._shares_of(np.concatenate(list(parts)), coef)
+        shared = self._at(coef, intercept), self.looks_closely(len(coef))
+        parts = self.problem.passes.each(_reduced, shared)
+        return self._explained(Columns.joined(list(parts)), coef)
 
     def largest_misfit(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         out = np.zeros(len(coef))
