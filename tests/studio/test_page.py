@@ -71,6 +71,41 @@ def test_imports_go_one_way():
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on this machine")
+def test_pasted_text_is_read_or_refused_in_a_sentence(tmp_path):
+    for script in PAGE.glob("*.js"):
+        shutil.copy(script, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "paste.js").write_text(
+        """
+import { fromCsv, toCsv } from "./data.js";
+const crlf = 'x,"y\\r\\nin metres",class\\r\\n1,2,"a\\r\\nb"\\r\\n3,4,c\\r\\n';
+const read = fromCsv(crlf, 2000);
+const found = JSON.stringify([read.points, read.names.y, read.names.classes]);
+const expected = JSON.stringify([[[1, 2, 0], [3, 4, 1]], "y\\nin metres", ["a\\nb", "c"]]);
+if (found !== expected) throw new Error(found);
+const copied = fromCsv(toCsv({ ...read, model: "logistic" }), 2000);
+if (JSON.stringify(copied) !== JSON.stringify(read)) throw new Error(JSON.stringify(copied));
+const rubbish = String.fromCharCode(...Array.from({ length: 999 }, (_, i) => (i * i * 37) % 65536));
+const hostile = ["", "\\r\\n", rubbish, "z".repeat(1e6), "1,2\\n".repeat(5000),
+  '1,2\\n"3,4\\n' + "5,6\\n".repeat(2e4), "1,2,a\\n3,4," + "z".repeat(1e6), "1,2\\n1e400,1"];
+for (const text of hostile) {
+  let said = "";
+  try { fromCsv(text, 2000); } catch (error) { said = error.message; }
+  const sentence = /^\\p{Lu}.{10,200}\\.$/u.test(said);
+  if (!sentence) throw new Error(`${text.slice(0, 20)}: ${said.slice(0, 300)}`);
+}
+console.log("read");
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        ["node", str(tmp_path / "paste.js")],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "read", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on this machine")
 def test_a_link_carries_the_state_and_a_broken_one_nothing(tmp_path):
     # Node takes a .js file for a module only where a package says so.
     shutil.copy(PAGE / "share.js", tmp_path / "share.mjs")

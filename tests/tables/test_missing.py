@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from separatrix.exceptions import DataError
 from separatrix.scale import scan
+from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, Table, read_table, take_quantity
 from separatrix.tables.column_encodings import PLACEHOLDERS
 from separatrix.tables.placeholders import Part, of_parts, of_values
@@ -192,6 +194,39 @@ def test_files_in_passes_and_partitions_are_judged_as_tables_are(held, tmp_path)
             assert of_parts(parts, mean) == of_values(values), (name, n_parts)
 
 
+def test_columns_whose_footers_state_ordinary_ends_are_not_looked_through(
+    held, tmp_path, monkeypatch
+):
+    """Whatever a footer states, or does not, the result is that of the values."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    far = ["normal", "gains", "both"]
+    columns = {**{name: held.columns[name] for name in far}, "plain": RNG.normal(size=N)}
+    gaps = {**columns, "plain": np.where(np.arange(N) % 3, columns["plain"], np.nan)}
+    apart = {"record": [{"a": 1.0, "b": 2.0}] * N, **columns}
+    asked: list[set[str]] = []
+    one = Statistics.may_hold_placeholders
+
+    def spied(self, columns):
+        found = one(self, columns)
+        asked.append({columns[j].name for j in found})
+        return found
+
+    monkeypatch.setattr(Statistics, "may_hold_placeholders", spied)
+    for k, (content, stated, expected) in enumerate([
+        (columns, True, far), (columns, False, columns), (gaps, True, far), (apart, True, columns),
+    ]):  # fmt: skip
+        path, labels = tmp_path / f"{k}.parquet", np.arange(N) % 2
+        table = pa.table({**content, "t": labels})
+        parquet.write_table(table, path, row_group_size=150, write_statistics=stated)
+        options = {"cache": tmp_path / "cache", "cache_limit": 0, "ignore_unusable": True}
+        data = scan(path, "t", **options)
+        assert asked == [set(expected)]
+        asked.clear()
+        encoder = Encoder().fit(read_table(path, ignore_unusable=True).drop("t"))
+        assert found_in(data.encoder) == found_in(encoder)
+        assert data.feature_names == tuple(encoder.feature_names_)
+
+
 def test_evenly_spaced_values_are_a_scale():
     for values in ([97.0, 98.0, 99.0], [1e15, 1e15 + 1, 1e15 + 2]):
         assert of_values(np.repeat(values, 20)) == []
@@ -220,3 +255,12 @@ def test_a_quantity_to_predict_is_named_and_left_as_it_is(held, tmp_path):
     data = scan(tmp_path / "a.csv", "y", cache=tmp_path / "cache", cache_limit=0)
     assert said in data.notes
     assert sum((block.load().target == -999.0).sum() for block in data.blocks) == 8
+
+
+def test_a_target_that_is_nan_is_named_with_its_row(tmp_path):
+    """The footers of pyarrow leave NaN out, and DuckDB believes them."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    y = np.where(np.arange(N) == 7, np.nan, np.arange(N) + 0.5)
+    parquet.write_table(pa.table({"x": np.arange(N) % 13, "y": y}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"lacks 1 of 400 values.*row 8"):
+        scan(tmp_path / "a.parquet", "y", cache=tmp_path / "cache", cache_limit=0)

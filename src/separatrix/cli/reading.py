@@ -118,12 +118,17 @@ class LabelledTable:
         for label, text in (lines or {}).items():
             if text is not None:
                 out.report(label, text)
-        for note in self.table.notes:
-            out.note(note)
-        for alert in dict.fromkeys((*self.table.alerts, *self.features.alerts, *alerts)):
-            # What ends a long tail may well be right.
-            doubtful = getattr(alert, "code", "") == "placeholder_named"
-            (out.note if doubtful else out.warn)(alert)
+        report_notes(out, self.table, (*self.features.alerts, *alerts))
+
+
+def report_notes(out: Output, table: Table, alerts: Iterable[str]) -> None:
+    """Print how a table was read, and what was noticed on the way."""
+    for note in table.notes:
+        out.note(note)
+    for alert in dict.fromkeys((*table.alerts, *alerts)):
+        # What ends a long tail may well be right.
+        doubtful = getattr(alert, "code", "") == "placeholder_named"
+        (out.note if doubtful else out.warn)(alert)
 
 
 def _describe_table(features: Table, encoder: Any) -> str:

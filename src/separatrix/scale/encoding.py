@@ -310,14 +310,18 @@ class Recipe:
             raise self._not_finite(matrix, stretch)
         return Rows(matrix, target, weights, squares)
 
-    def staged(self, stretch: Stretch, centres: np.ndarray, stage: Stage) -> np.ndarray | None:
+    def staged(
+        self, stretch: Stretch, centres: np.ndarray, stage: Stage, looked_at: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """Put the rows of a stretch aside as they are, in float32.
 
         Returns
         -------
-        ndarray of shape (4, n_columns) or None
-            The sums of differences from the centres, and of their squares, and the lowest and
-            highest values; None where a value is missing, or no number.
+        sums : ndarray of shape (2, n_columns)
+            The sums of differences from the centres, and of their squares.
+        ends : ndarray of shape (len(looked_at), 2)
+            The lowest and highest values of the columns that are looked at for placeholders.
+        None where a value is missing, or is no number.
         """
         fetched = self._fetch(stretch)
         columns = [fetched.arrays[one.key] for one in stage.columns]
@@ -326,13 +330,13 @@ class Recipe:
         stacked = np.empty((len(columns), fetched.n_rows), dtype=np.float32)
         for row, column in zip(stacked, columns, strict=True):
             row[:] = np.ma.getdata(column)
-        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((4, len(columns)))
+        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((2, len(columns)))
         _turn(stacked, centres, raw, sums)
-        sums[2], sums[3] = stacked.min(axis=1), stacked.max(axis=1)
         if not np.isfinite(sums).all():
             return None
         stage.put(stretch, raw, self._target(fetched, stretch), self._weights(fetched, stretch))
-        return sums
+        ends = [(stacked[j].min(), stacked[j].max()) for j in looked_at]
+        return sums, np.array(ends, dtype=np.float64).reshape(-1, 2)
 
     def _fetch(self, stretch: Stretch) -> Columns:
         parts = []

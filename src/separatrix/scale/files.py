@@ -41,7 +41,7 @@ from separatrix.scale.encoding import (
     stretches,
 )
 from separatrix.scale.samples import drawn, taken
-from separatrix.scale.statistics import Statistics, Sums, total_of
+from separatrix.scale.statistics import Statistics, Sums, is_number, total_of
 from separatrix.scale.storage import StoredBlock, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
@@ -588,9 +588,12 @@ class _Scan:
         stage = Stage(str(self.scratch), tuple(columns))
         recipe = replace(recipe, columns=tuple(columns))
         centres = known.centres(columns)
+        looked_at = known.may_hold_placeholders(columns)
         parts, rows = [], 0
         found = _in_order(
-            lambda k, span: recipe.staged(span, centres, stage), self.spans, self.readers
+            lambda k, span: recipe.staged(span, centres, stage, looked_at),
+            self.spans,
+            self.readers,
         )
         with _reading(recipe, found):
             for span, part in zip(self.spans, found, strict=True):
@@ -600,10 +603,18 @@ class _Scan:
                 parts.append(part)
                 rows += span.n_rows
                 asked.tell("statistics", rows, known.n_rows)
-        every = np.array(parts)
-        first, second = (np.array([total_of(sums) for sums in every[:, i].T]) for i in range(2))
-        low, high = every[:, 2].min(axis=0), every[:, 3].max(axis=0)
-        read = Sums(centres, np.full(len(columns), known.n_rows), first, second, low, high)
+        sums = np.array([part[0] for part in parts])
+        first, second = (np.array([total_of(of) for of in sums[:, i].T]) for i in range(2))
+        ends = np.array([part[1] for part in parts])
+        lows, highs = ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)
+        named = [columns[j].name for j in looked_at]
+        read = Sums(
+            centres,
+            np.full(len(columns), known.n_rows),
+            first,
+            second,
+            dict(zip(named, zip(lows.tolist(), highs.tolist(), strict=True), strict=True)),
+        )
         placeholders = known.placeholders(columns, read)
         if any(read_as_missing(one) for one in placeholders.values()):
             self.spans = []
@@ -660,7 +671,7 @@ class _Scan:
     ) -> tuple[SourceColumn, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         known, name, key = self.statistics, column.name, column.key
         found = known._run(
-            f"SELECT count(*) FILTER (WHERE NOT isnan(CAST({key} AS DOUBLE))) AS n, "
+            f"SELECT count(*) FILTER (WHERE {is_number(key)}) AS n, "
             f"approx_count_distinct({key}) AS d FROM {known.relation([column])}"
         )
         self._require_all(column, int(found["n"][0]))

@@ -8,9 +8,11 @@ digits of two passes over rows in memory.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from separatrix.tables.placeholders import (
     Rest,
     candidates,
     ends_of,
+    is_code,
     judged,
     of_values,
     read_as_missing,
@@ -53,6 +56,7 @@ _GLANCE = 4096
 # Bytes that a level takes while it is looked at.
 _LEVEL_BYTES = 400
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
+_NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 _NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 # Differences from the centre are squared; of those it may be off by this share of a deviation.
 _OFF = 1.0
@@ -68,16 +72,15 @@ class Sums:
         About where the middle is, and how many values there are.
     first, second : ndarray
         Sums of differences from the centres, and of their squares.
-    low, high : ndarray
-        The lowest and highest values.
+    ends : dict of str to (float, float)
+        The lowest and the highest value of each column that may hold placeholders, by its name.
     """
 
     centres: np.ndarray
     counts: np.ndarray
     first: np.ndarray
     second: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    ends: dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -494,7 +497,8 @@ class Statistics:
             self.heard(self.n_rows)
             return []
         if read is None:
-            read = self._sums(columns, self.centres(columns), tell=True)
+            looked_at = self.may_hold_placeholders(columns)
+            read = self._sums(columns, self.centres(columns), looked_at, tell=True)
             columns = list(columns)
             found = self.placeholders(columns, read)
             for j, one in enumerate(columns):
@@ -502,8 +506,8 @@ class Statistics:
                 if away and not self.exact:
                     columns[j] = without(one, away)
                     again = self._sums([columns[j]], self.centres([columns[j]]))
-                    for part in fields(again):
-                        getattr(read, part.name)[j] = getattr(again, part.name)[0]
+                    for part in ("centres", "counts", "first", "second"):
+                        getattr(read, part)[j] = getattr(again, part)[0]
         found = self._found
         centres, counts, first, second = read.centres, read.counts, read.first, read.second
         n = np.maximum(counts, 1)
@@ -536,22 +540,81 @@ class Statistics:
             )
         return made
 
+    def may_hold_placeholders(self, columns: Sequence[SourceColumn]) -> list[int]:
+        """The places of the columns whose lowest and highest values have to be found.
+
+        Not of those whose files state values that are not written like placeholders.
+        """
+        if not self.looks_for_placeholders:
+            return []
+        return [
+            j
+            for j, one in enumerate(columns)
+            if one.way == "number"
+            and self.layout.groups[one.name] != "bool"
+            and one.name not in self.layout.wanted
+            and one.name not in self._found
+            and not self._ends_plainly(one)
+        ]
+
+    def _ends_plainly(self, column: SourceColumn) -> bool:
+        """Whether the files state ends of a column neither of which is a placeholder."""
+        low, high = math.inf, -math.inf
+        for k, source in enumerate(self.sources):
+            if not source.n_rows:
+                continue
+            ends = self._stated_ends[k].get(column.places[k])
+            # Where cells are left out, the ends are others than those of all cells.
+            if ends is None or column.sql[k] not in ("{c}", "CAST({c} AS DOUBLE)"):
+                return False
+            low, high = min(low, ends[0]), max(high, ends[1])
+        return not (is_code(low) or is_code(high))
+
+    @cached_property
+    def _stated_ends(self) -> list[dict[int, tuple[float, float]]]:
+        """The ends of columns of numbers by their places, as the footer of each file states them.
+
+        Footers need not state any, and state none of a part of a column that holds NaN.
+        """
+        made = []
+        low, high = (f"TRY_CAST(stats_{end}_value AS DOUBLE)" for end in ("min", "max"))
+        for source, types in zip(self.sources, self._types, strict=True):
+            where = files.literal(escaped(source.path))
+            found = source.run(
+                self.connection,
+                f"SELECT column_id AS place, min({low}) AS low, max({high}) AS high, "
+                f"bool_and(coalesce(isfinite({low}) AND isfinite({high}), false) "
+                "OR coalesce(stats_null_count = num_values, false)) AS stated "
+                f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
+            )
+            # Of a column that is a record or a list others would be counted.
+            flat = len(found["place"]) == source.n_columns
+            made.append(
+                {
+                    int(place): (float(least), float(most))
+                    for place, least, most, stated in zip(
+                        *map(_values, found.values()), strict=True
+                    )
+                    if flat and stated and least is not None and _NUMERIC.fullmatch(types[place])
+                }
+            )
+        return made
+
     def placeholders(
         self, columns: Sequence[SourceColumn], read: Sums
     ) -> dict[str, list[Placeholders]]:
         """The values of columns of numbers that may stand for missing ones, by their names."""
-        for one, low, high, n in zip(
-            columns, read.low.tolist(), read.high.tolist(), read.counts.tolist(), strict=True
-        ):
-            number = one.way == "number" and self.layout.groups[one.name] != "bool"
-            if not number or one.name in self.layout.wanted or one.name in self._found:
-                continue
-            if self.looks_for_placeholders and (found := self._placeholders(one, low, high, n)):
+        for one, n in zip(columns, read.counts.tolist(), strict=True):
+            if one.name in read.ends and (
+                found := self._placeholders(one, *read.ends[one.name], n)
+            ):
                 self._found[one.name] = found
         return self._found
 
     def placeholders_of_target(self, column: SourceColumn) -> list[Placeholders]:
         """The values of a quantity to predict that may stand for missing ones."""
+        if self._ends_plainly(column):
+            return []
         return self._placeholders(column, math.nan, math.nan, self.n_rows)
 
     def _placeholders(
@@ -564,7 +627,7 @@ class Statistics:
             return f"'{x!r}'::DOUBLE"
 
         def within(below: float, above: float) -> tuple[float, float, int, int]:
-            where = f"{key} > {bound(below)} AND {key} < {bound(above)}"
+            where = f"{key} > {bound(below)} AND {key} < {bound(above)} AND {is_number(key)}"
             found = self._run(
                 f"SELECT min({key}) FILTER ({where}) AS low, max({key}) FILTER ({where}) AS high, "
                 f"count(*) FILTER ({key} = {bound(below)}) AS below, "
@@ -581,7 +644,7 @@ class Statistics:
         if ends is None or not any(candidates(ends)):
             return []
         away = ", ".join(bound(v) for side in candidates(ends) for v in side)
-        others = f"FILTER ({key} NOT IN ({away}) AND NOT isnan({key}))"
+        others = f"FILTER ({key} NOT IN ({away}) AND {is_number(key)})"
         found = self._run(
             f"SELECT avg({key} - {bound(ends.low)}) {others} AS mean, "
             f"avg((floor(abs({key})) % 10 = 9)::INTEGER) {others} AS nines FROM {relation}"
@@ -612,36 +675,45 @@ class Statistics:
         return np.array(centres)
 
     def _sums(
-        self, columns: Sequence[SourceColumn], centres: np.ndarray, tell: bool = False
+        self,
+        columns: Sequence[SourceColumn],
+        centres: np.ndarray,
+        looked_at: Sequence[int] = (),
+        tell: bool = False,
     ) -> Sums:
-        """What columns add up to."""
+        """What columns add up to, and the ends of those that are looked at for placeholders."""
 
         def asked(k: int) -> str:
+            values = [one.sql[k].replace("{c}", f"c{one.places[k]}") for one in columns]
             parts = []
-            for one, centre in zip(columns, centres.tolist(), strict=True):
-                value = one.sql[k].replace("{c}", f"c{one.places[k]}")
+            for value, centre in zip(values, centres.tolist(), strict=True):
                 z = f"({value} - {centre!r}::DOUBLE)"
                 parts += [f"count({value})", f"sum({z})", f"sum({z} * {z})"]
-                parts += [f"min({value})", f"max({value})"]
+            for j in looked_at:
+                parts += [f"min({values[j]})", f"max({values[j]})"]
             return ", ".join(f"{part} AS s{i}" for i, part in enumerate(parts))
 
-        parts = [
-            np.array(
+        every = np.array(
+            [
                 [np.ma.filled(value.astype(np.float64), np.nan)[0] for value in found.values()]
-            ).reshape(-1, 5)
-            for found in self.each(asked, tell=tell)
-        ]
-        every = np.array(parts)
+                for found in self.each(asked, tell=tell)
+            ]
+        )
+        summed = every[:, : 3 * len(columns)].reshape(len(every), -1, 3)
         with np.errstate(invalid="ignore", over="ignore"):
             # Of a stretch without a value the sums are none.
-            summed = np.where(every[:, :, :1] == 0.0, 0.0, every[:, :, :3])
+            summed = np.where(summed[:, :, :1] == 0.0, 0.0, summed)
             sums = [[total_of(summed[:, j, i]) for j in range(len(columns))] for i in range(3)]
+        ends = {}
+        for j, (low, high) in zip(
+            looked_at, every[:, 3 * len(columns) :].T.reshape(-1, 2, len(every)), strict=True
+        ):
             # NaN is the highest of all numbers to DuckDB, and stays here; a stretch may be empty.
-            low = np.fmin.reduce(every[:, :, 3], axis=0)
-            empty = every[:, :, 0] == 0.0
-            high = np.where(empty, -np.inf, every[:, :, 4]).max(axis=0)
+            there = summed[:, j, 0] > 0.0
+            lowest = np.fmin.reduce(low, initial=math.nan)
+            ends[columns[j].name] = float(lowest), float(high[there].max(initial=-math.inf))
         counts, first, second = map(np.array, sums)
-        return Sums(centres, counts.astype(np.int64), first, second, low, high)
+        return Sums(centres, counts.astype(np.int64), first, second, ends)
 
     def each(self, asked: Callable[[int], str], tell: bool = False) -> Iterator[dict[str, Any]]:
         """What a query gives for the rows of every piece of every stretch, in their order."""
@@ -674,7 +746,7 @@ class Statistics:
             def asked(k: int) -> str:
                 value = column.sql[k].replace("{c}", f"c{column.places[k]}")
                 v = f"CAST({value} AS DOUBLE)"
-                there = f"FILTER (WHERE {value} IS NOT NULL AND NOT isnan({v}))"
+                there = f"FILTER (WHERE {value} IS NOT NULL AND {is_number(v)})"
                 return ", ".join(
                     f"{term.format(v=v)} {there} AS {name}" for name, term in terms.items()
                 )
@@ -726,13 +798,19 @@ class Statistics:
             value = column.sql[k].replace("{c}", f"c{column.places[k]}")
             lost = f"{value} IS NULL"
             if column.way != "levels":
-                lost += f" OR isnan(CAST({value} AS DOUBLE))"
+                lost += f" OR NOT {is_number(value)}"
             found = source.run(
                 self.connection, f"SELECT min(r) AS r FROM {source.relation()} WHERE {lost}"
             )["r"]
             if not missing_mask(found)[0]:
                 return f"{source.label}, row {int(found[0]) + 1:,}"
         raise AssertionError(column.name)
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a column of an answer, None where there is none."""
+    values: list[Any] = np.ma.asarray(column).tolist()
+    return values
 
 
 def _first(texts: Sequence[str | None]) -> list[str]:
@@ -745,6 +823,15 @@ def _scaled(exponent: int) -> str:
     half = -exponent // 2
     one, other = math.ldexp(1.0, half), math.ldexp(1.0, -exponent - half)
     return f"({{v}} * {one!r}::DOUBLE * {other!r}::DOUBLE)"
+
+
+def is_number(value: str) -> str:
+    """SQL for whether a value is no NaN.
+
+    Not by isnan: footers state ends without NaN, and DuckDB concludes that there is none.
+    """
+    number = f"CAST({value} AS DOUBLE)"
+    return f"(isfinite({number}) OR isinf({number}))"
 
 
 def without(column: SourceColumn, values: Sequence[float]) -> SourceColumn:

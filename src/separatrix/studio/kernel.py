@@ -6,7 +6,7 @@ import base64
 import copy
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from separatrix.studio.shapes import SHAPES, shape
 from separatrix.studio.state import (
     FAR,
     LIMITS,
+    LONGEST_NAME,
     MODELS,
     PANELS,
     PARAMETERS,
@@ -96,7 +97,9 @@ class StudioModel:
         axes: tuple[str, str] | None = None,
         lesson: str | None = None,
     ) -> None:
-        self._table = {} if table is None else {k: np.asarray(v, float) for k, v in table.items()}
+        given = {} if table is None else {str(k): np.asarray(v, float) for k, v in table.items()}
+        shown = dict(zip(given, _shortened(list(given)), strict=True))
+        self._table = {shown[name]: column for name, column in given.items()}
         self._labels = None if labels is None else np.asarray(labels).astype(str)
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
@@ -107,6 +110,8 @@ class StudioModel:
             # The first two that a picture can hold.
             near = [name for name in names if _far_in(self._table[name]) is None]
             axes = (near[0], near[1]) if len(near) > 1 else (names[0], names[1])
+        elif axes is not None:
+            axes = (shown.get(axes[0], axes[0]), shown.get(axes[1], axes[1]))
         begun = shape(**_BEGUN) if axes is None else self._columns(*axes)
         note = begun.pop("note", None)
         self.traits: dict[str, Any] = {
@@ -121,7 +126,7 @@ class StudioModel:
                 "columns": names,
                 "axes": list(axes or ()),
                 "note": note,
-                "target": target,
+                "target": None if target is None else target[:LONGEST_NAME],
                 "tours": TOURS,
                 "lessons": LESSONS,
                 "limits": LIMITS,
@@ -273,9 +278,9 @@ class StudioModel:
                 [*map(float, row), int(c)] for row, c in zip(places[chosen], codes, strict=True)
             ],
             "names": {
-                "x": str(x)[:200],
-                "y": str(y)[:200],
-                "classes": [str(name)[:200] for name in names],
+                "x": x,
+                "y": y,
+                "classes": _shortened(names),
             },
             "view": {
                 "x": [float(low[0] - room[0]), float(high[0] + room[0])],
@@ -363,6 +368,17 @@ def _seq_of(message: Any) -> int:
     if not isinstance(seq, int) or isinstance(seq, bool) or abs(seq) > _LAST_SEQ:
         return 0
     return seq
+
+
+def _shortened(names: Sequence[str]) -> list[str]:
+    """Names that a page can show and send back, each different from the others."""
+    made: dict[str, None] = {}
+    for name in names:
+        short, k = name[:LONGEST_NAME], 2
+        while short in made:
+            short, k = f"{name[: LONGEST_NAME - 10]} ({k})", k + 1
+        made[short] = None
+    return list(made)
 
 
 def _far_in(column: np.ndarray) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 __all__ = [
     "FAR",
     "LIMITS",
+    "LONGEST_NAME",
     "MODELS",
     "PANELS",
     "PARAMETERS",
@@ -22,6 +23,8 @@ __all__ = [
     "parse",
 ]
 
+# Letters of a name of an axis or of a class.
+LONGEST_NAME = 200
 LIMITS = {"points": 2000, "exact": 300}
 """How many points there may be, and of how many exact statements are made."""
 
@@ -279,8 +282,8 @@ def _list(given: Any, what: str) -> Sequence[Any]:
 
 
 def _text(given: Any, what: str) -> str:
-    if not isinstance(given, str) or len(given) > 200:
-        raise StateError(f"{what} must be a text of up to 200 letters.".capitalize())
+    if not isinstance(given, str) or len(given) > LONGEST_NAME:
+        raise StateError(f"{what} must be a text of up to {LONGEST_NAME} letters.".capitalize())
     try:
         given.encode()
     except UnicodeEncodeError:

@@ -24,7 +24,7 @@ from separatrix.exceptions import DataError, ModelFileError
 from separatrix.tables.coded import Coded
 from separatrix.tables.placeholders import (
     Placeholders,
-    of_values,
+    of_column,
     read_as_missing,
     sentence,
 )
@@ -126,11 +126,9 @@ class Number(Encoding):
         values = np.ma.getdata(column).astype(np.float64)
         _require_finite(values, gone, name, table)
         date = name in table.dates
-        found: list[Placeholders] = []
-        if column.dtype == np.float64 and not date and name not in table.overridden:
-            found = of_values(values[~gone])
-            if not settings.exact:
-                gone = gone | np.isin(values, read_as_missing(found))
+        found = of_column(table, name)
+        if not settings.exact:
+            gone = gone | np.isin(values, read_as_missing(found))
         some = bool(gone.any())
         mean, scale = (0.0, 1.0) if settings.exact else mean_and_scale(values[~gone])
         identifies = name not in table.overridden and not date and _identifies(name, values, gone)

@@ -44,7 +44,8 @@ class Limit:
 
     def exceeded(self, what: str, remedy: str = "") -> DataError:
         """Return the message about a file that takes more."""
-        values = {"what": what, "limit": f"{self.bytes / 1e6:,.0f} MB"}
+        size, unit = (1e6, "MB") if self.bytes >= 1e6 else (1e3, "KB")
+        values = {"what": what, "limit": f"{self.bytes / size:,.0f} {unit}"}
         raised = Setting("unpacked_limit", _rounded(2 * self.bytes))
         before = f"{remedy}, or " if remedy else ""
         return DataError(Message("unpacked_limit", **values, remedy=before, raised=raised))

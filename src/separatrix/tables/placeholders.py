@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.messages import Message, Setting, counted
-from separatrix.tables.table import number_text, quote
+from separatrix.tables.table import Table, missing_mask, number_text, quote
 
 __all__ = [
     "Ends",
@@ -39,6 +39,7 @@ __all__ = [
     "ends_of",
     "is_code",
     "judged",
+    "of_column",
     "of_parts",
     "of_values",
     "read_as_missing",
@@ -258,6 +259,17 @@ def of_values(values: np.ndarray, counts: np.ndarray | None = None) -> list[Plac
     mean = float(np.average(left, weights=weights))
     nines = float(np.average(ends_with_nine(left), weights=weights))
     return judged(ends, Rest(mean, nines))
+
+
+def of_column(table: Table, name: str) -> list[Placeholders]:
+    """The placeholders of a column of a table.
+
+    There are none in a column of True and False, of dates, or of a kind that was given.
+    """
+    column = table.columns[name]
+    if column.dtype != np.float64 or name in table.dates or name in table.overridden:
+        return []
+    return of_values(np.ma.getdata(column)[~missing_mask(column)])
 
 
 def ends_with_nine(values: np.ndarray) -> np.ndarray:

@@ -18,6 +18,20 @@ function isNumeric(cell) {
   return cell !== "" && Number.isFinite(Number(cell));
 }
 
+// The lines with their numbers; a line break within quotes ends none, unless the quotes never end.
+function linesOf(text) {
+  const plain = text.split(/\r?\n/);
+  const joined = [];
+  let open = false;
+  for (const [i, part] of plain.entries()) {
+    if (open) joined.at(-1)[0] += `\n${part}`;
+    else joined.push([part, i + 1]);
+    if (part.split('"').length % 2 === 0) open = !open;
+  }
+  const lines = open ? plain.map((line, i) => [line, i + 1]) : joined;
+  return lines.map(([line, at]) => [line.trim(), at]).filter(([line]) => line);
+}
+
 // The cells of a line; in quotes, what cuts cells is a letter like others.
 function cells(line, cut) {
   if (!line.includes('"')) return line.split(cut).map((cell) => cell.trim());
@@ -42,7 +56,7 @@ function readRow(row, at, width) {
 
 // Two columns of numbers, and a third that names the class. Throws a sentence where it cannot be.
 export function fromCsv(text, limit) {
-  const lines = text.split(/\r?\n/).map((line, i) => [line.trim(), i + 1]).filter(([line]) => line);
+  const lines = linesOf(text);
   if (!lines.length) throw new Error("There is nothing to read: paste lines of two numbers and a class.");
   const cut = /\t/.test(lines[0][0]) ? /\t/ : /;/.test(lines[0][0]) ? /;/ : /,/.test(lines[0][0]) ? /,/ : /\s+/;
   const rows = lines.map(([line, at]) => [cells(line, cut), at]);

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from typing import ClassVar
 
 import click
 
@@ -21,12 +22,13 @@ _NEEDED = ("contourpy", "starlette", "uvicorn", "websockets")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudioOptions(options.Options):
+class StudioOptions(options.TableOptions):
     """The options of ``separatrix studio``."""
 
-    data: str | None = options.argument(required=False)
+    last_group: ClassVar[str] = "The table"
+
+    data: str | None = options.argument(required=False)  # type: ignore[assignment]
     target: str | None = options.target("The column with the classes. [default: target]")
-    unpacked_limit: str | None = options.unpacked_limit()
     lesson: str | None = options.option(
         "Open with the points and the model of a lesson of the course, such as kernels.",
         metavar="NAME",
@@ -64,6 +66,9 @@ def studio(given: StudioOptions) -> StudioOptions:
         _check_lesson(given.lesson)
         if given.data is not None:
             raise click.UsageError("--lesson brings its own points: leave out DATA")
+    if given.data is None:
+        _refuse_options_of_tables(given)
+    given.check_columns()
     if given.export is not None:
         if given.keep or given.port:
             raise click.UsageError("--export serves nothing: leave out --keep and --port")
@@ -75,6 +80,14 @@ def studio(given: StudioOptions) -> StudioOptions:
             given.export, _is_page, option="--export", other="not a page of the studio"
         )
     return given
+
+
+def _refuse_options_of_tables(given: StudioOptions) -> None:
+    """Refuse options of tables where there is none."""
+    names = {one.name for one in fields(options.TableOptions) if one.metadata}
+    for param in click.get_current_context().command.params:
+        if param.name in names and getattr(given, param.name):
+            raise click.UsageError(f"{param.opts[0]} is an option of a table: give DATA, too")
 
 
 def _check_lesson(name: str) -> None:

@@ -12,13 +12,14 @@ import numpy as np
 
 from separatrix.cli.commands.studio import StudioOptions
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import target_name
+from separatrix.cli.reading import read_training_table, report_notes, target_name
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import check_writable
 from separatrix.studio.kernel import StudioModel, load
 from separatrix.studio.lessons import lesson_of
 from separatrix.studio.state import PANELS, StateError
-from separatrix.tables import read_table, take_target
+from separatrix.tables import Table, take_target
+from separatrix.tables.placeholders import of_column, read_as_missing, sentence
 
 
 def run(out: Output, options: StudioOptions) -> Exit:
@@ -28,14 +29,11 @@ def run(out: Output, options: StudioOptions) -> Exit:
     table: dict[str, Any] | None = None
     labels, target = None, None
     if options.data is not None:
-        read = read_table(options.data, unpacked_limit=options.unpacked_limit)
+        read = read_training_table(options)
         target = target_name(read, options.target)
         features, labels = take_target(read, target)
-        table = {
-            name: np.ma.filled(features.columns[name].astype(float), np.nan)
-            for name in features.names
-            if features.kinds[name] == "number"
-        }
+        table, alerts = _numbers(features)
+        report_notes(out, read, (*features.alerts, *alerts))
         if len(table) < 2:
             texts = [repr(name) for name in features.names if name not in table]
             have = (
@@ -51,6 +49,21 @@ def run(out: Output, options: StudioOptions) -> Exit:
     except StateError as error:
         raise DataError(f"{options.data or options.lesson}: {error}") from None
     return _serve(out, options, make, kernel)
+
+
+def _numbers(features: Table) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The columns of numbers, NaN where a value is missing; and what placeholders are in them."""
+    columns: dict[str, np.ndarray] = {}
+    alerts: list[str] = []
+    for name in features.names:
+        if features.kinds[name] != "number":
+            continue
+        values = np.ma.filled(features.columns[name].astype(float), np.nan)
+        found = of_column(features, name)
+        alerts += [sentence(name, one) for one in found]
+        values[np.isin(values, read_as_missing(found))] = np.nan
+        columns[name] = values
+    return columns, alerts
 
 
 def _fitting(out: Output, kernel: StudioModel, models: list[str]) -> list[str]:
