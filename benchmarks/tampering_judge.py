@@ -495,15 +495,15 @@ def _excess(
 
 
 def polynomial(fit: Fitted) -> Judge:
-    """The judge of a polynomial: least squares in its basis, and plain powers that are the same."""
+    """The judge of a polynomial: least squares in its basis, and plain powers that are the same.
+
+    The terms of the basis are those that float64 evaluates, as the prediction does.
+    """
     model = fit.model
     columns = [_recurrence(model, j) for j in range(len(model.basis_centre_))]
     (plain,) = fit.rows()
-    table = []
-    for row in plain.x:
-        values = [[_valued(p, v) for p in column] for column, v in zip(columns, row, strict=True)]
-        term = [_product(values, powers) for powers in model.powers_.tolist()]
-        table.append(term)
+    design = model._design_of(fit.X)
+    table = [[rational(v) for v in row] for _, block in design.blocks() for row in block]
     rows = Rows(table, plain.y, plain.s)
     strength = rational(model.lam) * rows.total
     # Each term of the basis, in plain powers.
@@ -551,20 +551,6 @@ def _recurrence(model: Any, column: int) -> list[list[fmpq]]:
         for power, value in enumerate(out[k - 1] if k else []):
             here[power] -= s * b * value
         out.append(here)
-    return out
-
-
-def _valued(coefficients: list[fmpq], x: fmpq) -> fmpq:
-    total = _ZERO
-    for value in reversed(coefficients):
-        total = total * x + value
-    return total
-
-
-def _product(values: list[list[fmpq]], powers: list[int]) -> fmpq:
-    out = fmpq(1)
-    for column, power in zip(values, powers, strict=True):
-        out *= column[power]
     return out
 
 

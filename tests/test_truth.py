@@ -349,3 +349,15 @@ def test_classes_on_idle_columns():
     labels = (Y > 0).astype(int)
     model = RidgeClassifier(alpha=1e-9).fit(rows, labels)
     assert verify(model, rows, labels).status == "optimal"
+
+
+def test_a_plain_power_that_no_term_has_is_judged():
+    rows = np.column_stack([np.arange(8.0), np.arange(8.0) % 3])
+    model = separatrix.PolynomialRegression(2).fit(rows, np.arange(8.0) ** 2)
+    assert verify(model, rows, np.arange(8.0) ** 2).ok
+    for j in range(len(model.coef_)):
+        given = model.coef_.copy()
+        model.coef_ = given.copy()
+        model.coef_[j] += 1e3
+        assert not quiet(verify, model, rows, np.arange(8.0) ** 2).ok, model.powers_[j]
+        model.coef_ = given

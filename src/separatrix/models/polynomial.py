@@ -371,7 +371,7 @@ class PolynomialRegression(RidgePath, Regressor):
             steps[:, 0] -= self.basis_intercept_
             sizes = np.abs(self.basis_coef_) @ np.abs(whole.T)
             sizes[:, 0] += np.abs(self.basis_intercept_)
-            off = np.abs(steps) / sizes
+            off = np.where((sizes == 0.0) & (steps != 0.0), 1.0, np.abs(steps) / sizes)
         # Powers out of the range of float64 tell nothing.
         return float(np.max(off[np.isfinite(off)], initial=0.0))
 
