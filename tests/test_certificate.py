@@ -32,7 +32,7 @@ def test_every_other_status_says_what_to_do(status: str) -> None:
     certificate = make(status=status, tol=3e-5)
     text = str(certificate)
     if certificate.counts_mistakes:
-        assert text.startswith(f"{status}: 2 training mistakes left, 0 passes")
+        assert text.startswith(f"{status}: 2 training mistakes left, 0.00 s")
     else:
         assert text.startswith(f"{status}: objective 2, within 5.0 % of the best possible")
     assert "{" not in text
@@ -62,6 +62,13 @@ def test_mistakes_are_mistakes_and_problems_are_counted() -> None:
     assert "mistakes of weight inf" in str(make(math.inf, 0.0, status="not_separated"))
     two = Certificate.total([make(n_iter=4), make(n_iter=5)], tol=1e-6, seconds=0.0)
     assert ", 9 iterations in 2 problems, " in str(two)
+
+
+def test_iterations_are_stated_where_there_were_any() -> None:
+    assert str(make(1.0, 1.0, status="optimal")).endswith(" (certified gap 0), 0.00 s")
+    assert "iteration" not in make(1.0, 1.0, status="optimal")._repr_html_()
+    parts = [make(1.0, 1.0, status="optimal")] * 2
+    assert ", 2 problems, 0.00 s" in str(Certificate.total(parts, tol=1e-6, seconds=0.0))
 
 
 def test_one_iteration_is_singular_and_thousands_have_commas() -> None:
