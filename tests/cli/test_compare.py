@@ -14,7 +14,7 @@ def test_a_table_and_the_commands_below_it(run, tmp_path):
     names = [line.split()[0] for line in ran.out.splitlines() if line.startswith("  ")][1:4]
     assert names == ["lda", "stump", "constant"]
     assert max(map(len, ran.out.split("verdict")[0].splitlines())) <= 64
-    assert ran.lines["verdict"] == "lda is best, by more than chance would make of these folds"
+    assert ran.lines["verdict"] == "lda is best, by more than chance explains on these folds"
     command = shlex.split(ran.lines["to fit"])
     assert command[:3] == ["separatrix", "fit", "iris"] and run(*command[1:]).code == 0
     assert "<svg" in (tmp_path / "c.html").read_text("utf-8")
@@ -64,4 +64,4 @@ def test_what_is_refused(run, words, said):
 def test_too_few_rows(run, tmp_path):
     (tmp_path / "t.csv").write_text("a,target\n1,x\n2,y\n3,x\n")
     ran = run("compare", "t.csv")
-    assert ran.code == 3 and "5 folds need as many different rows, and there are 3" in ran.err
+    assert ran.code == 3 and "5 folds need 5 different rows, and there are 3" in ran.err

@@ -37,7 +37,7 @@ def test_a_threshold_is_stored_and_applied(run, tmp_path, model):
     called = np.array(own["scores"]["confusion_matrix"])[:, 1].sum()
     assert called == predicted.count("malignant")
     assert run("report", "m.s", "breast-cancer", "-o", "r.html").code == 0
-    assert "Rows are said to be" in (tmp_path / "r.html").read_text("utf-8")
+    assert "Rows are assigned to" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_a_threshold_of_ones_own(run):

@@ -273,7 +273,7 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
         assert one["confusion_matrix"] == other["confusion_matrix"]
         assert one["log_loss"] == pytest.approx(other["log_loss"], rel=1e-9)
     assert told["data"]["same_data"]
-    assert 'are of a sample of <data value="3000">3,000</data> of them' in page.read_text()
+    assert 'use a sample of <data value="3000">3,000</data> rows' in page.read_text()
 
 
 def test_a_path_in_passes_chooses_among_the_fits_of_one_in_memory(run, table, large):

@@ -100,7 +100,7 @@ def test_refusals(run, words, told):
 
 def test_more_folds_than_rows(run):
     ran = run("path", "iris", "--cv", "200")
-    assert ran.code == 3 and "200 folds need as many different rows" in ran.err
+    assert ran.code == 3 and "200 folds need 200 different rows" in ran.err
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_other_rows(run, model, people, tmp_path):
     assert [m["rows"] for m in document["metrics"]] == ["given"]
     assert document["metrics"][0]["n"] == 59
     assert document["earlier"]["n"] == 20
-    assert "Held out when it was fitted" in (tmp_path / "new.html").read_text()
+    assert "On the rows held out from the fit" in (tmp_path / "new.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_inputs_models_and_other_files_are_not_overwritten(run, model, people, t
     for output, told in (
         (people.name, "is the table people.csv, which would be lost"),
         (model.name, "is the model file, which would be lost"),
-        ("notes.html", "is no report of separatrix"),
+        ("notes.html", "is not a report of separatrix"),
         ("data.html", "data.json' exists and is no report"),
         ("out.json", "name of the report's data"),
         ("", "is empty"),

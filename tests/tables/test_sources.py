@@ -274,7 +274,7 @@ def test_what_would_grow_without_end_is_refused_with_the_option_that_raises_the_
     with pytest.raises(DataError, match="answer of the query takes more than 2 MB"):
         read_table(tmp_path / "a.csv.gz", sql="SELECT i FROM range(1000000000000) t(i)",
                    unpacked_limit="2MB")  # fmt: skip
-    with pytest.raises(DataError, match="unpacked_limit='much' is no amount of memory"):
+    with pytest.raises(DataError, match="unpacked_limit='much' is not an amount of memory"):
         read_table(tmp_path / "a.csv.gz", unpacked_limit="much")
 
 
