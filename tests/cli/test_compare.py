@@ -49,10 +49,13 @@ def test_many_rows_have_landmarks(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["iris", "--models", "forest"], "'forest' is none of logistic"),
-        (["iris", "--models", "huber"], "holds classes, and --models huber is not for that"),
-        (["diabetes", "--models", "lda"], "holds a quantity, and --models lda is not for that"),
-        (["iris", "--scoring", "beauty"], "--scoring beauty is none of scikit-learn's scorers"),
+        (["iris", "--models", "forest"], "'forest' is not one of logistic"),
+        (["iris", "--models", "huber"], "holds classes, and which --models huber cannot predict"),
+        (
+            ["diabetes", "--models", "lda"],
+            "holds a quantity, and which --models lda cannot predict",
+        ),
+        (["iris", "--scoring", "beauty"], "--scoring beauty is not one of scikit-learn's scorers"),
         (["iris", "--cv", "1"], "1 is not a whole number from 2"),
     ],
 )

@@ -323,7 +323,7 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--penalty", "none"], "cannot be fitted in passes"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "no amount of memory"),
-        (["--positive", "maybe"], "--positive maybe is none of the classes"),
+        (["--positive", "maybe"], "--positive maybe is not one of the classes"),
     ],
 )
 def test_what_needs_the_whole_table_is_refused_in_one_sentence(run, table, options, said):
@@ -370,7 +370,7 @@ def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
         assert checkpoint.exists() == (number > 1)
         result = run(*words, "--resume")
         assert result.code == 0, result.err
-        assert ("an earlier fit ended before its first whole pass" in result.err) == (number == 1)
+        assert ("ended before its first complete pass" in result.err) == (number == 1)
         document = json.loads(result.out)
         assert document["status"] == "optimal"
         gap = document["certificate"]["primal"] - straight["certificate"]["primal"]

@@ -114,7 +114,7 @@ def test_a_model_from_python_has_no_rows_to_find_again(run, model, people):
     save_model(model, stored.model, encoder=stored.encoder)
     ran = run("verify", model, people)
     assert ran.code == 3
-    assert "does not say how its rows were chosen" in ran.err
+    assert "does not record which rows were fitted" in ran.err
 
 
 def test_a_proof_in_exact_arithmetic(run, model, people):
@@ -162,7 +162,7 @@ def test_without_python_flint_it_says_what_to_install(run, model, people, monkey
 def test_the_digest_of_what_was_fitted_is_told(run, model, people):
     ran = run("verify", model, people)
     digest = load_model(model).digest
-    assert ran.lines["weights"] == f"all that was fitted is as it was saved, digest {digest[:16]}"
+    assert ran.lines["weights"] == f"unchanged since they were saved, digest {digest[:16]}"
     assert run("verify", model, people, "--json").document["digest"] == digest
 
 
