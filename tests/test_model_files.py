@@ -118,7 +118,7 @@ def test_a_forged_number_of_columns(path, data, kind, n_features):
     document, tensors = opened(path.read_bytes())
     document["model"]["fitted"]["n_features_in_"] = n_features
     path.write_bytes(closed(document, tensors))
-    with pytest.raises(ModelFileError, match="and with the rest of the model goes") as caught:
+    with pytest.raises(ModelFileError, match="and the rest of the model requires") as caught:
         load_model(path)
     assert kind in str(caught.value) and "\n" not in str(caught.value)
 

@@ -127,7 +127,9 @@ def test_what_does_not_go_with_it():
         LinearRegression(positive=True).partial_fit(X, y)
     with pytest.raises(ValueError, match="may not be negative have no standard errors"):
         LinearRegression(positive=True).fit(X, y[:, 0]).summary()
-    with pytest.raises(ValueError, match="need a square matrix over all columns, which for 9,000"):
+    with pytest.raises(
+        ValueError, match="square matrix over all columns, which is too large for 9,000"
+    ):
         LinearRegression(positive=True).fit(sp.csr_matrix((3, 9000)), np.ones(3))
     path = LinearRegression(positive=True).path(X, y[:, 0], [1.0, 0.1], cv=3)
     assert np.all(path.coefs >= 0.0) if hasattr(path, "coefs") else path.best in (1.0, 0.1)

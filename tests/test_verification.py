@@ -1175,7 +1175,7 @@ def test_targets_that_the_model_was_not_fitted_to() -> None:
     model = separatrix.LinearRegression().fit(X, y)
     with pytest.raises(ValueError, match="y has 2 columns, and the model was fitted to 1"):
         verify(model, X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="y must hold numbers to regress on"):
+    with pytest.raises(ValueError, match="y must hold numbers for a regression"):
         verify(model, X, ["a"] * len(X))
 
 

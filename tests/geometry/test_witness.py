@@ -172,8 +172,18 @@ def test_multipliers():
     fails(swapped, X, y, "do not add up to zero: column 0 gives 4")
     fails(dataclasses.replace(witness, rows=(0, 1, 2, 5)), X, y, "there is no row 5")
     fails(dataclasses.replace(witness, rows=(0, 1, 2, -2)), X, y, "there is no row -2")
-    fails(dataclasses.replace(witness, rows=(0, 1, 3, 3)), X, y, "not one multiplier for each row")
-    fails(dataclasses.replace(witness, rows=(0, 1, 2)), X, y, "not one multiplier for each row")
+    fails(
+        dataclasses.replace(witness, rows=(0, 1, 3, 3)),
+        X,
+        y,
+        "the number of multipliers is not the number of rows",
+    )
+    fails(
+        dataclasses.replace(witness, rows=(0, 1, 2)),
+        X,
+        y,
+        "the number of multipliers is not the number of rows",
+    )
     zero = dataclasses.replace(witness, multipliers=(Fraction(0),) * 4)
     fails(zero, X, y, "all multipliers are zero")
     fails(dataclasses.replace(witness, rows=(), multipliers=()), X, y, "all multipliers are zero")

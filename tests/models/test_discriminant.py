@@ -261,7 +261,7 @@ def test_bad_portions(kind) -> None:
         kind().partial_fit(X, y)
     with pytest.raises(ValueError, match="at least two labels"):
         kind().partial_fit(X, y, classes=[1])
-    with pytest.raises(ValueError, match=r"Row \d+ has the label 2, which is none of"):
+    with pytest.raises(ValueError, match=r"Row \d+ has the label 2, which is not in"):
         kind().partial_fit(X, y, classes=[0, 1])
     model = kind().fit(X, y)
     with pytest.raises(ValueError, match="differ from those of earlier calls"):

@@ -273,7 +273,7 @@ def test_partial_fit_refuses_what_does_not_go_together(rng, monkeypatch) -> None
     with pytest.raises(ValueError, match="fit_intercept=False is not what it was"):
         model.set_params(fit_intercept=False).partial_fit(X, y)
     classifier = LeastSquaresClassifier().fit(X, y > 0)
-    with pytest.raises(ValueError, match="the label 2, which is none of"):
+    with pytest.raises(ValueError, match="the label 2, which is not in"):
         classifier.partial_fit(X, np.full(30, 2))
     with pytest.raises(ValueError, match="classes must be given in the first call"):
         LeastSquaresClassifier().partial_fit(X, y > 0)

@@ -475,7 +475,7 @@ def test_bad_data_is_named() -> None:
     model = PolynomialRegression().fit(X, y)
     with pytest.raises(ValueError, match="y has two dimensions and 2 targets, and the"):
         model.residuals(X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="not the rows"):
+    with pytest.raises(ValueError, match="not those of the fit"):
         model.summary(X[::-1], y, robust="HC3")
     with pytest.raises(ValueError, match="needs the rows"):
         model.summary(robust="HC3")

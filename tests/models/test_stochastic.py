@@ -397,7 +397,7 @@ def test_partial_fit_says_what_is_wrong() -> None:
     model.partial_fit(X[:60], y[:60], classes=[0, 1, 2])
     with pytest.raises(ValueError, match=r"classes=\[0, 1\] differ from those of earlier calls"):
         model.partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match=r"Row 2 has the label 7, which is none of classes="):
+    with pytest.raises(ValueError, match=r"Row 2 has the label 7, which is not in classes="):
         model.partial_fit(X[:3], [0, 1, 7])
     with pytest.raises(ValueError, match="sample_weight must not be negative; row 1 has -1"):
         model.partial_fit(X[:3], y[:3], sample_weight=[1, -1, 1])

@@ -86,7 +86,9 @@ def separability(
         check_number("time_limit", time_limit, above=0)
     if isinstance(X, BlockedData):
         if y is not None:
-            raise ValueError("y is given, but blocks have theirs: name it in scan instead.")
+            raise ValueError(
+                "y is given, but row blocks contain their target: name it in scan instead."
+            )
         return separability_in_passes(
             X, fit_intercept=fit_intercept, time_limit=time_limit, engine=engine
         )
