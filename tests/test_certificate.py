@@ -284,5 +284,5 @@ def test_dependent_columns_are_told() -> None:
 def test_in_a_condition_it_certifies_or_not() -> None:
     good = Certificate.of(primal=1.0, dual=1.0, tol=1e-6, status="optimal")
     assert good and not dataclasses.replace(good, status="max_iter")
-    with pytest.raises(TypeError, match="ask worst <= tol"):
+    with pytest.raises(TypeError, match="compare worst <= tol"):
         bool(SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1]).kkt_violations())

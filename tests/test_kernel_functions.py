@@ -391,9 +391,9 @@ def test_a_lift_that_does_not_fit():
     ("kernel", "why"),
     [
         (RBFKernel(), "infinitely many coordinates; approximate it with .*NystroemLift"),
-        (SigmoidKernel(), "not a scalar product"),
+        (SigmoidKernel(), "not positive semidefinite in general"),
         (PolynomialKernel(coef0=-1), "with coef0 < 0 some monomials have a negative weight"),
-        (PrecomputedKernel(), "holds no points"),
+        (PrecomputedKernel(), "has no points"),
         (CallableKernel(max), "not known"),
     ],
 )

@@ -298,7 +298,7 @@ def test_hulls_that_meet_have_no_margin():
         (SVR(tol=0), "tol=0 must be a finite number greater than 0."),
         (
             NuSVC(nu=0.99),
-            "specified nu is infeasible: nu=0.99 asks for more than the smaller class",
+            "specified nu is infeasible: nu=0.99 needs more rows than the smaller class",
         ),
         (
             SVR(kernel="precomputed"),

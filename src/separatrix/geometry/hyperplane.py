@@ -98,10 +98,9 @@ def signs_of(y: Any, n: int) -> np.ndarray:
     if len(classes) != 2:
         held = f"{len(classes)} different labels" if len(classes) != 1 else "one label only"
         raise ValueError(
-            f"y holds {held} "
-            f"({', '.join(repr(c) for c in classes[:3].tolist())}{', ...' if len(classes) > 3 else ''}), "
-            "which do not name two sides; pass -1 and +1, or two labels, of which the second in "
-            "sorted order is positive."
+            f"y holds {held} ({', '.join(repr(c) for c in classes[:3].tolist())}"
+            f"{', ...' if len(classes) > 3 else ''}), which do not name two sides; pass -1 and "
+            "+1, or two labels, of which the second in sorted order is positive."
         )
     return np.where(y == classes[1], 1.0, -1.0)
 
