@@ -106,7 +106,7 @@ def test_ctrl_c_leaves_what_is_done() -> None:
 
 def test_what_is_refused() -> None:
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match=r"'tree' is none of the models: logistic, svm"):
+    with pytest.raises(ValueError, match=r"'tree' is not one of the models: logistic, svm"):
         compare(X, y, ["tree"])
     with pytest.raises(ValueError, match="models is empty"):
         compare(X, y, [])

@@ -132,7 +132,7 @@ def test_attributes_changed_by_hand_give_an_error_and_no_memory(models):
         known = model.n_features_in_
         model.n_features_in_ = wide
         try:
-            with pytest.raises(ValueError, match="which does not go with data of 1,000,000"):
+            with pytest.raises(ValueError, match="which does not match data of 1,000,000"):
                 model.predict(rows)
         finally:
             model.n_features_in_ = known

@@ -799,7 +799,7 @@ def test_other_data_than_those_of_the_fit_are_told(library, kernel: str) -> None
         moved = X.copy()
         moved[row] += 1e-9
         for form in (moved, sp.csr_array(moved), X[::-1]):
-            with pytest.raises(ValueError, match="support vectors are not the rows of X that it"):
+            with pytest.raises(ValueError, match="support vectors are not the rows of X at"):
                 verify(model, form, y)
         with pytest.raises(ValueError, match="trained on 90 rows"):
             verify(model, X[:80], y[:80])

@@ -89,7 +89,7 @@ def test_time_up_is_told(run):
         (("--model", "lda", "--tol", "1e-3"), "--tol is for --model"),
         (
             ("--model", "svm", "--cv", "3", "--scoring", "neg_log_loss"),
-            "this scoring is not for such a model: LinearSVC has none",
+            "this scoring does not suit the model: LinearSVC has none",
         ),
     ],
 )

@@ -518,7 +518,7 @@ def test_early_stopping_keeps_what_is_best_on_rows_held_out() -> None:
 def test_a_penalty_is_taken_and_not_applied(monkeypatch) -> None:
     monkeypatch.setattr(inherited, "_told", set())
     X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
-    with pytest.warns(ConventionWarning, match="none is applied here"):
+    with pytest.warns(ConventionWarning, match="no penalty is applied here"):
         model = Perceptron(penalty="elasticnet", alpha=1.0).fit(X, y)
     assert np.array_equal(model.coef_, Perceptron().fit(X, y).coef_)
 

@@ -616,7 +616,7 @@ def test_separable_classes_are_a_danger_to_some_models_alone():
     X, y = IRIS.data[:100], IRIS.target[:100]
     for model, severity, told in (
         (LogisticRegression(), "warning", "no finite optimum"),
-        (LinearDiscriminantAnalysis(), "note", "finite optimum all the same"),
+        (LinearDiscriminantAnalysis(), "note", "finite all the same"),
         (Perceptron(), "note", "the perceptron stops"),
         (SVC(), "note", "LinearSVC may do"),
     ):

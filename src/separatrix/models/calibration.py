@@ -294,7 +294,7 @@ def _interpolate(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray:
 def check_calibration(name: str, value: Any, sizes: rules.Sizes) -> None:
     """The rule of ``calibration_``."""
     if not isinstance(value, dict) or value.get("method") not in ("sigmoid", "isotonic"):
-        raise rules.refuse(name, "is no calibration")
+        raise rules.refuse(name, "is not a calibration")
     wanted: rules.Rules = {"method": rules.text, "folds": rules.whole(1)}
     if value["method"] == "sigmoid":
         wanted["slope"] = rules.number(low=0.0)
@@ -308,7 +308,7 @@ def check_calibration(name: str, value: Any, sizes: rules.Sizes) -> None:
         scores, shares = value["scores"], value["probabilities"]
         rising = np.all(scores[1:] >= scores[:-1]) and np.all(shares[1:] >= shares[:-1])
         if not (len(scores) and rising and shares[-1] <= 1.0):
-            raise rules.refuse(name, "is no function that rises from 0 to at most 1")
+            raise rules.refuse(name, "is not a nondecreasing function from 0 to at most 1")
 
 
 @dataclass(frozen=True)
@@ -402,8 +402,8 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
 def _calibrating(model: Any) -> bool:
     if model._method is None:
         raise AttributeError(
-            f"{type(model).__name__} has scores and no probabilities unless it is told how to "
-            "make them: set calibrate='sigmoid' or calibrate='isotonic', and fit."
+            f"{type(model).__name__} has scores but no probabilities: set calibrate='sigmoid' or "
+            "calibrate='isotonic', and fit it again."
         )
     return True
 
@@ -448,8 +448,8 @@ class CalibrationMixin:
         check_is_fitted(model)
         if not hasattr(self, "calibration_"):
             raise NotFittedError(
-                f"This {type(self).__name__} has weights and no calibration: it was fitted with "
-                "calibrate=None, interrupted before it was calibrated, or went on with "
+                f"This {type(self).__name__} has weights but no calibration: it was fitted with "
+                "calibrate=None, was interrupted before its calibration, or was continued with "
                 "partial_fit; call fit."
             )
         return probabilities(self.calibration_, self._calibration_scores(X))
@@ -565,7 +565,7 @@ class CalibrationMixin:
                 )
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(
-                    "interrupted while the probabilities were calibrated; the model itself is "
+                    "interrupted during the calibration of the probabilities; the model itself is "
                     "fitted, and a new fit starts over"
                 ) from None
         self.calibration_ = {**found, "folds": len(folds)}

@@ -262,7 +262,7 @@ class _GaussianClassifier(
         if not moments.finite:
             raise ValueError(
                 "The squares of the values are out of the range of float64; divide the columns by "
-                "their size."
+                "their largest absolute values."
             )
         found = self._estimate(moments, fit.classes)
         self.classes_ = fit.classes
@@ -314,14 +314,14 @@ class _GaussianClassifier(
         if not first:
             if (self.moments_.fourth is None) != (moments.fourth is None):
                 raise ValueError(
-                    f"shrinkage={self.shrinkage!r} needs other sums than those of the earlier "
-                    "calls; make a new model."
+                    f"shrinkage={self.shrinkage!r} needs sums that the earlier calls did not keep; "
+                    "make a new model."
                 )
             moments = self.moments_.merge(moments)
         if not moments.finite:
             raise ValueError(
                 "The squares of the values of this call are out of the range of float64, so the "
-                "model is left as it was; divide the columns by their size."
+                "model was not changed; divide the columns by their largest absolute values."
             )
         before = getattr(self, "independent_columns_", np.arange(moments.n_columns))
         self._clear()
@@ -430,13 +430,13 @@ class _GaussianClassifier(
         estimator = self.covariance_estimator
         if estimator is not None and not hasattr(estimator, "fit"):
             raise ValueError(
-                f"covariance_estimator={estimator!r} has no fit; give an estimator such as those "
-                "of sklearn.covariance, or shrinkage='auto' for Ledoit and Wolf's."
+                f"covariance_estimator={estimator!r} has no fit method; give an estimator of "
+                "sklearn.covariance, or shrinkage='auto' for Ledoit and Wolf's."
             )
         if estimator is not None and self.shrinkage not in (None, 0):
             raise ValueError(
-                f"covariance_estimator and shrinkage={self.shrinkage!r} are two ways to the same "
-                "covariances; leave one at None."
+                f"covariance_estimator and shrinkage={self.shrinkage!r} both set the covariances; "
+                "leave one at None."
             )
 
     def _refuse_estimator(self, method: str) -> None:
@@ -452,7 +452,7 @@ class _GaussianClassifier(
             return None
         if labels.weights is not None and np.ptp(labels.weights) > 0.0:
             raise ValueError(
-                "covariance_estimator counts every row alike; leave sample_weight out, or leave "
+                "covariance_estimator does not use weights; leave out sample_weight, or leave "
                 "covariance_estimator at None."
             )
         k, names = len(labels.classes), self._names(labels.classes)
@@ -569,7 +569,7 @@ class _GaussianClassifier(
             # Raises what partial_fit did not.
             self._estimate(self.moments_, self.classes_)
             raise NotFittedError(
-                f"This {type(self).__name__} was not fitted to the end; call fit or partial_fit."
+                f"The fit of this {type(self).__name__} did not finish; call fit or partial_fit."
             )
         if "_gaussians" not in self.__dict__:
             self._gaussians = Gaussians.of(
@@ -597,7 +597,7 @@ class _GaussianClassifier(
         if np.any(kept[1:] <= kept[:-1]):
             raise rules.refuse("independent_columns_", "are not in ascending order")
         if not (np.all(priors > 0.0) and abs(float(priors.sum()) - 1.0) <= 1e-6):
-            raise rules.refuse("priors_", "are not positive, with the sum 1")
+            raise rules.refuse("priors_", "are not positive numbers with the sum 1")
         if not len(kept):
             raise rules.refuse("independent_columns_", "are none")
 
@@ -828,8 +828,8 @@ def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
     tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
     covariance_estimator=Inherited(
         None,
-        "fitted to the rows of each class, it says their covariances, which are pooled by the "
-        "numbers of rows",
+        "the estimator of the covariance of each class; the covariances are averaged with the "
+        "numbers of rows as weights",
     ),
 )
 class LinearDiscriminantAnalysis(
@@ -925,8 +925,8 @@ class LinearDiscriminantAnalysis(
 
     _label = "linear discriminant analysis"
     _where_separable = (
-        "Gaussian classes have a finite optimum all the same, and its plane need not be one that "
-        "separates them"
+        "the estimates of Gaussian classes are finite all the same, and their plane need not "
+        "separate the classes"
     )
     _attributes: ClassVar[rules.Rules] = {
         **_GaussianClassifier._attributes,
@@ -978,8 +978,8 @@ class LinearDiscriminantAnalysis(
         most = min(len(classes) - 1, moments.n_columns)
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
-                f"n_components={self.n_components!r} is more than the {most} that {len(classes)} "
-                f"classes and {moments.n_columns} columns have: min(K - 1, n_features)."
+                f"n_components={self.n_components!r} is more than min(K - 1, n_features), which is "
+                f"{most} for {len(classes)} classes and {moments.n_columns} columns."
             )
         return super()._estimate(moments, classes, given)
 
@@ -1049,7 +1049,7 @@ class LinearDiscriminantAnalysis(
     tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
     covariance_estimator=Inherited(
         None,
-        "fitted to the rows of each class, it says their covariances",
+        "the estimator of the covariance of each class",
     ),
 )
 class QuadraticDiscriminantAnalysis(_GaussianClassifier):
@@ -1129,8 +1129,8 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
 
     _label = "quadratic discriminant analysis"
     _where_separable = (
-        "Gaussian classes have a finite optimum all the same, and its boundary need not be one "
-        "that separates them"
+        "the estimates of Gaussian classes are finite all the same, and their boundary need not "
+        "separate the classes"
     )
     _attributes: ClassVar[rules.Rules] = {
         **_GaussianClassifier._attributes,

@@ -318,7 +318,7 @@ class NuSVR(_KernelRegressor):
         super()._check_parameters()
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
         assert targets is not None

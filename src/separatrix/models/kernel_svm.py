@@ -98,7 +98,7 @@ class _Fitting:
     ),
     break_ties=Inherited(
         False,
-        "``predict`` takes equal votes of the pairs apart by the sum of the scores in any case",
+        "not needed: ``predict`` always breaks ties of votes by the sum of the scores",
     ),
 )
 class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
@@ -387,15 +387,15 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             raise ValueError(Message("fourier_needs_rbf"))
         if self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel):
             raise ValueError(
-                "A precomputed kernel has no points to approximate from; leave approximation at "
+                "A precomputed kernel has no points for an approximation; leave approximation at "
                 "None."
             )
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
         raise refuse(
             self,
-            "a kernel's matrix has a row for every row; lift the blocks by an approximation "
-            "(separatrix.scale.lifting.lifted) and fit LinearSVC to them",
+            "a kernel matrix has a row and a column for every row; lift the blocks by an "
+            "approximation (separatrix.scale.lifting.lifted) and fit LinearSVC to them",
         )
 
     @property
@@ -749,7 +749,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 raise rules.refuse("coef_", f"has the shape {self.coef_.shape}, of {d:,} columns")
         elif isinstance(self.kernel_, PrecomputedKernel):
             if d != rows:
-                why = f"is {d:,}, of a kernel's matrix of {rows:,} rows"
+                why = f"is {d:,}, for a kernel matrix of {rows:,} rows"
                 raise rules.refuse("n_features_in_", why)
         else:
             rules.require(self, ["support_vectors_"])
@@ -766,14 +766,16 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         if isinstance(self.kernel_, PrecomputedKernel) or type(self.lift_) is not kind:
             raise self._refuse_lift()
         if sizes.known["coordinates"] != sizes.known["components"]:
-            raise rules.refuse("coef_", f"has the shape {self.coef_.shape}, and the lift another")
+            raise rules.refuse(
+                "coef_", f"has the shape {self.coef_.shape}, which does not match the lift"
+            )
         landmarks = getattr(self.lift_, "landmarks_", np.zeros(0, dtype=int))
         if len(landmarks) and int(landmarks.max()) >= rows:
             why = f"name a row that is none of the {rows:,} of the fit"
             raise rules.refuse("lift_.landmarks_", why)
 
     def _refuse_lift(self) -> rules.ModelCheckError:
-        return rules.refuse("lift_", f"does not go with approximation={self.approximation!r}")
+        return rules.refuse("lift_", f"does not match approximation={self.approximation!r}")
 
     # --- complementary slackness ------------------------------------------------------------
 
@@ -866,8 +868,8 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             size = np.abs(made).max(initial=0.0)
             if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * float(size)):
                 raise ValueError(
-                    "The model's coef_ is not the sum of its support vectors, weighted by "
-                    "dual_coef_, so it is not clear which of the two to judge."
+                    "The model's coef_ is not the sum of its support vectors weighted by "
+                    "dual_coef_, so it is unclear which of the two to verify."
                 )
         return self._pair_claims(design, labels)
 

@@ -38,11 +38,11 @@ _PRODUCT_BYTES = 1 << 26
 
 _STEERING = {
     "precompute": Inherited(
-        False, "whether a Gram matrix is formed follows from the size of the problem"
+        False, "not needed: the size of the problem decides whether a Gram matrix is formed"
     ),
-    "copy_X": Inherited(True, "the rows are read where they lie and never written to"),
-    "random_state": Inherited(None, "nothing is drawn at random"),
-    "selection": Inherited("cyclic", "which columns are looked at follows from their slopes"),
+    "copy_X": Inherited(True, "not needed: the rows are not copied and not changed"),
+    "random_state": Inherited(None, "not needed: nothing is random"),
+    "selection": Inherited("cyclic", "not needed: the slopes decide which columns are updated"),
     "positive": Inherited(
         False, "whether weights must not be below zero", (False, True), "give True or False"
     ),
@@ -72,7 +72,7 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "is of one target, and intercept_ of several, or the reverse"
+            why = "has one target where intercept_ has several, or the reverse"
             raise rules.refuse("coef_", why)
 
     def _check_options(self) -> None:
@@ -131,8 +131,8 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
             _check_share("eps", eps, above=0)
             if l1_ratio == 0.0:
                 raise ValueError(
-                    "Under an L2 penalty alone no strength is the least under which all weights "
-                    "are zero; give alphas, or an l1_ratio above 0."
+                    "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
+                    "default range; give alphas, or an l1_ratio above 0."
                 )
             first = (
                 strengths_of_targets(design, rows, centred=centred, nonnegative=bool(self.positive))
@@ -712,8 +712,9 @@ class _Chosen(_Sparse):
             column_or_1d(y, warn=True)
         elif not rows.alone:
             raise ValueError(
-                f"y has {rows.targets.shape[1]} targets, and a strength is chosen for one; fit "
-                "each by itself, or several to one strength by MultiTaskLassoCV of scikit-learn."
+                f"y has {rows.targets.shape[1]} targets, and the strength is chosen for one; fit "
+                "each target separately, or use scikit-learn's MultiTaskLassoCV for one strength "
+                "of all."
             )
         grid = [
             self._strengths(

@@ -111,7 +111,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
     def _continue(self, rows: TrainingRows) -> None:
         """Take in more rows, by merging what is kept of them."""
         if self._nonnegative:
-            raise ValueError("positive=True needs all rows at once; use fit.")
+            raise ValueError("positive=True needs all rows in one call; use fit.")
         n_columns = rows.matrix.shape[1]
         if n_columns + rows.targets.shape[1] > _MOST_FACTOR:
             raise ValueError(
@@ -126,13 +126,13 @@ class _LeastSquares(RidgePath, BaseEstimator):
         if hasattr(self, "factor_"):
             if self.factor_ is None:
                 raise ValueError(
-                    "this model was fitted to so many columns that nothing was kept to go on "
-                    "from; make a new one, or fit it to all rows."
+                    "this model was fitted to so many columns that the sums were not kept, so "
+                    "partial_fit cannot continue; make a new model, or fit it to all rows."
                 )
             if self.factor_.centred != factor.centred:
                 raise ValueError(
-                    f"fit_intercept={self.fit_intercept!r} is not what it was in the calls before; "
-                    "make a new model."
+                    f"fit_intercept={self.fit_intercept!r} differs from the earlier calls; make a "
+                    "new model."
                 )
             factor = self.factor_.merge(factor)
             rows = rows._replace(total=rows.total + self.n_samples_seen_)
@@ -149,7 +149,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         from separatrix.scale.equations import solve_in_passes
 
         if self._nonnegative:
-            raise refuse(self, "positive=True decides which columns are in use row by row")
+            raise refuse(self, "positive=True needs all rows to choose the columns")
         labelled = isinstance(self, ClassifierMixin)
         fit = begin_equations(self, data, engine, checkpoint, classes=labelled)
         targets = self._targets_of(fit)
@@ -191,8 +191,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             raise refuse(
                 self,
                 f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
-                "columns out, or give more memory (for up to "
-                f"{MOST_SQUARE:,} columns)",
+                f"out columns, or give more memory (at most {MOST_SQUARE:,} columns are possible)",
             )
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
@@ -338,8 +337,8 @@ def _relations(
 
 
 @inherits(
-    copy_X=Inherited(True, "the rows are read where they lie and never written to"),
-    tol=Inherited(1e-6, "the equations are solved to rounding"),
+    copy_X=Inherited(True, "not needed: the rows are not copied and not changed"),
+    tol=Inherited(1e-6, "not needed: the equations are solved to rounding"),
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
     positive=Inherited(
         False,
@@ -519,7 +518,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         first = not hasattr(self, "factor_")
         rows = self._rows_of(X, y, sample_weight, finite=False, reset=first)
         if not first:
-            require_targets(rows.target_shape, self.coef_.shape[:-1], "in the calls before it had")
+            require_targets(rows.target_shape, self.coef_.shape[:-1], "in the earlier calls it had")
         self._continue(rows)
         return self
 
@@ -674,8 +673,8 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
 
     _label = "least squares classifier"
     _where_separable = (
-        "least squares has a finite optimum all the same, and its plane need not be one that "
-        "separates them"
+        "least squares has a finite optimum all the same, and its plane need not separate the "
+        "classes"
     )
     _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,

@@ -23,9 +23,9 @@ _LOSSES = {
 
 
 @inherits(
-    intercept_scaling=Inherited(1.0, "the intercept is not penalised, so its scale is nothing"),
-    dual=Inherited("auto", "which of the two forms is solved follows from the problem"),
-    random_state=Inherited(None, "nothing is drawn at random"),
+    intercept_scaling=Inherited(1.0, "not needed: the intercept is not penalised"),
+    dual=Inherited("auto", "not needed: the solver follows from the problem"),
+    random_state=Inherited(None, "not needed: nothing is random"),
 )
 class LinearSVR(Inheriting, CertifiedRegressor):
     r"""Linear regression that rows near the plane do not count for, with a certificate.

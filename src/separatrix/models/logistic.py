@@ -37,15 +37,15 @@ __all__ = ["LogisticRegression"]
 
 
 @inherits(
-    dual=Inherited(False, "which of the two forms is solved follows from the problem"),
-    intercept_scaling=Inherited(1, "the intercept is not penalised, so its scale is nothing"),
-    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+    dual=Inherited(False, "not needed: the solver follows from the problem"),
+    intercept_scaling=Inherited(1, "not needed: the intercept is not penalised"),
+    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
     multi_class=Inherited(
         "deprecated",
-        "``multiclass``, by its older name",
+        "an older name of ``multiclass``",
         ("deprecated", "auto", "multinomial", "ovr"),
-        "there are 'multinomial' and 'ovr'",
+        "give 'multinomial' or 'ovr'",
     ),
 )
 class LogisticRegression(Penalised, LinearClassifier):
@@ -292,7 +292,7 @@ class LogisticRegression(Penalised, LinearClassifier):
             return
         d, k, order = (sizes.known[size] for size in ("d", "K", "order"))
         if order not in ((k - 1) * d, (k - 1) * (d + 1)):
-            raise rules.refuse("information_", f"is of {order:,} weights")
+            raise rules.refuse("information_", f"is for {order:,} weights")
 
     def summary(
         self,
@@ -361,7 +361,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         if self.class_weight is not None:
             raise ValueError(Message("summary_of_weighted"))
         if (X is None) != (y is None):
-            raise ValueError("give X and y together, or neither of them.")
+            raise ValueError("give both X and y, or neither.")
         rows: dict[str, Any] = {}
         if X is not None:
             matrix = validate(self, X)

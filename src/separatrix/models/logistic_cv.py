@@ -36,20 +36,20 @@ _RULES = ("best", "one_standard_error")
 
 @inherits(
     l1_ratios=Inherited("warn", "the mixtures of penalties to choose from, beside ``Cs``"),
-    dual=Inherited(False, "which of the two forms is solved follows from the problem"),
+    dual=Inherited(False, "not needed: the solver follows from the problem"),
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
     refit=Inherited(
         True,
-        "False has the mean of the folds' weights, each at its own best, with the certificate of "
-        "that point",
+        "False returns the mean of the weights of the folds, each at its best values, with the "
+        "certificate of that mean",
         (True, False),
         "give True or False",
     ),
-    intercept_scaling=Inherited(1.0, "the intercept is not penalised, so its scale is nothing"),
+    intercept_scaling=Inherited(1.0, "not needed: the intercept is not penalised"),
     use_legacy_attributes=Inherited(
         "warn",
-        "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: "
-        "scikit-learn's before 1.10, unless it is False",
+        "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: that "
+        "of scikit-learn before 1.10, unless it is False",
         ("warn", True, False),
         "give True or False",
     ),
@@ -222,7 +222,7 @@ class LogisticRegressionCV(LogisticRegression):
         for ratio in self._ratios:
             check_number("l1_ratios", ratio, minimum=0)
             if ratio > 1:
-                raise ValueError(f"l1_ratios has {ratio!r}, and each must be a number from 0 to 1.")
+                raise ValueError(f"l1_ratios has {ratio!r}, but each must be a number from 0 to 1.")
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, engine: Any = None, **params: Any
@@ -271,7 +271,11 @@ class LogisticRegressionCV(LogisticRegression):
         if in_blocks:
             require_alone(y, sample_weight, params.pop("groups", None))
             if not self.refit:
-                raise refuse(self, "the mean of the folds' weights is no fit: leave refit at True")
+                raise refuse(
+                    self,
+                    "the mean of the weights of the folds cannot be computed in "
+                    "passes: leave refit at True",
+                )
         else:
             require_blocks(engine, None)
         groups, scored_with = self._routed(sample_weight, params)
@@ -424,7 +428,7 @@ class LogisticRegressionCV(LogisticRegression):
         scored = [k for k, p in enumerate(paths) if not np.all(np.isnan(p.mean_scores))]
         best = max(scored, key=lambda k: float(np.nanmax(paths[k].mean_scores)), default=None)
         if best is None:
-            raise ValueError("no value was scored on all folds; allow more time.")
+            raise ValueError("no value was scored on all folds; raise time_limit.")
         path = paths[best]
         index = path.one_standard_error_index if careful else path.best_index
         self._take(path[index])
@@ -467,7 +471,7 @@ class LogisticRegressionCV(LogisticRegression):
         each = self.fold_coefs_[np.arange(n_folds), ratio, value]
         if not np.isfinite(each).all():
             raise ValueError(
-                "refit=False has the mean of the folds' weights, and of a fold that lacks a class "
+                "refit=False averages the weights of the folds, and in a fold that lacks a class "
                 "they are infinite; give stratified folds (cv=5), or refit=True."
             )
         mean = each.mean(axis=0)

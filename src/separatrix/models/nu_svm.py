@@ -145,11 +145,11 @@ class NuSVC(SVC):
         super()._check_parameters()
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def path(self, *arguments: Any, **options: Any) -> Any:
         """There is no ``C`` to make a path of."""
-        raise AttributeError("NuSVC has no C, and so no path; SVC has one.")
+        raise AttributeError("NuSVC has no C, so it has no path; use SVC.")
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         fitting = self.__dict__.get("_fitting")

@@ -141,7 +141,7 @@ class OneClassSVM(OutlierMixin, OneFunction):
         super()._check_parameters()
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit to training data.

@@ -115,7 +115,7 @@ class Path:
         near = np.flatnonzero(np.isclose(self.values, value, rtol=1e-9, atol=0.0))
         if not len(near):
             raise ValueError(
-                f"{self.parameter}={value!r} is no value of this path, which has "
+                f"{self.parameter}={value!r} is not a value of this path, which has "
                 f"{', '.join(f'{v:.6g}' for v in self.values)}."
             )
         return self[int(near[0])]
@@ -170,7 +170,7 @@ class Path:
         """The value of the best mean score; of equal ones that of the strongest penalty."""
         mean = self.mean_scores
         if np.all(np.isnan(mean)):
-            raise ValueError("no value was scored on all folds; allow more time.")
+            raise ValueError("no value was scored on all folds; raise time_limit.")
         best = np.flatnonzero(mean == np.nanmax(mean))
         return min(best.tolist(), key=self._ease)
 
@@ -248,7 +248,8 @@ class Path:
     def _scored(self) -> np.ndarray:
         if self.scores is None:
             raise ValueError(
-                "this path has no scores on held-out rows to choose by; give cv, for instance cv=5."
+                "this path has no scores on held-out rows, which the choice needs; give cv, for "
+                "instance cv=5."
             )
         return self.scores
 
@@ -640,8 +641,8 @@ def prepared_model(model: Any, parameter: str) -> Any:
         out.C, out.lam = 1.0, None
     if getattr(out, "calibrate", None) is not None:
         raise ValueError(
-            f"calibrate={out.calibrate!r} fits probabilities to one model; take the path without, "
-            "and fit the value that it chooses with calibrate."
+            f"calibrate={out.calibrate!r} fits probabilities to one model; compute the path "
+            "without it, and fit the best value with calibrate."
         )
     if hasattr(out, "_check_parameters"):
         out._check_parameters()
@@ -727,8 +728,8 @@ def _folds(
         mask[train] = True
         if mask[held].any():
             raise ValueError(
-                f"cv gives a fold that fits row {int(held[mask[held]][0])} and scores it too; the "
-                "two must be apart."
+                f"cv has a fold that both fits and scores row {int(held[mask[held]][0])}; a fold "
+                "must score other rows than it fits."
             )
         out.append(_Fold(np.flatnonzero(~mask), held))
     return out
@@ -789,7 +790,7 @@ def _collected(
             )
         except AttributeError as error:
             # Scikit-learn's scorers look for what a model gives only then.
-            raise ValueError(f"this scoring is not for such a model: {error}") from error
+            raise ValueError(f"this scoring does not suit the model: {error}") from error
 
     for i, j, member in run.model._path_fits(run):
         for name in ("_fitting", "_ready"):

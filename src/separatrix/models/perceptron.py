@@ -53,31 +53,41 @@ def _is_rate(value: Any) -> bool:
 @inherits(
     penalty=Inherited(
         None,
-        "none is applied, as the best weights under any would be zero",
+        "no penalty is applied, because the best weights under any penalty are zero",
         (None, "l2", "l1", "elasticnet"),
-        "choose one of 'l2', 'l1', 'elasticnet', None",
+        "give one of 'l2', 'l1', 'elasticnet', None",
     ),
-    alpha=Inherited(1e-4, "without a penalty it has no strength"),
-    l1_ratio=Inherited(0.15, "the same"),
+    alpha=Inherited(1e-4, "not needed: no penalty is applied"),
+    l1_ratio=Inherited(0.15, "not needed: no penalty is applied"),
     max_iter=Inherited(
-        1000, "``max_passes``, where that is left alone", _is_count, "a whole number of passes"
+        1000,
+        "another name of ``max_passes``, used where that keeps its default",
+        _is_count,
+        "a whole number of passes",
     ),
-    tol=Inherited(1e-3, "a fit ends at the first pass without a mistake, or at ``max_passes``"),
-    shuffle=Inherited(True, "``order`` says in which order the rows are visited"),
+    tol=Inherited(
+        1e-3, "not needed: a fit ends at the first pass without a mistake, or at ``max_passes``"
+    ),
+    shuffle=Inherited(True, "not needed: ``order`` sets the order of the rows"),
     eta0=Inherited(
-        1.0, "``learning_rate``, where that is left alone", _is_rate, "a number greater than 0"
+        1.0,
+        "another name of ``learning_rate``, used where that keeps its default",
+        _is_rate,
+        "a number greater than 0",
     ),
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
     early_stopping=Inherited(
         False,
-        "True holds rows out, and keeps the weights that are best on them, by way of "
-        "``SGDClassifier.perceptron``",
+        "True holds out rows and keeps the weights that are best on them, as "
+        "``SGDClassifier.perceptron`` does",
         (False, True),
         "give True or False",
     ),
-    validation_fraction=Inherited(0.1, "the share of the rows that is then held out"),
-    n_iter_no_change=Inherited(5, "passes without a better score after which it then stops"),
-    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+    validation_fraction=Inherited(0.1, "the share of the rows that ``early_stopping`` holds out"),
+    n_iter_no_change=Inherited(
+        5, "the number of passes without a better score after which ``early_stopping`` ends the fit"
+    ),
+    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
 )
 class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
@@ -318,7 +328,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         for given, why in (
             (self.calibrate is not None, "calibration needs the rows of its folds"),
             (self.early_stopping is True, "early_stopping draws rows to hold out"),
-            (self.order != "cyclic", "blocks are visited as they come: give order='cyclic'"),
+            (self.order != "cyclic", "row blocks are visited in their order: give order='cyclic'"),
             (bool(self.record), "a record of every update is as long as the data"),
         ):
             if given:

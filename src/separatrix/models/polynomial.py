@@ -259,7 +259,7 @@ class PolynomialRegression(RidgePath, Regressor):
         super()._check_attributes(sizes)
         terms = sizes.known["terms"]
         if len(self.terms_) != terms:
-            raise rules.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
+            raise rules.refuse("terms_", f"has {len(self.terms_):,} names for {terms:,} terms")
         self._fitted_basis().require_closed()
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
@@ -314,13 +314,13 @@ class PolynomialRegression(RidgePath, Regressor):
             while count_terms(top.tolist(), largest + 1, self.interactions) < n_rows:
                 largest += 1
             why = (
-                f"{terms:,} terms and a constant on {n_rows:,} rows are not determined; the rows "
-                f"bear degree {largest}"
+                f"{n_rows:,} rows do not determine {terms:,} terms and a constant; they determine "
+                f"degree {largest}"
             )
         else:
             why = (
-                f"of {terms:,} terms {terms - self.rank_:,} depend on the others over these rows, "
-                "as where columns depend on one another"
+                f"{terms - self.rank_:,} of {terms:,} terms depend on the others on these rows, "
+                "for instance because columns do"
             )
         warn(
             Message("degree_of_rows", degree=Setting("degree", degree), why=why),
@@ -444,9 +444,9 @@ class PolynomialRegression(RidgePath, Regressor):
             if self.factor_ is not None:
                 which = f" ({undetermined(self.factor_, self.rank_, self.terms_)})"
             raise ValueError(
-                f"of {len(self.powers_):,} terms only {self.rank_:,} are independent over the "
-                f"rows, so that some coefficients{which} are not determined and have no standard "
-                "errors; lower the degree, or leave out columns that depend on others."
+                f"only {self.rank_:,} of {len(self.powers_):,} terms are independent on the rows, "
+                f"so that some coefficients{which} are not determined and have no standard errors; "
+                "lower the degree, or leave out columns that depend on others."
             )
         if self.factor_ is None:
             raise ValueError(f"{len(self.powers_):,} terms are too many for a summary.")
@@ -540,8 +540,8 @@ class PolynomialRegression(RidgePath, Regressor):
         borne = [d for d in degrees if top >= d and basis.leading(d) < n_used]
         if len(borne) < len(degrees):
             warn(
-                f"degree={degrees[-1]} exceeds what the {n_used:,} training rows bear; of the "
-                f"degrees asked for, {borne[-1] if borne else 0} is the highest that they do.",
+                f"degree={degrees[-1]} is more than the {n_used:,} training rows determine; the "
+                f"highest of the given degrees that they do is {borne[-1] if borne else 0}.",
                 DegreeWarning,
             )
         training, held_out = degree_errors(
@@ -574,13 +574,15 @@ class PolynomialRegression(RidgePath, Regressor):
             held = self._rows_of(*validation, None, reset=False)
             n_targets, n_held = rows.targets.shape[1], held.targets.shape[1]
             if n_held != n_targets:
-                raise ValueError(f"y has {n_targets} targets, and that of validation {n_held}.")
+                raise ValueError(
+                    f"y has {n_targets} targets, and the y of validation has {n_held}."
+                )
         else:
             parts = held_out_rows(len(rows.targets), validation, random_state)
             rows, held = (rows.take(part) for part in parts)
         for side, part in (("training", rows), ("validation", held)):
             if not part.n_used:
-                raise ValueError(f"all {side} rows have the weight zero.")
+                raise ValueError(f"all {side} rows have weight zero.")
         return rows, held
 
     def __sklearn_tags__(self) -> Any:
@@ -595,8 +597,8 @@ def held_out_rows(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np
     held = round(n * float(share))
     if not 0 < held < n:
         raise ValueError(
-            f"validation={share!r} of {n} rows leaves none on one side; a share lies between 0 "
-            "and 1."
+            f"validation={share!r} of {n} rows leaves no rows to fit or none to validate; give a "
+            "share between 0 and 1."
         )
     order = random_state_of(random_state).permutation(n)
     return np.sort(order[held:]), np.sort(order[:held])

@@ -41,13 +41,15 @@ from separatrix.models.regressor import (
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
 
 _STEERING = {
-    "copy_X": Inherited(True, "the rows are read where they lie and never written to"),
-    "max_iter": Inherited(None, "the equations are solved to rounding"),
-    "solver": Inherited("auto", "how the equations are solved follows from their size"),
+    "copy_X": Inherited(True, "not needed: the rows are not copied and not changed"),
+    "max_iter": Inherited(None, "not needed: the equations are solved to rounding"),
+    "solver": Inherited(
+        "auto", "not needed: the size of the equations decides how they are solved"
+    ),
     "positive": Inherited(
         False, "whether weights must not be below zero", (False, True), "give True or False"
     ),
-    "random_state": Inherited(None, "nothing is drawn at random"),
+    "random_state": Inherited(None, "not needed: nothing is random"),
 }
 _STRENGTHS: rules.Rules = {
     **{name: rule for name, rule in LEAST_SQUARES.items() if name != "lam_"},
@@ -134,7 +136,7 @@ class _Ridge(Pickled, _LeastSquares):
     def _strength(self) -> float:
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if len(alphas) != 1:
-            raise refuse(self, "alpha is one for each target: give a single number")
+            raise refuse(self, "alpha has one value for each target: give a single number")
         return float(alphas[0])
 
     def _alphas(self, rows: TrainingRows) -> np.ndarray:
@@ -144,7 +146,7 @@ class _Ridge(Pickled, _LeastSquares):
         if len(alphas) not in (1, n_targets):
             raise ValueError(
                 f"alpha has {len(alphas)} values, and there are {n_targets} targets; give one "
-                "value, or one for each."
+                "value, or one for each target."
             )
         return np.broadcast_to(alphas, n_targets)
 
@@ -606,13 +608,11 @@ class _ChosenRidge:
                 check_number("alphas", value, above=0)
         if self.cv is not None and self.store_cv_results:
             raise ValueError(
-                "store_cv_results=True keeps the errors of every row left out, which folds "
-                "(cv) do not have; give cv=None."
+                "store_cv_results=True needs leave-one-out errors, which folds (cv) do not have; "
+                "give cv=None."
             )
         if self.cv is not None and getattr(self, "alpha_per_target", False):
-            raise ValueError(
-                "alpha_per_target=True goes by the errors of every row left out; give cv=None."
-            )
+            raise ValueError("alpha_per_target=True needs leave-one-out errors; give cv=None.")
 
     def _choose(self, rows: TrainingRows, X: Any, y: Any) -> None:
         """Set ``alpha_`` and ``best_score_``."""
@@ -622,7 +622,7 @@ class _ChosenRidge:
             self._choose_by_folds(values, X, y, rows.weights)
             return
         if len(rows.targets) < 2:
-            raise ValueError("To leave a row out takes two; there is 1 sample.")
+            raise ValueError("Leave-one-out needs at least two rows, and there is 1 sample.")
         residuals = leave_one_out_residuals(
             as_design(rows.matrix), rows.targets, values, rows.weights, bool(self.fit_intercept)
         )
@@ -634,9 +634,9 @@ class _ChosenRidge:
         if lost.all(axis=0).any():
             row = int(np.argmax(np.isnan(residuals[int(np.argmax(values))]).any(axis=1)))
             raise ValueError(
-                "No value of alphas says how well a row is predicted from the others: as far as "
-                f"float64 tells, row {row} alone determines a coefficient; give larger alphas, or "
-                "folds (cv=5)."
+                "The leave-one-out errors are not defined for any value of alphas, because in "
+                f"float64 row {row} alone determines a coefficient; give larger alphas, or folds "
+                "(cv=5)."
             )
         best = np.argmax(np.where(lost, -np.inf, scores), axis=0)
         found = values[best]
@@ -719,7 +719,9 @@ class _Given:
 
 
 @inherits(
-    gcv_mode=Inherited(None, "one decomposition of the rows serves all of them and all strengths")
+    gcv_mode=Inherited(
+        None, "not needed: one decomposition of the rows serves all folds and strengths"
+    )
 )
 class RidgeCV(_ChosenRidge, Ridge):
     """:class:`Ridge` with ``alpha`` chosen by leaving rows out.

@@ -86,8 +86,8 @@ _ADAPTIVE = "adaptive"
 
 
 KINKED_PART = (
-    "partial_fit goes row by row, which under a penalty with L1 finds no weight that is zero; give "
-    "penalty='l2' or use fit."
+    "partial_fit takes one step for each row, and such steps do not make weights exactly zero as "
+    "an L1 penalty should; give penalty='l2' or use fit."
 )
 
 
@@ -106,9 +106,8 @@ def check_rate_name(name: Any) -> None:
     """Raise ValueError for a ``learning_rate`` that is no schedule of rates."""
     if isinstance(name, str) and name in ("pa1", "pa2"):
         raise ValueError(
-            f"learning_rate={name!r} is the passive-aggressive algorithm, whose steps follow from "
-            "each row and are of no schedule; it is not here. Give learning_rate='optimal', or use "
-            "scikit-learn's own class."
+            f"learning_rate={name!r} is the passive-aggressive algorithm, which is not "
+            "implemented; give learning_rate='optimal', or use scikit-learn's own class."
         )
     check_choice("learning_rate", name, [*SCHEDULES, _ADAPTIVE])
 
@@ -124,8 +123,8 @@ def _has_probabilities(model: Any) -> bool:
     if model.loss in known or isinstance(model.loss, LogLoss | ModifiedHuber):
         return True
     raise AttributeError(
-        f"SGDClassifier(loss={model.loss!r}) has scores and no probabilities; loss='log_loss' and "
-        "loss='modified_huber' have them."
+        f"SGDClassifier(loss={model.loss!r}) has scores but no probabilities; loss='log_loss' and "
+        "loss='modified_huber' have both."
     )
 
 
@@ -148,9 +147,9 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
 
 @inherits(
     l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=Inherited(0.1, "of the losses ``huber`` and ``epsilon_insensitive``"),
+    epsilon=Inherited(0.1, "the parameter of the losses ``huber`` and ``epsilon_insensitive``"),
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
-    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
 )
 class SGDClassifier(LinearClassifier):
     r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
@@ -512,8 +511,8 @@ class SGDClassifier(LinearClassifier):
         if in_blocks(X, y, sample_weight, engine, checkpoint):
             if checkpoint is not None or coef_init is not None or intercept_init is not None:
                 raise ValueError(
-                    "Row blocks are gone over from zero to the end: leave out checkpoint, "
-                    "coef_init and intercept_init, or go on with partial_fit."
+                    "A fit of row blocks starts from zero and runs to its end: leave out "
+                    "checkpoint, coef_init and intercept_init, or use partial_fit."
                 )
             self._fit(X, None, None, engine=engine)
             return self
@@ -531,13 +530,14 @@ class SGDClassifier(LinearClassifier):
         loss = self._loss()
         linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
         for given, why in (
-            (not self._by_rows, "L1 penalties and losses of regression go by all rows at once"),
+            (not self._by_rows, "L1 penalties and regression losses need all rows at once"),
             (not self._penalised, "without a penalty there is no bound: give an alpha"),
             (bool(self.early_stopping), "early_stopping draws rows to hold out"),
             (bool(self.record), "a record of every update is as long as the data"),
             (
                 not (linear or (loss.smooth and hasattr(loss, "shift_at"))),
-                "for this loss sums give no bound: give 'hinge', 'log_loss' or 'squared_hinge'",
+                "this loss has no bound from sums over rows: give 'hinge', 'log_loss' or "
+                "'squared_hinge'",
             ),
         ):
             if given:
@@ -561,7 +561,7 @@ class SGDClassifier(LinearClassifier):
         """Settle the rate on the rows that were drawn when the data were scanned."""
         sample = fit.data.sample
         if sample is None:
-            raise refuse(self, "there is no sample to search for a rate on: give eta0")
+            raise refuse(self, "there is no sample on which to search for a rate: give eta0")
         codes = sample.target.astype(np.intp)
         own = fit.factors[codes]
         given = np.ones(len(codes)) if sample.weights is None else sample.weights
@@ -630,8 +630,8 @@ class SGDClassifier(LinearClassifier):
         self._check_parameters()
         if self.early_stopping:
             raise ValueError(
-                "partial_fit does not support early_stopping=True: it knows only the rows of one "
-                "call; use fit, or early_stopping=False."
+                "partial_fit does not support early_stopping=True, because it has only the rows of "
+                "one call; use fit, or early_stopping=False."
             )
         if self._penalised and self._share_of_l1 > 0.0:
             raise ValueError(KINKED_PART)
@@ -641,8 +641,8 @@ class SGDClassifier(LinearClassifier):
         tell_of_copies(labels.sample_weight, self._penalised)
         if labels.weights is not None and not labels.weights.any():
             raise ValueError(
-                "Every row of this call has a weight of zero, so there is nothing to visit; leave "
-                "the call out."
+                "Every row of this call has weight zero, so there is nothing to fit; leave out the "
+                "call."
             )
         design = as_design(X).merged()
         parts = 1 if labels.binary else len(known)
@@ -812,15 +812,15 @@ class SGDClassifier(LinearClassifier):
         check_number("epsilon", self.epsilon, minimum=0)
         if self.early_stopping and not self._by_rows:
             raise ValueError(
-                "early_stopping=True goes by passes over the rows, and under a penalty with L1 or "
-                "a loss of regression there are none; leave early_stopping at False."
+                "early_stopping=True needs passes over the rows, and fits with an L1 penalty or a "
+                "regression loss have none; leave early_stopping at False."
             )
         check_number("margin", self.margin, minimum=0)
         plain = self.loss == "perceptron" or type(self.loss) is PerceptronLoss
         if self.margin > 0 and not plain:
             raise ValueError(
-                f"margin={self.margin!r} is for loss='perceptron', and loss={self.loss!r} has a "
-                "margin of its own; leave it at 0."
+                f"margin={self.margin!r} is for loss='perceptron', and loss={self.loss!r} has its "
+                "own margin; leave margin at 0."
             )
         if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
             tell("free_perceptron")
@@ -829,8 +829,8 @@ class SGDClassifier(LinearClassifier):
             check_number("power_t", self.power_t)
             if self.learning_rate == "invscaling" and not 0.0 <= self.power_t <= 1.0:
                 raise ValueError(
-                    f"power_t={self.power_t!r} must be from 0 to 1, or the steps may stop short of "
-                    "the optimum."
+                    f"power_t={self.power_t!r} must be from 0 to 1; otherwise the steps may stop "
+                    "short of the optimum."
                 )
             if self.learning_rate == "optimal" and not self.alpha > 0:
                 schedule_of("optimal", 1.0, alpha=0.0, power_t=1.0)
@@ -840,7 +840,7 @@ class SGDClassifier(LinearClassifier):
             check_number("eta0", self.eta0, minimum=0)
             if isinstance(self.learning_rate, Schedule):
                 raise ValueError(
-                    f"learning_rate={self.learning_rate!r} has a rate of its own; leave eta0 at "
+                    f"learning_rate={self.learning_rate!r} has its own rate; leave eta0 at "
                     f"'search' instead of {self.eta0!r}."
                 )
         check_number("batch_size", self.batch_size, minimum=1, integer=True)
@@ -857,8 +857,8 @@ class SGDClassifier(LinearClassifier):
         check_number("validation_fraction", self.validation_fraction, above=0)
         if not self.validation_fraction < 1:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} must be less than 1; the other "
-                "rows are those that the model is fitted to."
+                f"validation_fraction={self.validation_fraction!r} must be less than 1, so that "
+                "rows are left to fit."
             )
         check_number("n_iter_no_change", self.n_iter_no_change, minimum=1, integer=True)
         for name in ("step_tol", "time_limit"):
@@ -1123,7 +1123,7 @@ class SGDClassifier(LinearClassifier):
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)
         self.learning_rate_formula_ = "none"
-        self.learning_rate_condition_ = "the method looks at all rows at once and converges"
+        self.learning_rate_condition_ = "the method uses all rows at once and converges"
         self.finish_passes_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)
         # Later passes go on at the rates that as many passes would have come to.
         self.n_steps_ = self.finish_passes_ * n_samples

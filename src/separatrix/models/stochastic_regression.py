@@ -47,15 +47,15 @@ _RATE, _POWER = 0.01, 0.25
 
 @inherits(
     l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=Inherited(0.1, "of the losses other than ``squared_error``"),
+    epsilon=Inherited(0.1, "the parameter of the losses other than ``squared_error``"),
     early_stopping=Inherited(
         False,
         "a fit ends at its certified optimum",
         (False,),
-        "a fit ends at its certified optimum; a larger alpha is what keeps it from following noise",
+        "a fit ends at its certified optimum; a larger alpha reduces overfitting",
     ),
-    validation_fraction=Inherited(0.1, "of early stopping alone"),
-    n_iter_no_change=Inherited(5, "of early stopping alone"),
+    validation_fraction=Inherited(0.1, "not needed: it belongs to early stopping"),
+    n_iter_no_change=Inherited(5, "not needed: it belongs to early stopping"),
 )
 class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
@@ -209,8 +209,8 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             check_choice("loss", self.loss, list(_LOSSES))
         elif not self.loss.of_residual:
             raise ValueError(
-                f"loss={self.loss!r} is one of the margin of a label; give one of the residual, "
-                "such as 'huber', or take SGDClassifier."
+                f"loss={self.loss!r} is a loss for classes; give a regression loss such as "
+                "'huber', or use SGDClassifier."
             )
         check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
         check_number("alpha", self.alpha, minimum=0)
@@ -421,4 +421,4 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if len(self.intercept_) != 1:
-            raise rules.refuse("intercept_", "is of one target, and has not one number")
+            raise rules.refuse("intercept_", "must hold one number for the one target")

@@ -220,13 +220,13 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
             raise rules.refuse("feature_", f"is {self.feature_:,}, of {d:,} columns")
         for name in ("left_class_", "right_class_"):
             if getattr(self, name) not in self.classes_.tolist():
-                raise rules.refuse(name, "is none of the classes")
+                raise rules.refuse(name, "is not one of the classes")
         if ("coef_" in vars(self)) != (k == 2):
-            raise rules.refuse("coef_", "is there for two classes, and no more")
+            raise rules.refuse("coef_", "exists for two classes only")
         if k == 2:
             rules.require(self, ["intercept_"])
         elif d > rules.MOST_UNSEEN:
-            raise rules.refuse("n_features_in_", f"is {d:,}, and no array is as long")
+            raise rules.refuse("n_features_in_", f"is {d:,}, which is more than any array can have")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

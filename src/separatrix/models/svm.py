@@ -35,15 +35,15 @@ _LOSSES = ("hinge", "squared_hinge")
 
 
 @inherits(
-    dual=Inherited("auto", "which of the two forms is solved follows from the problem"),
+    dual=Inherited("auto", "not needed: the solver follows from the problem"),
     multi_class=Inherited(
         "ovr",
-        "several classes are taken one against the rest",
+        "several classes are fitted one against the rest",
         ("ovr",),
-        "scikit-learn's LinearSVC has the joint problem of Crammer and Singer; of the models here "
-        "separatrix.LogisticRegression solves one problem for all classes together",
+        "use scikit-learn's LinearSVC for the joint problem of Crammer and Singer, or "
+        "separatrix.LogisticRegression, which solves one problem for all classes",
     ),
-    intercept_scaling=Inherited(1, "the intercept is not penalised, so its scale is nothing"),
+    intercept_scaling=Inherited(1, "not needed: the intercept is not penalised"),
 )
 class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
@@ -311,12 +311,12 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         from separatrix.scale.objectives import BlockedMargin
 
         if self._hard:
-            raise refuse(self, "a hard margin is decided by single rows: give a finite C")
+            raise refuse(self, "single rows decide a hard margin: give a finite C")
         if self.calibrate is not None:
             raise refuse(self, "calibration needs the rows of its folds: leave out calibrate")
         loss = loss_of(self.loss)
         if not loss.smooth and isinstance(self.solver, str) and self.solver != "auto":
-            raise refuse(self, "the hinge has one method in passes: leave solver at 'auto'")
+            raise refuse(self, "the hinge has only one solver in passes: leave solver at 'auto'")
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
         kind = BlockedMargin if loss.smooth else BlockedHinge
@@ -352,7 +352,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         verdict = self._verdict(k, problem)
         if verdict.status in ("not_separable", "quasi_separable"):
             raise NotSeparableError(
-                f"C=inf asks for a hyperplane that separates {verdict.sides}, and there is none: "
+                f"C=inf needs a hyperplane that separates {verdict.sides}, and there is none: "
                 f"{verdict}; give a finite C, which allows for overlap.",
                 verdict,
             )
