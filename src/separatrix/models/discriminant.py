@@ -820,12 +820,12 @@ def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
 @inherits(
     solver=Inherited(
         "svd",
-        "the equations are solved from sums over the rows",
+        "not needed: the equations are solved from sums over the rows",
         ("svd", "lsqr", "eigen"),
-        "there is one way",
+        "give 'svd', 'lsqr' or 'eigen'",
     ),
-    store_covariance=Inherited(False, "``covariance_`` is there in any case"),
-    tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
+    store_covariance=Inherited(False, "not needed: the fit always has ``covariance_``"),
+    tol=Inherited(1e-4, "not needed: rounding decides which columns count as dependent"),
     covariance_estimator=Inherited(
         None,
         "the estimator of the covariance of each class; the covariances are averaged with the "
@@ -1041,12 +1041,12 @@ class LinearDiscriminantAnalysis(
 @inherits(
     solver=Inherited(
         "svd",
-        "the equations are solved from sums over the rows",
+        "not needed: the equations are solved from sums over the rows",
         ("svd", "eigen"),
-        "there is one way",
+        "give 'svd' or 'eigen'",
     ),
-    store_covariance=Inherited(False, "``covariance_`` is there in any case"),
-    tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
+    store_covariance=Inherited(False, "not needed: the fit always has ``covariance_``"),
+    tol=Inherited(1e-4, "not needed: rounding decides which columns count as dependent"),
     covariance_estimator=Inherited(
         None,
         "the estimator of the covariance of each class",

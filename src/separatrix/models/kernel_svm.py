@@ -92,9 +92,9 @@ class _Fitting:
     **STEERING,
     probability=Inherited(
         "deprecated",
-        'True is ``calibrate="sigmoid"``, for classes of one row, too, which no fit leaves out',
+        'True is ``calibrate="sigmoid"``; classes of one row are allowed, too',
         ("deprecated", True, False),
-        "True or False",
+        "give True or False",
     ),
     break_ties=Inherited(
         False,

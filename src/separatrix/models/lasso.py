@@ -44,11 +44,11 @@ _STEERING = {
     "random_state": Inherited(None, "not needed: nothing is random"),
     "selection": Inherited("cyclic", "not needed: the slopes decide which columns are updated"),
     "positive": Inherited(
-        False, "whether weights must not be below zero", (False, True), "give True or False"
+        False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
     ),
 }
 _SEVERAL = {
-    "n_jobs": Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    "n_jobs": Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     "precompute": Inherited("auto", _STEERING["precompute"].meaning),
 }
 

@@ -339,11 +339,11 @@ def _relations(
 @inherits(
     copy_X=Inherited(True, "not needed: the rows are not copied and not changed"),
     tol=Inherited(1e-6, "not needed: the equations are solved to rounding"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     positive=Inherited(
         False,
-        "whether weights must not be below zero; the certificate is then of the conditions of "
-        "Karush, Kuhn and Tucker",
+        "True constrains the weights to be nonnegative; the certificate then covers the conditions "
+        "of Karush, Kuhn and Tucker",
         (False, True),
         "give True or False",
     ),

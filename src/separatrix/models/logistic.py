@@ -40,7 +40,7 @@ __all__ = ["LogisticRegression"]
     dual=Inherited(False, "not needed: the solver follows from the problem"),
     intercept_scaling=Inherited(1, "not needed: the intercept is not penalised"),
     warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     multi_class=Inherited(
         "deprecated",
         "an older name of ``multiclass``",

@@ -35,9 +35,9 @@ _RULES = ("best", "one_standard_error")
 
 
 @inherits(
-    l1_ratios=Inherited("warn", "the mixtures of penalties to choose from, beside ``Cs``"),
+    l1_ratios=Inherited("warn", "the shares of L1 to choose from, besides ``Cs``"),
     dual=Inherited(False, "not needed: the solver follows from the problem"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     refit=Inherited(
         True,
         "False returns the mean of the weights of the folds, each at its best values, with the "

@@ -63,7 +63,7 @@ def _is_rate(value: Any) -> bool:
         1000,
         "another name of ``max_passes``, used where that keeps its default",
         _is_count,
-        "a whole number of passes",
+        "give a whole number of passes",
     ),
     tol=Inherited(
         1e-3, "not needed: a fit ends at the first pass without a mistake, or at ``max_passes``"
@@ -73,9 +73,9 @@ def _is_rate(value: Any) -> bool:
         1.0,
         "another name of ``learning_rate``, used where that keeps its default",
         _is_rate,
-        "a number greater than 0",
+        "give a number greater than 0",
     ),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     early_stopping=Inherited(
         False,
         "True holds out rows and keeps the weights that are best on them, as "

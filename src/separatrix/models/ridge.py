@@ -47,7 +47,7 @@ _STEERING = {
         "auto", "not needed: the size of the equations decides how they are solved"
     ),
     "positive": Inherited(
-        False, "whether weights must not be below zero", (False, True), "give True or False"
+        False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
     ),
     "random_state": Inherited(None, "not needed: nothing is random"),
 }

@@ -148,7 +148,7 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
 @inherits(
     l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
     epsilon=Inherited(0.1, "the parameter of the losses ``huber`` and ``epsilon_insensitive``"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
 )
 class SGDClassifier(LinearClassifier):
