@@ -128,7 +128,7 @@ def test_inputs_models_and_other_files_are_not_overwritten(run, model, people, t
         (people.name, "is the table people.csv, which would be lost"),
         (model.name, "is the model file, which would be lost"),
         ("notes.html", "is not a report of separatrix"),
-        ("data.html", "data.json' exists and is no report"),
+        ("data.html", "data.json' exists and is not a report"),
         ("out.json", "name of the report's data"),
         ("", "is empty"),
         ("-", "names no file"),

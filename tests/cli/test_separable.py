@@ -400,7 +400,7 @@ def test_only_a_certificate_is_replaced(run, apart, tmp_path):
     (tmp_path / "notes.txt").write_text("do not lose me")
     ran = run("separable", "apart.csv", "--certificate", "notes.txt")
     assert (ran.code, ran.out) == (2, "")
-    assert "--certificate notes.txt exists and is no certificate of separability" in ran.err
+    assert "--certificate notes.txt exists and is not a certificate of separability" in ran.err
     assert (tmp_path / "notes.txt").read_text() == "do not lose me"
     before = apart.read_bytes()
     ran = run("separable", "apart.csv", "--certificate", "./apart.csv")

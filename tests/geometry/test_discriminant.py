@@ -167,7 +167,7 @@ def test_bad_parameters(arguments, message) -> None:
 
 def test_bad_labels_and_models() -> None:
     own = Discriminant([[0.0], [1.0]], [[1.0]])
-    with pytest.raises(ValueError, match="7 is none of the classes"):
+    with pytest.raises(ValueError, match="7 is not one of the classes"):
         own.boundary(0, 7)
     with pytest.raises(ValueError, match="both are 1"):
         own.boundary(1, 1)

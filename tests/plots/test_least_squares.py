@@ -220,7 +220,7 @@ def test_bad_input_gets_a_sentence() -> None:
         LeastSquaresDisplay.from_estimator(model, X, 1 + np.arange(len(X)) % 2)
     from separatrix import PolynomialRegression
 
-    with pytest.raises(TypeError, match="for curves there is PolynomialDisplay"):
+    with pytest.raises(TypeError, match="PolynomialDisplay draws curves"):
         LeastSquaresDisplay.from_estimator(PolynomialRegression(3).fit(X, y), X, y)
 
 

@@ -52,7 +52,7 @@ def test_a_weaker_penalty_is_to_the_right():
 
 
 def test_bad_input_is_told(path):
-    with pytest.raises(TypeError, match="list is no path"):
+    with pytest.raises(TypeError, match="list is not a path"):
         PathDisplay.from_path([])
     with pytest.raises(ValueError, match="show='best' is not known"):
         PathDisplay.from_path(path, show="best")

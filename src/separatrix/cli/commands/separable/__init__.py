@@ -59,6 +59,6 @@ def separable(given: SeparableOptions) -> SeparableOptions:
             given.certificate,
             looks_like_certificate,
             option="--certificate",
-            other="no certificate of separability",
+            other="not a certificate of separability",
         )
     return given
