@@ -102,14 +102,14 @@ def test_what_the_encoder_noticed_is_a_finding_and_told_once(run, tmp_path):
     assert ran.err == ""
     found = [(f["code"], f["what"]) for f in ran.document["findings"]]
     assert [what for code, what in found if code == "left_out"] == [
-        "column 'id' has 300 levels in 300 rows, so it identifies rows rather than describes them; "
+        "column 'id' has 300 levels in 300 rows, so it identifies rows and does not describe them; "
         "it is left out"
     ]
     leaks = [what for code, what in found if code == "gives_label_away"]
     assert len(leaks) == 1
     assert leaks[0].startswith("column 'leak' equals the target or is one-to-one with it")
     assert [what for code, what in found if code == "one_to_one"] == [
-        "columns 'code' and 'name' are one-to-one: each says what the other says"
+        "columns 'code' and 'name' are one-to-one: each determines the other"
     ]
     assert [what for code, what in found if code == "collinear"] == [
         "column 'inch' is column 'cm' on another scale"

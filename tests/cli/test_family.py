@@ -216,7 +216,7 @@ def test_the_lines_of_sgd(run):
     assert " (the best of 11 rates on a sample), weights averaged" in ran.lines["steps"]
     info = run("info", "breast-cancer.separatrix")
     told = ran.lines["steps"].partition(" in ")[2]
-    assert f"{told}; the rates add up to infinity" in info.lines["steps"]
+    assert f"{told}; the sum of the rates is infinite" in info.lines["steps"]
 
 
 def test_steps_and_passes_of_several_classes_are_of_all_together(run):

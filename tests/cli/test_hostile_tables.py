@@ -291,7 +291,7 @@ REFUSED = {
     ),
     "no target in a row": Case("a.csv", plain() + "1500,\n", said=("--drop-missing-target",)),
     "one class": Case(
-        "a.csv", plain().replace("yes", "no"), said=("holds one class only ('no')",)
+        "a.csv", plain().replace("yes", "no"), said=("has one class only ('no')",)
     ),
     "infinite numbers in two columns": Case(
         "a.csv",

@@ -202,7 +202,7 @@ def test_no_cache_at_all(run, table):
     options = ("--target", "paid", "--cache", str(folder), "-o", path)
     result = run("fit", str(table), "--cache-limit", "0", *options)
     assert result.code == 0, result.err
-    assert "decoded on every pass" in result.out and not list(folder.rglob("*-000.block"))
+    assert "decoded in every pass" in result.out and not list(folder.rglob("*-000.block"))
 
 
 @pytest.fixture

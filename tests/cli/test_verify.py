@@ -93,7 +93,7 @@ def test_a_false_lower_bound_is_contradicted(run, model, people):
     rewrite(model, dual=primal * 1.1)
     ran = run("verify", model, people)
     assert ran.code == 1
-    assert ran.lines["verdict"].startswith("contradicted: the file claims the lower bound ")
+    assert ran.lines["verdict"].startswith("contradicted: the file states the lower bound ")
 
 
 def test_a_model_above_tol_is_told_with_exit_code_4(run, people):
@@ -185,7 +185,9 @@ def test_a_weight_that_was_changed_is_noticed_whatever_the_objective_says(run, m
     for command in ("verify", "predict", "evaluate"):
         ran = run(command, model, people)
         assert ran.code == 3
-        assert "was changed after it was saved: what was fitted is not what its digest" in ran.err
+        assert (
+            "was changed after it was saved: the fitted numbers do not match its digest" in ran.err
+        )
         assert ran.err.count("\n") == 1
     assert run("info", model).code == 3
 

@@ -128,7 +128,7 @@ def test_no_tolerance_is_all_passes_and_no_warning() -> None:
     schedule = separatrix.SGDClassifier(
         learning_rate="invscaling", power_t=0.5, eta0=0.1, tol=None, max_iter=5
     ).fit(X, y)
-    assert "add up to infinity" in schedule.learning_rate_condition_
+    assert "squared rates is infinite" in schedule.learning_rate_condition_
 
 
 @pytest.mark.parametrize("r", [0.0, 0.1, 1.0])

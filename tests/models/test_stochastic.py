@@ -692,7 +692,7 @@ def test_bad_data_are_named() -> None:
     X[7, 2] = 0.0
     with pytest.raises(ValueError, match="y has one class only"):
         SGDClassifier().fit(X, np.ones(30))
-    with pytest.raises(ValueError, match="visited k times in every pass; divide them all by"):
+    with pytest.raises(ValueError, match="visited k times in every pass; divide all weights by"):
         SGDClassifier().fit(X, y, sample_weight=np.full(30, 1e8))
     with pytest.raises(ValueError, match="sample_weight must not be negative; row 3"):
         SGDClassifier().fit(X, y, sample_weight=np.where(np.arange(30) == 3, -1.0, 1.0))

@@ -514,7 +514,11 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         ("a.csv", "a,b\n1,2\n3\n4,5\n", r"a\.csv, line 3: 1 field, where the header has 2"),
         ("a.csv", "a,b\n1,2\n3,4,5\n", r"a\.csv, line 3: 3 fields, where the header has 2"),
         ("a.csv", 'a,b\n"x\ny",2\n3\n', r"a\.csv, line 4: 1 field"),
-        ("a.csv", 'a,b\n1,2\n3,"4\n5,6\n', r"a\.csv, line 3: a quote is opened and never closed"),
+        (
+            "a.csv",
+            'a,b\n1,2\n3,"4\n5,6\n',
+            r"a\.csv, line 3: a quotation mark is opened and not closed",
+        ),
         ("a.csv", b"a,b\n1,2\n3,caf\xe9\n", r"not UTF-8: line 3, byte 14 of the file is 0xe9"),
         ("a.csv", b"caf\xe9,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
         ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
@@ -696,7 +700,7 @@ def test_nul_bytes_are_told(write):
 def test_a_column_without_a_name_is_told(write):
     table = read_table(write("unnamed.csv", "a,,unnamed_3\n1,2,3\n"))
     assert table.names == ("a", "unnamed_2", "unnamed_3")
-    assert table.notes == ("column 2 has no name in the header: it is called 'unnamed_2'",)
+    assert table.notes == ("column 2 has no name in the header; its name is 'unnamed_2'",)
 
 
 def test_an_empty_name_is_told():

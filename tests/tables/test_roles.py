@@ -90,7 +90,7 @@ def test_the_latest_rows_are_held_out() -> None:
     # Rows of one time are on one side.
     assert held.tolist() == [0, 2, 3, 7] and fitted.tolist() == [1, 4, 5, 6]
     late = np.array(list("cabbabab"))
-    with pytest.raises(DataError, match="class 'c' is in no row that would be fitted"):
+    with pytest.raises(DataError, match="all rows of class 'c' would be held out"):
         roles.split(late, test_size=0.3, seed=0, stratify=True)
 
 
