@@ -363,19 +363,19 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         Returns
         -------
         ndarray of shape (n_samples,)
-            Of equal scores the first class wins; for two classes, a point on the plane (score 0)
-            belongs to ``classes_[0]``.
+            The first class wins ties; for two classes, a point on the plane (score 0) belongs to
+            ``classes_[0]``.
         """
         scores = self.decision_function(X)
         return self.classes_[winners(scores)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of the rows that are predicted right.
+        """The accuracy: the share of the rows that are predicted correctly.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks have labels and weights of their own.
+            Row blocks contain their labels and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 

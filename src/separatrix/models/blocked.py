@@ -387,12 +387,12 @@ class ScoresClasses:
     """A classifier's score, also over row blocks."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of the rows that are predicted right.
+        """The accuracy: the share of the rows that are predicted correctly.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks have labels and weights of their own.
+            Row blocks contain their labels and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -414,7 +414,7 @@ class ScoresNumbers:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks have targets and weights of their own.
+            Row blocks contain their targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
 

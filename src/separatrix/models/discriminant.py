@@ -205,7 +205,7 @@ class _GaussianClassifier(
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
             Of no use here: one pass leaves nothing to go on from.
 
@@ -361,7 +361,7 @@ class _GaussianClassifier(
         shrinkages : int or array-like of shape (n_values,), default=20
             Values from 0 to 1, or how many, evenly from 1 down to 0.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------
@@ -784,7 +784,7 @@ class _GaussianClassifier(
         ----------
         n : int, default=1
         random_state : int, RandomState or None
-            None is a fixed stream: the same call on the same data gives the same bits.
+            None uses a fixed seed: the same call on the same data gives the same bits.
 
         Returns
         -------
@@ -890,7 +890,7 @@ class LinearDiscriminantAnalysis(
         Whether the covariance is singular, and a millionth of the variance of each column over
         all rows has been added to it.
     moments_ : Moments
-        What :meth:`partial_fit` goes on from.
+        The state from which :meth:`partial_fit` continues.
     certificate_ : ResidualCertificate
         Of :math:`\Sigma W = M`.
     condition_number_ : float
@@ -901,7 +901,7 @@ class LinearDiscriminantAnalysis(
         1: the equations are solved, not approached.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
@@ -1094,7 +1094,7 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         Whether the covariance is singular, and a millionth of the variance of each column over
         all rows has been added to it.
     moments_ : Moments
-        What :meth:`partial_fit` goes on from.
+        The state from which :meth:`partial_fit` continues.
     certificate_ : ResidualCertificate
         Of :math:`L_k L_k' = \Sigma_k`, with the classes as ``parts``.
     condition_number_ : float
@@ -1105,7 +1105,7 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         1: the equations are solved, not approached.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------

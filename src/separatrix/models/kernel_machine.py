@@ -245,7 +245,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
 
     @property
     def fit_status_(self) -> int:
-        """0 where the certificate is as good as was asked for, else 1."""
+        """0 where the certificate is within ``tol``, else 1."""
         check_is_fitted(self, "certificate_")
         return 0 if self.certificate_.ok else 1
 

@@ -65,20 +65,20 @@ class LogisticRegression(Penalised, LinearClassifier):
         Weight of the loss against the penalty; ``inf`` for no penalty.
     lam : float, optional
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
-        sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
+        sum of the sample weights.  Give only one of the two: with ``lam``, leave ``C`` at 1.
     penalty : {"l2", "l1", "elasticnet", None}, default="l2"
-        ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` says what ``l1_ratio`` says by
-        itself.  Without a penalty separable data have no finite optimum; the fit then stops and its
+        ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` uses ``l1_ratio`` as it is.
+        Without a penalty separable data have no finite optimum; the fit then stops and its
         certificate says so.
     l1_ratio : float or None, default=0.0
         From 0 to 1, the share of L1 in the penalty ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``.
-        L1 sets weights to exactly zero. 0 is L2, 1 is L1, and what is between them the elastic
-        net; all three may be had by ``l1_ratio`` alone, as in scikit-learn.
+        L1 sets weights to exactly zero. 0 is L2, 1 is L1, and values between them are the elastic
+        net; ``l1_ratio`` alone selects among all three, as in scikit-learn.
     multiclass : {"multinomial", "ovr"}, default="multinomial"
         For more than two classes: one problem, or one-vs-rest.
     steepness : float, default=1.0
-        ``k`` in the probability ``sigma(k (w.x + b))`` at prediction; it changes how sharply
-        probabilities turn from 0 to 1, and no decision.
+        ``k`` in the probability ``sigma(k (w.x + b))`` at prediction; it changes how steeply the
+        probabilities rise from 0 to 1, but no prediction.
     fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
     tol : float, default=1e-6
@@ -88,12 +88,12 @@ class LogisticRegression(Penalised, LinearClassifier):
     solver : str or Solver, default="auto"
         ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"`` or
         ``"proximal-newton"``.
-        See :func:`separatrix.select_solver`.  Scikit-learn's names stand for "auto".
+        See :func:`separatrix.select_solver`.  Scikit-learn's names mean "auto".
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     random_state : int, RandomState or None
-        For solvers that visit rows at random.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        The seed of solvers that visit rows in random order. None uses a fixed seed: the same call
+        on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -113,13 +113,13 @@ class LogisticRegression(Penalised, LinearClassifier):
     information_ : ndarray of shape (k, k)
         Without a penalty, and for up to 2,000 coefficients k: the information, whose inverse is
         the covariance of the estimates. For K > 2 classes that of their contrasts with the first
-        class, one class after another, each with its intercept first. It is not there where it
-        would have taken longer than the fit, or where the likelihood has no finite maximum.
+        class, one class after another, each with its intercept first. It is absent where it would
+        have taken longer than the fit, or where the likelihood has no finite maximum.
     class_totals_ : ndarray of shape (K,)
         Without a penalty: sums of the sample weights of the classes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
 
     References
@@ -139,7 +139,7 @@ class LogisticRegression(Penalised, LinearClassifier):
     >>> model.certificate_.relative_gap <= 1e-6
     True
 
-    L1 leaves out what it can do without, here both columns of the sepals altogether:
+    L1 leaves out columns, here both columns of the sepals:
 
     >>> model = LogisticRegression(l1_ratio=1, C=0.5).fit(X, y)
     >>> (model.coef_ == 0).all(axis=0).tolist()
@@ -326,7 +326,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
             HC2 and HC3 for two classes only.
         level : float, default=0.95
-            Of the confidence intervals.
+            The level of the confidence intervals.
 
         Returns
         -------

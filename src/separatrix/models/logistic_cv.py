@@ -65,11 +65,11 @@ class LogisticRegressionCV(LogisticRegression):
     Parameters
     ----------
     Cs : int or array-like of shape (n_values,), default=10
-        Values of ``C``, or how many, from 1e-4 to 1e4, evenly in the logarithm.
+        Values of ``C``, or their number, on a logarithmic scale from 1e-4 to 1e4.
     cv : int, splitter or iterable, default=5
         The folds, as in scikit-learn; a number is that of stratified folds.
     scoring : str or callable, optional
-        Of scikit-learn's scorers; accuracy by default.
+        One of scikit-learn's scorers; accuracy by default.
     choice : {"best", "one_standard_error"}, default="best"
         The best mean score (of equal ones the smallest ``C``), or the smallest ``C`` within one
         standard error of it.
@@ -86,7 +86,7 @@ class LogisticRegressionCV(LogisticRegression):
         Seconds for all fits; what was reached by then is chosen from.
     random_state : int, RandomState or None
         For solvers that visit rows at random; the folds are drawn by ``cv``.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        None uses a fixed seed: the same call on the same data gives the same bits.
     verbose : int, default=0
 
     Attributes
@@ -125,7 +125,7 @@ class LogisticRegressionCV(LogisticRegression):
         (n_folds, n_ratios, n_values).  Those of the fit itself are ``certificate_.n_iter``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     Examples
     --------
@@ -232,12 +232,12 @@ class LogisticRegressionCV(LogisticRegression):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Of row blocks all values and folds share the passes, and ``cv`` is a number of folds.
+            With row blocks, all values and folds share the passes, and ``cv`` is a number of folds.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0, of the fits and of the scores.
         engine : separatrix.scale.Engine, optional
-            For blocks: who goes over them.
+            For row blocks: what computes the passes.
         **params : dict
             ``groups``, of shape (n_samples,), for splitters that keep groups together; and other
             metadata, where scikit-learn's routing is enabled, which then says what of it and of
@@ -362,7 +362,7 @@ class LogisticRegressionCV(LogisticRegression):
         Returns
         -------
         MetadataRouter
-            Of scikit-learn.
+            The router of scikit-learn.
         """
         return (
             MetadataRouter(owner=self)

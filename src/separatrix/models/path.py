@@ -414,18 +414,18 @@ class RidgePath:
     ) -> Path:
         """Fit along values of ``lam``, and judge them on held-out rows.
 
-        The model itself is not fitted; its ``lam`` does not count.
+        The model itself is not fitted; its ``lam`` is ignored.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         lams : int or array-like of shape (n_values,), default=20
-            Values of ``lam``, or how many.  The first is then the mean squared length of a row
-            (from their mean), and the last a millionth of it, evenly in the logarithm; of
-            polynomials the first is 10, since their columns have a length of their own.
+            Values of ``lam``, or their number. A number means values on a logarithmic scale from
+            the mean squared length of the centred rows to a millionth of it; for polynomials from
+            10, because their columns are normalised.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------

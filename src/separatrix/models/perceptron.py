@@ -126,12 +126,12 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         that fraction.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,
-        by Platt's sigmoid or by isotonic regression, that never contradict ``predict``.  They are
-        fitted to scores that models fitted to the other folds give to every fold, five or as
-        many as the smallest class allows; those models start from zero.  With ``class_weight`` they
-        are those of a population in which the classes have these weights.
+        by Platt's sigmoid or by isotonic regression, that always agree with ``predict``.  They are
+        fitted to cross-fitted scores, with five folds, or as many as the smallest class allows;
+        those models start from zero.  With ``class_weight`` they refer to a population in which the
+        classes have these weights.
     random_state : int, RandomState or None
-        None is a fixed stream: the same call on the same data gives the same bits.
+        None uses a fixed seed: the same call on the same data gives the same bits.
     time_limit : float, optional
         Seconds, for :meth:`fit`.
     verbose : int, default=0
@@ -160,7 +160,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         Passes, the clean one included; 0 where the start makes no mistake.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
         At each check it has the best weights so far.
     calibration_ : dict
@@ -246,11 +246,11 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-            Row blocks, of :func:`separatrix.scale.scan`, are visited in their order, with the same
-            updates as rows in memory, and have labels and weights of their own. There is then no
-            ``mistakes_``, which would be as long as the data.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; other types
+            are converted once to float64, other sparse formats to CSR. Row blocks, of
+            :func:`separatrix.scale.scan`, are visited in their order, with the same updates as rows
+            in memory, and have labels and weights of their own. There is then no ``mistakes_``,
+            which would be as long as the data.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
@@ -262,10 +262,10 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             with a step of that fraction.  Where the passes end depends on the order of the rows,
             so that this is not the same as copies of the row wherever they lie.
         engine : separatrix.scale.Engine, optional
-            Who loads the blocks, ahead of their turn; by default threads of this process.
+            What loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
-            For blocks: a file that keeps the weights after every pass. A fit that finds its own
-            goes on from there; when it is done, the file goes.
+            For row blocks: a file in which every pass saves the weights. A fit that finds its own
+            file continues from it, and removes it at the end.
 
         Returns
         -------
@@ -399,7 +399,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Perceptron:
-        """One pass over the given rows, going on from the weights of the calls before.
+        """One pass over the given rows, starting from the weights of the earlier calls.
 
         The first call starts from zero; after :meth:`fit` it goes on from ``coef_`` and
         ``intercept_``, with ``average`` from ``plain_coef_`` and ``plain_intercept_``.  The
@@ -407,7 +407,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         there is no pocket, because rows of earlier calls cannot be looked at again.
         ``certificate_``, ``mistakes_`` and ``trace_`` are of the rows of this call; ``n_updates_``
         and ``n_iter_`` count on.  A ``calibration_`` is dropped, because the weights are no longer
-        those that it is of.  That mistakes are left is no reason for a warning here.
+        those that it is of.  Remaining mistakes cause no warning here.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ class PolynomialRegression(RidgePath, Regressor):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
@@ -413,7 +413,7 @@ class PolynomialRegression(RidgePath, Regressor):
             As in the fit.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
         level : float, default=0.95
-            Of the confidence intervals.
+            The level of the confidence intervals.
 
         Returns
         -------
@@ -492,7 +492,7 @@ class PolynomialRegression(RidgePath, Regressor):
             Weights of the rows of ``X``.
         random_state : int, RandomState or None, default=0
             For the draw.
-            None is a fixed stream: the same call on the same data gives the same bits.
+            None uses a fixed seed: the same call on the same data gives the same bits.
 
         Returns
         -------

@@ -109,7 +109,7 @@ class _Ridge(Pickled, _LeastSquares):
         alphas : int or array-like of shape (n_values,), default=20
             Values of ``alpha``, or how many.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------
@@ -227,7 +227,7 @@ def _joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
 class Ridge(Inheriting, Regressor, _Ridge):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
-    Minimised is, for each target,
+    Minimises, for each target,
 
     .. math:: \sum_i s_i (y_i - w\cdot x_i - b)^2 + \alpha \|w\|^2 ,
 
@@ -305,17 +305,16 @@ class Ridge(Inheriting, Regressor, _Ridge):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; sums are float64.
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have targets and
-            weights of their own.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
+            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
+            their targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : float or array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            Of no use here: a few passes leave nothing to go on from.
+            Not supported: the fit needs only a few passes.
 
         Returns
         -------
@@ -554,16 +553,16 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have labels and
-            weights of their own.
+            Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain their
+            labels and weights.
         y : array-like of shape (n_samples,) or (n_samples, K)
             Labels: numbers, strings or booleans; or, of several labels a row, 1 for each that it
             has and 0 for the others.
         sample_weight : array-like of shape (n_samples,), optional
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            Of no use here: a few passes leave nothing to go on from.
+            Not supported: the fit needs only a few passes.
 
         Returns
         -------

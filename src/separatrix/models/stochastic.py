@@ -163,7 +163,7 @@ class SGDClassifier(LinearClassifier):
     .. math:: w \leftarrow (1 - \eta_k \alpha)\, w - \eta_k\, \ell'(z_i)\, y_i x_i, \qquad
         b \leftarrow b - \eta_k\, \ell'(z_i)\, y_i .
 
-    The intercept is never penalised.  More than two classes are taken one against the rest.
+    The intercept is never penalised.  More than two classes are fitted one against the rest.
 
     A row of weight ``k`` is visited ``k`` times in a pass; a fraction left over is a visit with a
     step of that fraction.  With ``shuffle`` the order of the visits is drawn from the values of
@@ -232,7 +232,7 @@ class SGDClassifier(LinearClassifier):
     n_iter_no_change : int, default=5
     class_weight : dict or "balanced", optional
     random_state : int, RandomState or None
-        None is a fixed stream: the same call on the same data gives the same bits.
+        None uses a fixed seed: the same call on the same data gives the same bits.
     time_limit : float, optional
         Seconds for the passes; the fit then returns its best iterate with the gap it reached.
     verbose : int, default=0
@@ -248,9 +248,9 @@ class SGDClassifier(LinearClassifier):
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
-        Of the sum over the binary problems, which are its ``parts``.  The bound comes from the
-        slopes of the loss that the rows were met with, averaged over the passes, and from those
-        that a Newton step predicts.
+        The certificate of the sum over the binary problems, which are its ``parts``.  The bound
+        comes from the slopes of the loss that the rows were met with, averaged over the passes, and
+        from those that a Newton step predicts.
     objective_formula_ : str
         The formula that was minimised, in the form ``1/2 |w|^2 + C sum`` with
         ``C = 1 / (alpha n)``.
@@ -278,7 +278,7 @@ class SGDClassifier(LinearClassifier):
         ``coef_`` and ``intercept_``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
 
     References
@@ -472,11 +472,11 @@ class SGDClassifier(LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-            Row blocks, of :func:`separatrix.scale.scan`, are visited in their order, the rows of
-            each shuffled, or not, and have labels and weights of their own; there is no
-            ``finish``, and a rate is searched for on a sample.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; other types
+            are converted once to float64, other sparse formats to CSR. Row blocks, of
+            :func:`separatrix.scale.scan`, are visited in their order, the rows of each shuffled, or
+            not, and have labels and weights of their own; there is no ``finish``, and a rate is
+            searched for on a sample.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
@@ -486,9 +486,9 @@ class SGDClassifier(LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who loads the blocks, ahead of their turn; by default threads of this process.
+            What loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
-            Of no use here: what a pass comes to is not all that the next one needs.
+            Not supported: the next pass needs more than the weights of the last one.
 
         Returns
         -------
@@ -584,12 +584,12 @@ class SGDClassifier(LinearClassifier):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> SGDClassifier:
-        """One pass over the given rows, going on from the weights of the calls before.
+        """One pass over the given rows, starting from the weights of the earlier calls.
 
         The first call starts from zero; after :meth:`fit` it goes on from its weights, with
-        ``average`` from the last ones.  The schedule and the average count on.  There is no early
-        stopping.  ``certificate_`` and ``trace_`` are of the rows of this call; that it is above
-        ``tol`` is no reason for a warning here.  A search for the rate is made in the first call.
+        ``average`` from the last ones.  The schedule and the average continue to count.  There is
+        no early stopping.  ``certificate_`` and ``trace_`` are of the rows of this call; a gap
+        above ``tol`` causes no warning here.  A search for the rate is made in the first call.
 
         Parameters
         ----------
@@ -748,21 +748,20 @@ class SGDClassifier(LinearClassifier):
         sample_weight: Any = None,
         groups: Any = None,
     ) -> Path:
-        """Fit along values of ``alpha``, each from where the ones before point to.
+        """Fit along values of ``alpha``, each warm-started from those before.
 
-        A rate that is searched for is searched for at each value, on all rows, and the folds take
-        it over.  The model itself is not fitted; its ``alpha`` does not count.
+        With ``eta0="search"`` a rate is searched for at each value, on all rows, and the folds use
+        it.  The model itself is not fitted; its ``alpha`` is ignored.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         alphas : int or array-like of shape (n_values,), default=20
-            Values of ``alpha``, or how many.  The first is then a hundredth of the mean squared
-            length of a row (from their mean), and the last a ten-thousandth of that, evenly in the
-            logarithm.
+            Values of ``alpha``, or their number. A number means values on a logarithmic scale from
+            a hundredth of the mean squared length of the centred rows to a ten-thousandth of that.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------

@@ -87,7 +87,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         Another order in every call of :meth:`partial_fit`, or the rows as they come.
     random_state : int, RandomState or None, default=None
         For that order.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        None uses a fixed seed: the same call on the same data gives the same bits.
     learning_rate : {"invscaling", "constant", "adaptive", "optimal"} or Schedule
         The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and what
         "adaptive" is, too; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a
@@ -97,9 +97,9 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     average : bool or int, default=False
         Average the weights after each step of :meth:`partial_fit`, from this one on.
     warm_start : bool, default=False
-        Start from the coefficients of the fit before.
+        Start from the coefficients of the previous fit.
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -119,7 +119,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         One more, as scikit-learn counts.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References
@@ -277,8 +277,8 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; sums are float64.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
+            float64.
         y : array-like of shape (n_samples,)
         coef_init : array-like of shape (n_features,), optional
             Weights to start from.
@@ -326,10 +326,10 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         return self.n_steps_ + 1
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
-        """One step for each of the given rows, going on from the weights before.
+        """One step for each of the given rows, starting from the weights of the earlier calls.
 
-        The schedule and the average count on.  ``certificate_`` is of the rows of this call; that
-        it is above ``tol`` is no reason for a warning here.
+        The schedule and the average continue to count.  ``certificate_`` is of the rows of this
+        call; a gap above ``tol`` causes no warning here.
 
         Parameters
         ----------

@@ -66,7 +66,7 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
     objective_formula_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
