@@ -409,7 +409,7 @@ class ScoresNumbers:
     """A regression's score, also over row blocks."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        r"""The share of the variation that is explained, :math:`R^2`.
+        r"""The coefficient of determination :math:`R^2`.
 
         Parameters
         ----------

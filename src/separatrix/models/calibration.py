@@ -82,7 +82,7 @@ _STEEPEST = float(np.finfo(np.float64).max)
 def fit_calibration(
     method: str, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """Fit the function that turns scores into probabilities.
+    """Fit the function that maps scores to probabilities.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def fit_calibration(
     -------
     dict
         ``method``; for the sigmoid ``slope`` and, for two classes, ``intercept``, floats; for
-        the isotonic ``scores`` and ``probabilities``, arrays of equal length between whose
-        points it is linear and beyond which it is constant.
+        the isotonic ``scores`` and ``probabilities``, arrays of equal length: the function is
+        linear between these points and constant beyond them.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def probabilities(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray
     Returns
     -------
     ndarray of shape (n_samples, 2) or (n_samples, K)
-        The class that the scores choose has the only largest entry.
+        The class chosen by the scores has the largest entry, without ties.
     """
     winner = winners(scores)
     scores = _bounded(scores)
@@ -433,16 +433,16 @@ class CalibrationMixin:
         Returns
         -------
         ndarray of shape (n_samples, K)
-            Rows sum to one.  The largest entry is always the class that ``predict`` gives, and
-            it is the only largest: where two would be equal, that class has the next number up.
-            The entry of a class never falls as its score rises and the others stay, but for
-            rounding in the last digit.
+            Rows sum to one. The largest entry always belongs to the predicted class, without ties:
+            where two would be equal, that class has the next larger number. The entry of a class
+            never decreases as its score increases and the others stay, except by rounding in the
+            last digit.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            If there is no calibration, because there was no fit since ``calibrate`` was set, or
-            the fit was interrupted before it, or ``partial_fit`` went on from it.
+            If there is no calibration, because there was no fit since ``calibrate`` was set, the
+            fit was interrupted before it, or ``partial_fit`` was called afterwards.
         """
         model: Any = self
         check_is_fitted(model)

@@ -852,8 +852,8 @@ class LinearDiscriminantAnalysis(
     ----------
     priors : array-like of shape (K,), optional
         Probabilities of the classes, in sorted order; by default their shares of the weights.
-        They enter the discriminants and the directions of :meth:`transform` alone:
-        :math:`\Sigma` is pooled by the rows (scikit-learn's ``lsqr`` pools by the priors).
+        They affect only the discriminants and the directions of :meth:`transform`: :math:`\Sigma`
+        is pooled by the numbers of rows (scikit-learn's ``lsqr`` pools by the priors).
     covariance : {"mle", "unbiased"}, default="mle"
         Divide the scatter by :math:`N`, the maximum of the likelihood, or by :math:`N - K`.
     shrinkage : float or "auto", optional
@@ -861,7 +861,8 @@ class LinearDiscriminantAnalysis(
         each :math:`\Sigma_k` by the rule of Ledoit and Wolf (2004) on standardised columns, before
         they are pooled; the third and fourth moments take another 2 K matrices.
     n_components : int, optional
-        Directions of :meth:`transform`; at most, and by default, ``min(K - 1, n_features)``.
+        The number of directions of :meth:`transform`; at most, and by default, ``min(K - 1,
+        n_features)``.
 
     Attributes
     ----------
@@ -873,32 +874,32 @@ class LinearDiscriminantAnalysis(
         :math:`\Sigma^{-1}\mu_k`, and the rest of :math:`\delta_k`; for two classes the difference
         of the two, of shape (1, n_features) and (1,).
     centred_coef_, centred_intercept_ : ndarray of shape (K, n_features) and (K,)
-        The same with the means less ``xbar_``: equal but for what all classes share.  Decisions
-        are made of these, which lose no digits where the data are far from the origin.
+        The same with the means minus ``xbar_``: they differ by a term that all classes share.
+        Predictions use them, because they lose no digits where the data are far from the origin.
     xbar_ : ndarray of shape (n_features,)
-        The mean of the classes by their priors.
+        The mean of the class means, weighted by the priors.
     scalings_ : ndarray of shape (n_features, n_components)
-        Directions of :meth:`transform`; within the classes the coordinates have unit variance.
+        The directions of :meth:`transform`; within the classes the coordinates have unit variance.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Shares of the variance between the classes.
     independent_columns_ : ndarray of int
-        Columns that do not follow from those before them.  The others are left out of the
-        equations, and ``coef_`` is the solution of least norm.
+        Columns that do not depend on those before them. The others are left out of the equations,
+        and ``coef_`` is the solution of least norm.
     shrinkage_ : ndarray of shape (K,)
-        The intensity of each class.
+        The shrinkage of each class.
     floored_ : ndarray of bool, shape (1,)
         Whether the covariance is singular, and a millionth of the variance of each column over
         all rows has been added to it.
     moments_ : Moments
         The state from which :meth:`partial_fit` continues.
     certificate_ : ResidualCertificate
-        Of :math:`\Sigma W = M`.
+        The certificate of the equations :math:`\Sigma W = M`.
     condition_number_ : float
-        Of the correlations within the classes.
+        The condition number of the correlations within the classes.
     objective_formula_ : str
-        The discriminant.
+        The formula of the discriminant.
     n_iter_ : int
-        1: the equations are solved, not approached.
+        1, because the equations are solved directly.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if they had any.
@@ -1018,7 +1019,7 @@ class LinearDiscriminantAnalysis(
         return _first(scores, winner)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Coordinates in which the classes are furthest apart: ``(X - xbar_) scalings_``.
+        """The coordinates in which the classes are furthest apart: ``(X - xbar_) scalings_``.
 
         Parameters
         ----------
@@ -1075,8 +1076,9 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         the rule of Ledoit and Wolf (2004) on the standardised columns of each class; the third and
         fourth moments take another 2 K matrices.
     reg_param : float, default=0.0
-        Scikit-learn's: ``(1 - reg_param) Sigma_k + reg_param I``, of shrunk covariances if both
-        are given; it depends on the units of the columns, ``shrinkage`` hardly.
+        Scikit-learn's regularisation: ``(1 - reg_param) Sigma_k + reg_param I``, applied to shrunk
+        covariances if both are given; unlike ``shrinkage``, it depends strongly on the units of the
+        columns.
 
     Attributes
     ----------
@@ -1085,24 +1087,24 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     means_ : ndarray of shape (K, n_features)
     covariance_ : ndarray of shape (K, n_features, n_features)
     rotations_, scalings_ : list of ndarray of shape (n_features, n_features) and (n_features,)
-        Of each class, the axes of the covariance and the variances along them, the largest first.
+        For each class, the axes of the covariance and the variances along them, the largest first.
     independent_columns_ : ndarray of int
-        Columns that do not follow from those before them, in all classes alike.
+        Columns that do not depend on those before them, in all classes.
     shrinkage_ : ndarray of shape (K,)
-        The intensity of each class.
+        The shrinkage of each class.
     floored_ : ndarray of bool, shape (K,)
         Whether the covariance is singular, and a millionth of the variance of each column over
         all rows has been added to it.
     moments_ : Moments
         The state from which :meth:`partial_fit` continues.
     certificate_ : ResidualCertificate
-        Of :math:`L_k L_k' = \Sigma_k`, with the classes as ``parts``.
+        The certificate of the equations :math:`L_k L_k' = \Sigma_k`, with the classes as ``parts``.
     condition_number_ : float
-        The largest of those of the correlations in each class.
+        The largest condition number of the correlations of a class.
     objective_formula_ : str
-        The discriminant.
+        The formula of the discriminant.
     n_iter_ : int
-        1: the equations are solved, not approached.
+        1, because the equations are solved directly.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if they had any.

@@ -568,7 +568,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
             The rows that the model was fitted to.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         sample_weight : array-like of shape (n_samples,), optional
-            As in the fit: a weight of k stands for k copies of the row.
+            The weights of the fit; a weight of k stands for k copies of the row.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
         level : float, default=0.95
             The level of the confidence intervals.
@@ -581,8 +581,8 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         Raises
         ------
         ValueError
-            For a fit with a penalty, columns that depend on one another, no more rows than
-            coefficients, or other rows than those of the fit.
+            For a fit with a penalty, columns that depend on one another, too few rows for the
+            coefficients, or rows that are not those of the fit.
 
         Examples
         --------

@@ -318,11 +318,11 @@ class LogisticRegression(Penalised, LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
-            The rows that the model was fitted to. Without them the classic errors come from what
-            the fit kept; robust errors need them.
+            The rows that the model was fitted to. Without them the classic errors are computed from
+            the information matrix of the fit; robust errors need them.
         y : array-like of shape (n_samples,), optional
         sample_weight : array-like of shape (n_samples,), optional
-            As in the fit: a weight of k stands for k copies of the row.
+            The weights of the fit; a weight of k stands for k copies of the row.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
             HC2 and HC3 for two classes only.
         level : float, default=0.95
@@ -402,9 +402,8 @@ class LogisticRegression(Penalised, LinearClassifier):
         Returns
         -------
         ndarray of shape (n_samples, K)
-            Rows sum to one.  The largest entry is always the class that ``predict`` gives, and
-            it is the only largest: where two would round to the same number, that class has
-            the next number up.
+            Rows sum to one. The largest entry always belongs to the predicted class, without ties:
+            where two would round to the same number, that class has the next larger number.
         """
         scores = self.decision_function(X)
         winner = winners(scores)

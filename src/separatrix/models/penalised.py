@@ -198,7 +198,7 @@ class Penalised(CertifiedClassifier):
         scoring : str or callable, optional
             One of scikit-learn's scorers; by default the model's ``score``.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0, of the fits and of the scores.  Rows of weight zero are in no fold.
+            Weights >= 0, used in the fits and in the scores. Rows of weight zero are in no fold.
         groups : array-like of shape (n_samples,), optional
             For splitters that keep groups together.
         engine : separatrix.scale.Engine, optional
@@ -213,13 +213,13 @@ class Penalised(CertifiedClassifier):
         ValueError
             For bad parameters, data or values, or a fold without rows of some class.
         PathInterrupt
-            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
+            On Ctrl-C; this KeyboardInterrupt has the values that were reached as its ``path``.
 
         Warns
         -----
         ConvergenceWarning
-            Once, naming the values whose certificate is above ``tol`` and those that the time
-            limit, which is that of the whole path, left no time for.
+            Once, with the values whose certificate is above ``tol`` and those that were not reached
+            within the time limit of the whole path.
 
         Examples
         --------

@@ -95,34 +95,35 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
     without a mistake; a point on the plane counts as one.  On separable data at most
     :math:`(R/\gamma)^2` updates are made (Novikoff, 1962), see
-    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes`` and keeps the
-    weights that make the fewest training mistakes among the start and, of every pass, those at
-    its end and those that stood for the most visits in it (the pocket of Gallant, 1990).  Up to
-    262,144 stored entries all rows decide which make the fewest, beyond a fixed sample of the
-    rows, a sixteenth or more; the certificate always counts all rows.
+    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes`` and returns the
+    weights with the fewest training mistakes (the pocket of Gallant, 1990): the start, the weights
+    at the end of each pass, and those that lasted longest in each pass are candidates. They are
+    compared on all rows for up to 262,144 stored entries, and beyond that on a fixed sample of at
+    least a sixteenth of the rows; the certificate always counts all rows.
 
     Parameters
     ----------
     order : {"cyclic", "restart", "random"}, default="cyclic"
-        Rows as they come; as they come, and from the first one again after every update; or
-        shuffled anew for every pass.  With "restart" as many visits as there are rows are a
-        pass, wherever they lie, and it is clean when it goes from the first row to the last;
-        where the classes overlap, it may never get beyond the first rows.
+        The order of the rows: as given; as given, starting again from the first row after every
+        update; or shuffled in every pass. With "restart" a pass is as many visits as there are
+        rows, and it is free of mistakes when it goes from the first row to the last; where the
+        classes overlap, it may never get beyond the first rows.
     learning_rate : float, default=1.0
     fit_intercept : bool, default=True
-        With an offset, as if every row ended in a constant 1, or through the origin.
+        Whether there is an offset, as if every row ended in a constant 1; otherwise the plane
+        passes through the origin.
     margin : float, default=0.0
-        Update while ``y (w.x + b) < margin``: the margin perceptron.  With 0, the plain rule,
-        update while ``y (w.x + b) <= 0``.  The margin is that of the score, not a distance: what
-        counts is ``margin / learning_rate``.
+        Update while ``y (w.x + b) < margin``: the margin perceptron.  With 0 it is the plain rule:
+        update while ``y (w.x + b) <= 0``. The margin is a score, not a distance, and only ``margin
+        / learning_rate`` matters.
     average : bool, default=False
         Keep the average of the weights after each visit (Freund and Schapire, 1999) instead of
         the best weights.  ``coef_``, ``intercept_`` and the certificate are then the average's;
-        when to stop is still up to the weights themselves, and once a pass is clean the average
-        may still make mistakes.
+        the weights themselves still decide when to stop, and after a pass without mistakes the
+        average may still make some.
     max_passes : int, default=1000
     class_weight : dict or "balanced", optional
-        A row of weight k is visited k times in a row; a fraction is a visit with a step of
+        A row of weight k is visited k times in succession; a fraction is a visit with a step of
         that fraction.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,
@@ -133,12 +134,13 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     random_state : int, RandomState or None
         None uses a fixed seed: the same call on the same data gives the same bits.
     time_limit : float, optional
-        Seconds, for :meth:`fit`.
+        Time limit in seconds of :meth:`fit`.
     verbose : int, default=0
     record : bool, default=False
         Keep ``trace_``, whose ``updates`` hold every correction with the weights before and
-        after it: ``8 * n_features`` bytes an update, so ten thousand updates of fifty thousand
-        weights are 4 GB.  It also looks at the weights after every pass, a product with ``X``.
+        after it: ``8 * n_features`` bytes for each update, so ten thousand updates of fifty
+        thousand weights take 4 GB. It also evaluates the weights after every pass, which is a
+        product with ``X``.
 
     Attributes
     ----------
@@ -148,21 +150,22 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     mistakes_ : ndarray of shape (n_samples,) or (K, n_samples)
         Updates made on each training row; after :meth:`partial_fit`, on each row of that call.
     n_updates_ : int
-        Their total, of all calls of :meth:`partial_fit`.
+        The total number of updates, over all calls of :meth:`partial_fit`.
     plain_coef_, plain_intercept_, n_visits_ : ndarray
-        With ``average``: the weights of which ``coef_`` and ``intercept_`` are the average, as
-        they are last, and the visits that it is over, of shape (1,) or (K,).
+        With ``average``: the last weights before averaging, and the number of visits over which
+        ``coef_`` and ``intercept_`` are averages, of shape (1,) or (K,).
     certificate_ : Certificate
-        Its objective is the (weighted) number of training mistakes, its bound zero.  With a
-        margin, every row with ``y (w.x + b)`` below it is one.
+        Its objective is the (weighted) number of training mistakes, and its bound is zero. With a
+        margin, every row with ``y (w.x + b)`` below it counts as a mistake.
     objective_formula_ : str
     n_iter_ : int
-        Passes, the clean one included; 0 where the start makes no mistake.
+        The number of passes, including the last one without mistakes; 0 where the start makes no
+        mistake.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
-        At each check it has the best weights so far.
+        At each check it records the best weights so far.
     calibration_ : dict
         Where ``calibrate`` is set, until the next :meth:`partial_fit`: the function from scores to
         probabilities, see :func:`separatrix.models.calibration.fit_calibration`, and the number
@@ -259,8 +262,8 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             Intercept to start from; zero by default.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0.  A row of weight k is visited k times in a row, and a fraction is a visit
-            with a step of that fraction.  Where the passes end depends on the order of the rows,
-            so that this is not the same as copies of the row wherever they lie.
+            with a step of that fraction.  The result depends on the order of the visits, so this is
+            not the same as copies of the row elsewhere in the data.
         engine : separatrix.scale.Engine, optional
             What loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
@@ -284,8 +287,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         -----
         ConvergenceWarning
             If no pass was free of mistakes, or with ``average`` if the average is not; the text
-            is the certificate.  Once more, in one sentence, if that is so for some of the folds
-            of a calibration.
+            is the certificate.  A second warning covers the folds of a calibration.
         """
         began = time.perf_counter()
         in_passes = in_blocks(X, y, sample_weight, engine, checkpoint)
@@ -401,13 +403,13 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     ) -> Perceptron:
         """One pass over the given rows, starting from the weights of the earlier calls.
 
-        The first call starts from zero; after :meth:`fit` it goes on from ``coef_`` and
-        ``intercept_``, with ``average`` from ``plain_coef_`` and ``plain_intercept_``.  The
-        weights that the pass ends with are kept, or their average over the visits of all calls;
-        there is no pocket, because rows of earlier calls cannot be looked at again.
-        ``certificate_``, ``mistakes_`` and ``trace_`` are of the rows of this call; ``n_updates_``
-        and ``n_iter_`` count on.  A ``calibration_`` is dropped, because the weights are no longer
-        those that it is of.  Remaining mistakes cause no warning here.
+        The first call starts from zero; a call after :meth:`fit` starts from ``coef_`` and
+        ``intercept_``, or with ``average`` from ``plain_coef_`` and ``plain_intercept_``. The
+        weights at the end of the pass are kept, or their average over the visits of all calls;
+        there is no pocket, because rows of earlier calls are not available. ``certificate_``,
+        ``mistakes_`` and ``trace_`` describe the rows of this call; ``n_updates_`` and ``n_iter_``
+        add up over calls. A ``calibration_`` is dropped, because it belongs to other weights.
+        Remaining mistakes cause no warning here.
 
         Parameters
         ----------
@@ -427,8 +429,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         ------
         ValueError
             For bad parameters or data, ``classes`` missing in the first call or changed in a
-            later one, a label not among them, or ``class_weight="balanced"``, which needs to
-            know all rows.
+            later one, a label not among them, or ``class_weight="balanced"``, which needs all rows.
         KeyboardInterrupt
             On Ctrl-C, with the model as it was before the call.
 

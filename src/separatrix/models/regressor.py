@@ -231,7 +231,7 @@ class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
         return self.predict(X)
 
     def residuals(self, X: Any, y: Any) -> np.ndarray:
-        """``y`` less the fitted values.
+        """``y`` minus the fitted values.
 
         Parameters
         ----------
@@ -249,11 +249,11 @@ class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
         return numbers - fitted
 
     def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        r"""The share of the variation that is explained.
+        r"""The coefficient of determination :math:`R^2`.
 
         .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - \hat y_i)^2}{\sum_i s_i (y_i - \bar y)^2} ,
 
-        the mean of it over several targets; the same as :meth:`score`.
+        averaged over several targets; the same as :meth:`score`.
 
         Parameters
         ----------

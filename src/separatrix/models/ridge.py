@@ -240,8 +240,8 @@ class Ridge(Inheriting, Regressor, _Ridge):
         Strength of the penalty, one for all targets or one for each.
     fit_intercept : bool, default=True
     tol : float, default=1e-10
-        Target for the certificate where the equations are solved by steps: of sparse rows with
-        many columns.  Elsewhere they are solved to rounding.
+        Target for the certificate where the equations are solved iteratively, for sparse rows with
+        many columns. Elsewhere they are solved to rounding.
 
     Attributes
     ----------
@@ -484,8 +484,8 @@ _NEEDED_OF_LABELS = (
 class RidgeClassifier(Inheriting, _RidgeLabels):
     r"""Classification by ridge regression on targets -1 and +1, certified as :class:`Ridge` is.
 
-    Of K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others; so
-    there is where a row has several labels.
+    For K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others;
+    the same holds where a row has several labels.
 
     Parameters
     ----------
@@ -556,8 +556,8 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
             Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain their
             labels and weights.
         y : array-like of shape (n_samples,) or (n_samples, K)
-            Labels: numbers, strings or booleans; or, of several labels a row, 1 for each that it
-            has and 0 for the others.
+            Labels: numbers, strings or booleans; or, for several labels per row, 1 for each label
+            of the row and 0 for the others.
         sample_weight : array-like of shape (n_samples,), optional
         engine : separatrix.scale.Engine, optional
             What computes the passes over row blocks; by default the threads of this process.
@@ -723,10 +723,9 @@ class _Given:
     )
 )
 class RidgeCV(_ChosenRidge, Ridge):
-    """:class:`Ridge` with ``alpha`` chosen by leaving rows out.
+    """:class:`Ridge` with ``alpha`` chosen by cross-validation, by default leave-one-out.
 
-    Without ``cv`` every row is left out in turn, by a formula that takes one decomposition for
-    all of them.
+    Without ``cv`` every row is left out in turn, by a formula that needs only one decomposition.
 
     Parameters
     ----------
@@ -745,7 +744,7 @@ class RidgeCV(_ChosenRidge, Ridge):
     alpha_ : float or ndarray of shape (n_targets,)
     best_score_ : float or ndarray of shape (n_targets,)
     cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
-        Squared errors of the rows left out, or with ``scoring`` what was predicted.
+        Squared errors of the rows left out, or with ``scoring`` their predictions.
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
     intercept_ : float or ndarray of shape (n_targets,)
     certificate_ : ResidualCertificate
@@ -801,7 +800,7 @@ class RidgeCV(_ChosenRidge, Ridge):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
         **params : dict
-            Metadata of scikit-learn's routing; there is none.
+            Metadata of scikit-learn's routing; none is supported.
 
         Returns
         -------
@@ -821,7 +820,7 @@ class RidgeCV(_ChosenRidge, Ridge):
 
 @inherits()
 class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
-    """:class:`RidgeClassifier` with ``alpha`` chosen by leaving rows out, as :class:`RidgeCV` does.
+    """:class:`RidgeClassifier` with ``alpha`` chosen by cross-validation, as in :class:`RidgeCV`.
 
     Parameters
     ----------

@@ -158,29 +158,29 @@ class SGDClassifier(LinearClassifier):
 
     .. math:: \frac1n \sum_i s_i\, \ell(y_i (w\cdot x_i + b)) + \frac\alpha2 \|w\|^2
 
-    with :math:`n` the sum of the sample weights, a step along the slope of one row at a time:
+    with :math:`n` the sum of the sample weights, by steps along the gradient of one row at a time:
 
     .. math:: w \leftarrow (1 - \eta_k \alpha)\, w - \eta_k\, \ell'(z_i)\, y_i x_i, \qquad
         b \leftarrow b - \eta_k\, \ell'(z_i)\, y_i .
 
     The intercept is never penalised.  More than two classes are fitted one against the rest.
 
-    A row of weight ``k`` is visited ``k`` times in a pass; a fraction left over is a visit with a
-    step of that fraction.  With ``shuffle`` the order of the visits is drawn from the values of
-    the rows and not from how they lie, so that weights are the same as copies of a row wherever
-    these are, but for a ``finish``.
+    A row of weight ``k`` is visited ``k`` times in a pass; a remaining fraction is a visit with a
+    step of that fraction. With ``shuffle`` the random order of the visits depends on the values of
+    the rows and not on their positions, so that weights are the same as copies of a row anywhere in
+    the data, except in a ``finish``.
 
     Parameters
     ----------
     loss : str or Loss, default="hinge"
         A name, one of "hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron",
         "squared_error", "huber", "epsilon_insensitive" and "squared_epsilon_insensitive", or
-        an object of :mod:`separatrix.losses`.  The perceptron loss has no use for a penalty,
-        unless it has a ``margin``: its best weights would be zero, so that none is applied.
+        an object of :mod:`separatrix.losses`.  With the perceptron loss no penalty is applied,
+        unless it has a ``margin``, because the best weights would be zero.
     penalty : {"l2", "l1", "elasticnet", None}, default="l2"
-        Steps along the slopes of single rows find no zeros.  Under a penalty with L1, and for the
-        last three losses, the same objective is minimised by the method that
-        :func:`~separatrix.select_solver` gives for it, and schedules do not count.
+        Steps along the gradients of single rows do not make weights exactly zero. Under a penalty
+        with L1, and for the last three losses, the method of :func:`~separatrix.select_solver`
+        minimises the same objective, and schedules have no effect.
     alpha : float, default=1e-4
         Strength of the penalty; 0 for none.
     margin : float, default=0.0
@@ -192,55 +192,56 @@ class SGDClassifier(LinearClassifier):
         ``eta0 / k^power_t``, or ``eta0``; "adaptive" falls as "invscaling" does.
         Steps are counted over all passes.
     eta0 : float or "search", default="search"
-        The first rate, for a name: a number, or (also with 0) found by
-        :meth:`search_learning_rate`.  A schedule
-        has a rate of its own.
+        The first rate, if ``learning_rate`` is a name: a number, or (also with 0) the result of
+        :meth:`search_learning_rate`. A schedule has its own rate.
     power_t : float, default=0.75
-        For ``learning_rate="invscaling"``: from 0 to 1, and greater than 0.5 if the steps are to
-        reach the optimum for certain.
+        For ``learning_rate="invscaling"``: from 0 to 1, and greater than 0.5 if the steps must
+        reach the optimum with certainty.
     batch_size : int, default=1
-        Rows of one step, whose gradients are averaged.
+        The number of rows in a step, whose gradients are averaged.
     average : {"linear", True, False} or int, default="linear"
-        Return the average of the weights after each step (Polyak and Juditsky, 1992) rather than
-        the last ones; with a number, from that visit on.  With "linear" each counts as much as its
-        number (Lacoste-Julien, Schmidt and Bach, 2012), which forgets the start sooner.
+        Return the average of the weights after each step (Polyak and Juditsky, 1992) instead of the
+        last weights; with a number, the average from that visit on. With "linear" the weights after
+        step k have weight k in the average (Lacoste-Julien, Schmidt and Bach, 2012), which forgets
+        the start sooner.
     finish : {"dual", None}, default="dual"
-        What to do where the gap after 16 passes, or after twice as many and so on, tells that the
-        rates, under which it falls as one over the passes, do not reach ``tol`` within
-        ``max_iter``, and four fifths of that are left; under a tiny ``alpha`` that is so.  With
-        "dual" the other passes set the multiplier of each row that they visit to its best, all
-        others held (Shalev-Shwartz and Zhang, 2013), for a penalty, a loss that has such a step,
-        and more than 1,000 weights or a Hessian that costs more than 60 passes; the weights are
-        then theirs and no average, and the order of the rows, or copies in place of weights, can
-        change them within ``tol``.  With None there are no steps but those of the schedule.
-        Neither :meth:`partial_fit` nor ``early_stopping`` has a finish.
+        The method of the last passes where the schedule is too slow, as under a tiny ``alpha``.
+        After 16, 32, 64, ... passes the gap, which falls as one over the passes, is extrapolated;
+        if it will not reach ``tol`` within ``max_iter``, and at least four fifths of ``max_iter``
+        are left, "dual" changes to dual coordinate ascent, which sets the multiplier of each
+        visited row to its optimum for fixed others (Shalev-Shwartz and Zhang, 2013). It needs a
+        penalty, a loss with such a step, and more than 1,000 weights or a Hessian that costs more
+        than 60 passes. The result is then not an average, and the order of the rows, or copies in
+        place of weights, can change it within ``tol``. With None all steps follow the schedule.
+        :meth:`partial_fit` and ``early_stopping`` have no finish.
     shuffle : bool, default=True
-        Visit the rows in another order in every pass, or as they lie.
+        Shuffle the rows in every pass; otherwise they are visited in the given order.
     max_iter : int, default=1000
         Limit on passes.
     tol : float or None, default=1e-3
-        Target for the certified relative gap.  None, or what is not greater than 0, asks for all
-        ``max_iter`` passes, without a warning.
+        Target for the certified relative gap. With None, or a number that is not greater than 0,
+        the fit makes all ``max_iter`` passes and gives no warning.
     step_tol : float, optional
-        Stop as well when a pass changes the weights by less than this, relative to their length.
+        Also stop when a pass changes the weights by less than this, relative to their norm.
     early_stopping : bool, default=False
-        Hold out some of the rows and stop when the share of them that is right (of equals, the
-        lower loss) has not been better for ``n_iter_no_change`` passes; the weights that were best
-        on them are the answer.  The objective, and its certificate, are of the other rows.
+        Hold out a part of the rows and stop when the accuracy on them (among equals, the loss) has
+        not improved for ``n_iter_no_change`` passes; the result is the weights that were best on
+        them. The objective and its certificate cover the other rows.
     validation_fraction : float, default=0.1
-        How many of the rows of each class to hold out.
+        The share of the rows of each class to hold out.
     n_iter_no_change : int, default=5
     class_weight : dict or "balanced", optional
     random_state : int, RandomState or None
         None uses a fixed seed: the same call on the same data gives the same bits.
     time_limit : float, optional
-        Seconds for the passes; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds of the passes; the fit then returns its best iterate with the gap that
+        it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
         Keep ``trace_``, with a check after every pass, so that the fit may end a few passes
-        earlier than it would have noticed; and, for the perceptron loss without a penalty and with
-        ``batch_size=1``, every single update.
+        earlier; and, for the perceptron loss without a penalty and with ``batch_size=1``, with
+        every update.
 
     Attributes
     ----------
@@ -249,32 +250,33 @@ class SGDClassifier(LinearClassifier):
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
         The certificate of the sum over the binary problems, which are its ``parts``.  The bound
-        comes from the slopes of the loss that the rows were met with, averaged over the passes, and
-        from those that a Newton step predicts.
+        comes from the slopes of the loss at the visits, averaged over the passes, and from those
+        that a Newton step predicts.
     objective_formula_ : str
         The formula that was minimised, in the form ``1/2 |w|^2 + C sum`` with
         ``C = 1 / (alpha n)``.
     n_iter_ : int
-        Passes, those of a finish included.
+        The number of passes, including those of a finish.
     finish_passes_ : ndarray of shape (1,) or (K,)
-        How many of them were the finish's, for each binary problem.
+        The number of passes of the finish, for each binary problem.
     n_steps_ : ndarray of shape (1,) or (K,)
-        Steps taken, for each binary problem.
+        The number of steps, for each binary problem.
     t_ : int
-        One more than the most of them, as scikit-learn counts.
+        The largest number of steps plus one, as scikit-learn counts.
     eta0_ : float
-        The rate that a name was turned into a schedule with.
+        The first rate of the schedule, if ``learning_rate`` is a name.
     rate_curve_ : dict of ndarray
-        Of the search, where there was one: ``"rates"`` and the ``"objective"`` that each reached.
+        The result of the search for a rate, if there was one: ``"rates"`` and the ``"objective"``
+        that each reached.
     learning_rate_formula_, learning_rate_condition_ : str
         The schedule, and what is known of its convergence.
     validation_rows_ : ndarray
         With ``early_stopping``: the rows held out.
     validation_scores_ : ndarray, or list of ndarray
-        With ``early_stopping``: the share of them that is right after each pass.
+        With ``early_stopping``: the accuracy on the held-out rows after each pass.
     plain_coef_, plain_intercept_, n_visits_ : ndarray
-        With ``average``: the last weights, and the visits that the average is over (of "linear"
-        the sum of their numbers), of shape (1,) or (K,).  After a finish the last weights are
+        With ``average``: the last weights, and the number of visits in the average (for "linear"
+        the sum of their weights), of shape (1,) or (K,).  After a finish the last weights are
         ``coef_`` and ``intercept_``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -302,7 +304,7 @@ class SGDClassifier(LinearClassifier):
     >>> model.score(scale(X), y) > 0.97
     True
 
-    The rates, and where they lead:
+    The rates of a schedule:
 
     >>> model = SGDClassifier("log_loss", alpha=0.01, eta0=0.1, random_state=0).fit(scale(X), y)
     >>> model.learning_rate_formula_
@@ -398,8 +400,9 @@ class SGDClassifier(LinearClassifier):
     def perceptron(cls, **options: Any) -> SGDClassifier:
         """The perceptron (Rosenblatt, 1958): ``w += y x`` and ``b += y`` on every mistake.
 
-        The perceptron loss without a penalty, at the constant rate 1, over the rows as they lie:
-        the very updates of :class:`separatrix.Perceptron`.  A point on the plane is a mistake.
+        The perceptron loss without a penalty, at the constant rate 1, over the rows in the given
+        order: exactly the updates of :class:`separatrix.Perceptron`.  A point on the plane is a
+        mistake.
 
         Parameters
         ----------
@@ -436,7 +439,7 @@ class SGDClassifier(LinearClassifier):
         Parameters
         ----------
         margin : float
-            Of the score, not a distance: what counts is the margin over the rate.
+            A score, not a distance: only the margin divided by the rate matters.
         **options
             Other parameters, or other values for those of :meth:`perceptron`.
 
@@ -498,7 +501,7 @@ class SGDClassifier(LinearClassifier):
         ------
         ValueError
             For bad parameters, NaN or infinity (named by row and column), one class only, weights
-            that ask for hundreds of millions of visits, or a search in which every rate diverged.
+            that need hundreds of millions of visits, or a search in which every rate diverged.
         KeyboardInterrupt
             On Ctrl-C, after the fitted attributes have been set from the best iterate so far; the
             search for a rate is broken off at once.
@@ -586,9 +589,9 @@ class SGDClassifier(LinearClassifier):
     ) -> SGDClassifier:
         """One pass over the given rows, starting from the weights of the earlier calls.
 
-        The first call starts from zero; after :meth:`fit` it goes on from its weights, with
+        The first call starts from zero; a call after :meth:`fit` starts from its weights, or with
         ``average`` from the last ones.  The schedule and the average continue to count.  There is
-        no early stopping.  ``certificate_`` and ``trace_`` are of the rows of this call; a gap
+        no early stopping.  ``certificate_`` and ``trace_`` describe the rows of this call; a gap
         above ``tol`` causes no warning here.  A search for the rate is made in the first call.
 
         Parameters
@@ -608,8 +611,7 @@ class SGDClassifier(LinearClassifier):
         ------
         ValueError
             For bad parameters or data, ``classes`` missing in the first call or changed in a
-            later one, a label not among them, or ``class_weight="balanced"``, which needs to
-            know all rows.
+            later one, a label not among them, or ``class_weight="balanced"``, which needs all rows.
         KeyboardInterrupt
             On Ctrl-C, with the model as it was before the call.
 
@@ -685,18 +687,17 @@ class SGDClassifier(LinearClassifier):
     ) -> dict[str, np.ndarray]:
         """The objective that each of a range of learning rates reaches (Bottou, 2012).
 
-        Each rate gets one pass over the same sample of the visits, of up to 100,000 (fewer of long
-        rows, and several passes over fewer than 10,000); the objective is then taken on that
-        sample.  It does not fit the model and changes nothing of it.
+        Each rate makes one pass over the same sample of up to 100,000 visits (fewer for long rows;
+        several passes for fewer than 10,000 visits), and the objective is evaluated on that sample.
+        The model is not fitted or changed.
 
         Parameters
         ----------
         X, y, sample_weight
             As in :meth:`fit`.
         rates : array-like of shape (n_rates,), optional
-            Greater than 0: the rate of a schedule, or the ``eta0`` that a name is turned into one
-            with.  By default eleven powers of four around one over the mean squared length of a
-            row.
+            Numbers greater than 0: rates of a schedule, or values of ``eta0`` for a name. By
+            default eleven powers of four around one over the mean squared length of a row.
 
         Returns
         -------
@@ -772,7 +773,7 @@ class SGDClassifier(LinearClassifier):
         ValueError
             For bad parameters, data or values, or a fold without rows of some class.
         PathInterrupt
-            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
+            On Ctrl-C; this KeyboardInterrupt has the values that were reached as its ``path``.
 
         Warns
         -----
@@ -1115,7 +1116,7 @@ class SGDClassifier(LinearClassifier):
 
     @property
     def t_(self) -> int:
-        """One more than the most steps of a binary problem."""
+        """The largest number of steps of a binary problem, plus one."""
         return int(np.max(self.n_steps_)) + 1
 
     def _keep_whole(self, solutions: list[Solution], n_samples: int) -> None:
@@ -1142,9 +1143,10 @@ class SGDClassifier(LinearClassifier):
         ndarray of shape (n_samples, K)
             The logistic function of the scores; for more than two classes, of each against the
             rest, divided by their sum.  The largest entry is the class that ``predict`` gives.
-            Of modified Huber ``(min(max(z, -1), 1) + 1) / 2`` in place of the logistic function,
-            which is 0 and 1 beyond the margin, and alike where no class has any (Zhang and Oles,
-            2001, Text categorization based on regularized linear classification methods).
+            Modified Huber uses ``(min(max(z, -1), 1) + 1) / 2`` instead of the logistic function,
+            which is 0 and 1 beyond the margin; where it is 0 for all classes, they have equal
+            probabilities (Zhang and Oles, 2001, Text categorization based on regularized linear
+            classification methods).
         """
         scores = self.decision_function(X)
         if self.loss == "modified_huber" or isinstance(self.loss, ModifiedHuber):

@@ -58,17 +58,17 @@ _RATE, _POWER = 0.01, 0.25
     n_iter_no_change=Inherited(5, "not needed: it belongs to early stopping"),
 )
 class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
-    r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
+    r"""Linear regression with the losses of scikit-learn's SGDRegressor, at its certified optimum.
 
     Minimises
 
     .. math:: \frac1n \sum_i s_i\, \ell(y_i - w\cdot x_i - b) + \alpha\, \Omega(w)
 
-    with :math:`\Omega = \tfrac12\|w\|^2`, :math:`\|w\|_1` or a mixture.  :meth:`fit` has all rows
-    at hand, so that it need not take steps of single rows: it goes by the method that
-    :func:`~separatrix.select_solver` gives, to the optimum, and rates count for nothing there.
+    with :math:`\Omega = \tfrac12\|w\|^2`, :math:`\|w\|_1` or a mixture.  :meth:`fit` has all rows,
+    so it does not take steps of single rows: it uses the method of
+    :func:`~separatrix.select_solver` and runs to the optimum, and rates have no effect.
     :meth:`partial_fit` takes one step for each row, at the rates of the schedule, for rows that
-    keep coming.
+    arrive over time.
 
     Parameters
     ----------
@@ -82,20 +82,22 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         The intercept is never penalised.
     max_iter : int, default=1000
     tol : float or None, default=1e-6
-        Target for the certified relative gap; None and 0 ask for as small a one as there is.
+        Target for the certified relative gap; None and 0 mean the smallest gap that can be reached.
     shuffle : bool, default=True
-        Another order in every call of :meth:`partial_fit`, or the rows as they come.
+        Shuffle the rows in every call of :meth:`partial_fit`; otherwise they are used in the given
+        order.
     random_state : int, RandomState or None, default=None
-        For that order.
-        None uses a fixed seed: the same call on the same data gives the same bits.
+        The seed of that order. None uses a fixed seed: the same call on the same data gives the
+        same bits.
     learning_rate : {"invscaling", "constant", "adaptive", "optimal"} or Schedule
-        The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and what
-        "adaptive" is, too; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a
-        schedule of :mod:`separatrix.schedules`.
+        The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and also
+        "adaptive"; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a schedule
+        of :mod:`separatrix.schedules`.
     eta0 : float, default=0.01
     power_t : float, default=0.25
     average : bool or int, default=False
-        Average the weights after each step of :meth:`partial_fit`, from this one on.
+        Average the weights after the steps of :meth:`partial_fit`; a number is the step from which
+        to average.
     warm_start : bool, default=False
         Start from the coefficients of the previous fit.
     time_limit : float, optional
@@ -110,13 +112,13 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     coef_ : ndarray of shape (n_features,)
     intercept_ : ndarray of shape (1,)
     certificate_ : Certificate
-        After :meth:`partial_fit`, of the rows of that call.
+        After :meth:`partial_fit`, for the rows of that call.
     objective_formula_ : str
     n_iter_ : int
     n_steps_ : int
-        Steps, or rows that were looked at.
+        The number of steps, or of rows that were read.
     t_ : int
-        One more, as scikit-learn counts.
+        The number of steps plus one, as scikit-learn counts.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if they had any.
@@ -322,13 +324,13 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
 
     @property
     def t_(self) -> int:
-        """One more than the steps."""
+        """The number of steps plus one."""
         return self.n_steps_ + 1
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
         """One step for each of the given rows, starting from the weights of the earlier calls.
 
-        The schedule and the average continue to count.  ``certificate_`` is of the rows of this
+        The schedule and the average continue to count.  ``certificate_`` describes the rows of this
         call; a gap above ``tol`` causes no warning here.
 
         Parameters

@@ -256,8 +256,8 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         Warns
         -----
         ConvergenceWarning
-            If the certified relative gap is above ``tol``; the text is the certificate.  Once
-            more, in one sentence, if that is so for some of the folds.
+            If the certified relative gap is above ``tol``; the text is the certificate.  A second
+            warning covers the folds.
         """
         start = time.perf_counter()
         # Scikit-learn has no hard margin to differ from.
