@@ -120,7 +120,7 @@ def test_a_bound_that_is_not_finite_is_no_bound(primal: float, dual: float) -> N
 
 
 def test_unknown_status_is_refused() -> None:
-    with pytest.raises(ValueError, match="status 'fine' is none of optimal"):
+    with pytest.raises(ValueError, match="status 'fine' is not one of optimal"):
         make(status="fine")
 
 

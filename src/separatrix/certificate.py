@@ -216,7 +216,7 @@ class Certificate(_Advised):
     ) -> Certificate:
         """Build one from its bounds; ``gap`` where it is known better than by subtraction."""
         if status not in REMEDIES:
-            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+            raise ValueError(f"status {status!r} is not one of {', '.join(REMEDIES)}")
         gap = max(primal - dual, 0.0) if gap is None else gap
         # Nothing is known where the arithmetic overflowed: never a gap of zero.
         if not math.isfinite(gap) or not math.isfinite(primal):
@@ -502,7 +502,7 @@ class RigorousCertificate(Certificate):
         parts : iterable of Certificate
         """
         if status not in REMEDIES:
-            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+            raise ValueError(f"status {status!r} is not one of {', '.join(REMEDIES)}")
         gap, relative = None, None
         if lower is not None and upper is not None:
             gap = max(upper - lower, Fraction(0))
@@ -628,7 +628,7 @@ class ResidualCertificate(_Advised):
             if not math.isfinite(relative_residual):
                 status = "non_finite"
         if status not in REMEDIES:
-            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+            raise ValueError(f"status {status!r} is not one of {', '.join(REMEDIES)}")
         return cls(
             equations=equations,
             relative_residual=float(relative_residual),

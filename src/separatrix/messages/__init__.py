@@ -192,8 +192,8 @@ TEMPLATES: dict[str, str] = {
     "cache_too_large": "the cache of the kernel matrix needs {asked:,.0f} MB, which are not "
     "available; set {cache_mb} below {budget:g}",
     # Tables.
-    "counts_rows": "column {column} numbers the rows ({first}, {second}, ...), which is no "
-    "property of what they describe; leave it out with {ignored}",
+    "counts_rows": "column {column} numbers the rows ({first}, {second}, ...), which does not "
+    "describe them; leave it out with {ignored}",
     "stray_cells": "column {column}: {cells} {are} no {noun} ({where}) and {count} as missing; "
     "correct the file, or keep what is written with {category}",
     "stray_cells_later": "column {column}: {cells} {are} no {noun} ({where}) and {count} as "

@@ -268,7 +268,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
             raise rules.refuse("n_support_", "is not the number of the support vectors")
         rows, d = self.n_samples_fit_, sizes.known["d"]
         if len(self.support_) and int(self.support_.max()) >= rows:
-            raise rules.refuse("support_", f"names a row outside the {rows:,} of the fit")
+            raise rules.refuse("support_", f"names a row outside the {rows:,} rows of the fit")
         if isinstance(self.kernel_, LinearKernel):
             rules.require(self, ["coef_"])
         elif isinstance(self.kernel_, PrecomputedKernel):

@@ -751,7 +751,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         else:
             rules.require(self, ["support_vectors_"])
         if len(self.support_) and int(self.support_.max()) >= rows:
-            raise rules.refuse("support_", f"names a row that is none of the {rows:,} of the fit")
+            raise rules.refuse("support_", f"names a row outside the {rows:,} rows of the fit")
         if int(self.n_support_.sum()) != len(self.support_):
             raise rules.refuse("n_support_", "does not add up to the support vectors")
         if not len(self.support_) and d > rules.MOST_UNSEEN:
@@ -768,7 +768,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             )
         landmarks = getattr(self.lift_, "landmarks_", np.zeros(0, dtype=int))
         if len(landmarks) and int(landmarks.max()) >= rows:
-            why = f"name a row that is none of the {rows:,} of the fit"
+            why = f"name a row outside the {rows:,} rows of the fit"
             raise rules.refuse("lift_.landmarks_", why)
 
     def _refuse_lift(self) -> rules.ModelCheckError:

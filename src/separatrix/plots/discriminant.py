@@ -423,7 +423,7 @@ def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str
             covariance = covariances[0] if shared else covariances
             own = Discriminant(means, covariance, priors, found.classes)
         names = tuple(plain(columns[j]) for j in read)
-        note = f"2 of {d} columns: marginal Gaussians, with borders of their own" if d > 2 else ""
+        note = f"2 of {d} columns: marginal Gaussians, with their own borders" if d > 2 else ""
     gaussians = {
         "discriminant": own,
         "means": means,

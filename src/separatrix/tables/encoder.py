@@ -650,7 +650,7 @@ class Encoder:
         names = [one.name for one in self._encodings]
         stored = [*names, *self.left_out_, *self.dependent_, *self.alerts_]
         if not all(isinstance(text, str) for text in stored):
-            raise kinds.damaged("a name of it is no text")
+            raise kinds.damaged("one of its names is not a text")
         if len(set(names)) < len(names) or set(names) & set(self.left_out_):
             raise kinds.damaged("a column occurs twice")
         kinds.require_text_options(self.text)
