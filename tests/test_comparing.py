@@ -112,7 +112,7 @@ def test_what_is_refused() -> None:
         compare(X, y, [])
     with pytest.raises(ValueError, match="5 folds need 5 different rows, and there are 4"):
         compare(np.arange(4.0)[:, None], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="5 folds need as many rows of some class"):
+    with pytest.raises(ValueError, match="5 folds need a class with 5 rows"):
         compare(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
     with pytest.raises(ValueError, match="one group for each row"):
         compare(X, y, groups=[1, 2])

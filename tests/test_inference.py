@@ -384,7 +384,7 @@ def test_robust_errors_need_the_rows() -> None:
         model.fit(X, y)
         with pytest.raises(ValueError, match=r"robust='HC1' needs the rows .* summary\(X, y"):
             model.summary(robust="HC1")
-        with pytest.raises(ValueError, match="X and y together"):
+        with pytest.raises(ValueError, match="give both X and y"):
             model.summary(X)
         with pytest.raises(ValueError, match="robust='HC4' is not known"):
             model.summary(X, y, robust="HC4")

@@ -394,7 +394,7 @@ def test_bad_points(lift):
         (PrecomputedKernel(), TypeError, "has no points from which"),
         (SigmoidKernel(), ValueError, "not positive semidefinite in general"),
         (PolynomialKernel(coef0=-1), ValueError, "not positive semidefinite in general"),
-        (CallableKernel(lambda X, Z: -X @ Z.T), ValueError, "a squared length is negative"),
+        (CallableKernel(lambda X, Z: -X @ Z.T), ValueError, "a negative squared norm"),
         (
             CallableKernel(lambda X, Z: np.tanh(X @ Z.T)),
             ValueError,

@@ -174,7 +174,7 @@ def test_a_scan_of_arrays_is_the_problem_of_a_fit_in_memory() -> None:
             assert all(a.dual <= b.primal for a in two for b in two)
     with pytest.raises(TypeError, match="does not support standardise=True; scale them first"):
         scan(x, y, standardise=True)
-    with pytest.raises(TypeError, match="arrays takes no 'test_size': it is for files"):
+    with pytest.raises(TypeError, match="arrays does not take 'test_size', which is for files"):
         scan(x, y, test_size=0.1)
 
 

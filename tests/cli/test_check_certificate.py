@@ -154,7 +154,11 @@ WITNESS = (*VERDICT, "witness")
         ((*WITNESS, "w"), ["1"], "1 weights and the points have 2 columns"),
         ((*WITNESS, "b"), lambda b: "1000000", "row 1 is on the wrong side"),
         ((*WITNESS, "strict"), False, "the witness does not belong to the status 'separable'"),
-        ((*VERDICT, "status"), "not_separable", "the witness is not one of 'not_separable'"),
+        (
+            (*VERDICT, "status"),
+            "not_separable",
+            "the witness does not belong to the status 'not_separable'",
+        ),
         ((*VERDICT, "witness"), None, "nothing was proved"),
         ((*VERDICT, "positive"), "z", "the labels have no class 'z'"),
         (("data", "target"), "x", "'a' and 'b': "),
@@ -192,8 +196,12 @@ def test_an_altered_plane_is_refuted(run, apart, keys, to, told):
             "separable",
             "the witness does not belong to the status 'separable'",
         ),
-        ((*VERDICT, "status"), "quasi_separable", "the witness is not one of 'quasi_separable'"),
-        ((*WITNESS, "overlap"), False, "the witness is not one of 'not_separable'"),
+        (
+            (*VERDICT, "status"),
+            "quasi_separable",
+            "the witness does not belong to the status 'quasi_separable'",
+        ),
+        ((*WITNESS, "overlap"), False, "the witness does not belong to the status 'not_separable'"),
     ],
 )
 def test_altered_multipliers_are_refuted(run, crossed, keys, to, told):

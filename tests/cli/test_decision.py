@@ -54,7 +54,7 @@ def test_a_threshold_of_ones_own(run):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["iris", "--optimise", "f1"], "one of two classes, and column 'target' has 3 classes"),
+        (["iris", "--optimise", "f1"], "target of two classes, and column 'target' has 3 classes"),
         (["diabetes", "--positive", "x"], "column 'target' is a quantity"),
         (["breast-cancer", "--positive", "x"], "not one of the classes, which are 'benign' and"),
         (["breast-cancer", "--optimise", "cost=3"], "'cost=3' is not f1, balanced or cost="),

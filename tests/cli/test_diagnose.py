@@ -300,7 +300,7 @@ def test_fit_does_not_repeat_the_encoder(run, tmp_path):
     ran = run("fit", "t.csv")
     assert [line for line in warnings_of(ran) if "leak" in line] == [
         "column 'leak' equals the target or is one-to-one with it: if it is not known before the "
-        "target is, leave it out"
+        "target, leave it out"
     ]
 
 

@@ -325,7 +325,7 @@ REFUSED = {
     ),
     "weights below zero": Case(
         "a.csv", table(column(str), ("w", [*range(N - 1), -2])), ("--weight", "w"),
-        (f"--weight w: column 'w', row {N}: -2 is no weight",),
+        (f"--weight w: column 'w', row {N}: -2 is not a weight",),
     ),
     "one group": Case(
         "a.csv", table(column(str), ("site", ["Bern"] * N)), ("--group", "site"),

@@ -322,7 +322,7 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--model", "kernel-svm"], "cannot be fitted in passes"),
         (["--penalty", "none"], "cannot be fitted in passes"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
-        (["--memory", "a lot"], "no amount of memory"),
+        (["--memory", "a lot"], "not an amount of memory"),
         (["--positive", "maybe"], "--positive maybe is not one of the classes"),
     ],
 )

@@ -131,8 +131,8 @@ def test_inputs_models_and_other_files_are_not_overwritten(run, model, people, t
         ("data.html", "data.json' exists and is not a report"),
         ("out.json", "name of the report's data"),
         ("", "is empty"),
-        ("-", "names no file"),
-        ("folder/", "names no file"),
+        ("-", "is not the name of a file"),
+        ("folder/", "is not the name of a file"),
     ):
         ran = run("report", model.name, people.name, "-o", output)
         assert ran.code == 2 and told in ran.err, ran.err

@@ -489,7 +489,7 @@ def test_bad_data_is_named() -> None:
         model.summary(X[::-1], y, robust="HC3")
     with pytest.raises(ValueError, match="needs the rows"):
         model.summary(robust="HC3")
-    with pytest.raises(ValueError, match="X and y together"):
+    with pytest.raises(ValueError, match="give both X and y"):
         model.summary(X)
 
 

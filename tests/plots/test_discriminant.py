@@ -311,7 +311,7 @@ def test_arguments_of_wrong_kinds_get_a_sentence() -> None:
         ({"mass": "a"}, ValueError, "mass='a' must be a finite number"),
         ({"pairs": 3}, TypeError, "pairs=3 must be a list"),
         ({"features": 3}, ValueError, "features must be two different columns"),
-        ({"features": (0, 1.5)}, ValueError, "features names 1.5, which is no column"),
+        ({"features": (0, 1.5)}, ValueError, "features names 1.5, which is not a column"),
     ):
         with pytest.raises(error, match=words):
             DiscriminantDisplay.from_estimator(model, X, y, **options)

@@ -121,7 +121,7 @@ def test_no_right_angle_is_drawn_where_there_is_none() -> None:
     model = LinearRegression().fit(X, y)
     with pytest.raises(ValueError, match="the rows that the model was fitted to"):
         LeastSquaresDisplay.from_estimator(model, X[:7], y[:7], projection=True)
-    with pytest.raises(ValueError, match="y does not vary"):
+    with pytest.raises(ValueError, match="y is constant"):
         flat = np.ones(len(y))
         LeastSquaresDisplay.from_estimator(LinearRegression().fit(X, flat), X, flat,
                                            projection=True)  # fmt: skip

@@ -351,7 +351,7 @@ def test_bad_input() -> None:
         View.of("svm", X)
     with pytest.raises(TypeError, match="not the class SVC"):
         View.of(SVC, X)
-    with pytest.raises(ValueError, match="Column 0 of X is not of numbers"):
+    with pytest.raises(ValueError, match="Column 0 of X does not hold numbers"):
         View.of(SVC().fit(X[:, :2], SPECIES), [["a", "b"]]).transform([["a", "b"]])
     gram = SVC(kernel="precomputed").fit(X @ X.T, SPECIES)
     with pytest.raises(TypeError, match="cannot be evaluated at points"):

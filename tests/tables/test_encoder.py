@@ -105,7 +105,7 @@ def test_constant_columns_are_left_out_with_an_alert():
     assert encoder.left_out_ == ["one", "tenth", "level", "none"]
     assert "column 'one' is constant (7); it is left out" in encoder.alerts_
     assert "column 'none' holds no values; it is left out" in encoder.alerts_
-    assert any("'half' is constant (5) where it has a value" in text for text in encoder.alerts_)
+    assert any("'half' is constant (5) where it is not missing" in text for text in encoder.alerts_)
     assert encoder.summary_ == "2 numbers, 4 left out"
     # What is left out is not needed later, and does not count as unknown.
     np.testing.assert_array_equal(

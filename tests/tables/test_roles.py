@@ -98,7 +98,7 @@ def test_the_latest_rows_are_held_out() -> None:
     ("names", "said"),
     [
         ({"weight": "z"}, "column 'z' holds 'a', which is not a weight"),
-        ({"weight": "v"}, "column 'v', row 2: -1 is no weight"),
+        ({"weight": "v"}, "column 'v', row 2: -1 is not a weight"),
         ({"weight": "o"}, "column 'o' gives every row the weight 0"),
         ({"time": "z"}, "column 'z' holds 'a', which is not a time"),
         ({"group": "m"}, "column 'm', row 2 is missing"),
