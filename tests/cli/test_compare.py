@@ -50,10 +50,10 @@ def test_many_rows_have_landmarks(run, tmp_path):
     ("words", "said"),
     [
         (["iris", "--models", "forest"], "'forest' is not one of logistic"),
-        (["iris", "--models", "huber"], "holds classes, and which --models huber cannot predict"),
+        (["iris", "--models", "huber"], "holds classes, which --models huber cannot predict"),
         (
             ["diabetes", "--models", "lda"],
-            "holds a quantity, and which --models lda cannot predict",
+            "holds a quantity, which --models lda cannot predict",
         ),
         (["iris", "--scoring", "beauty"], "--scoring beauty is not one of scikit-learn's scorers"),
         (["iris", "--cv", "1"], "1 is not a whole number from 2"),

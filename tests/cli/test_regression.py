@@ -199,7 +199,7 @@ def test_dependent_columns_are_left_out_and_named(run, flats):
     )
     # Of others than those whose coefficients are read, the answer of the smallest norm.
     ran = run("fit", flats, "--target", "rent", "--model", "poly", "--degree", "1")
-    assert "of 6 terms 1 depend on the others" in ran.err
+    assert "1 of 6 terms depend on the others" in ran.err
     ran = run("fit", flats, "--target", "town", "--model", "lstsq")
     assert "columns independent" in ran.lines["fit"]
     assert "'half'" in ran.err
@@ -403,7 +403,7 @@ def test_one_row(run, tmp_path):
         (["--class-weight", "balanced"], "--class-weight is for classes, and column 'target' is a"),
         (["--multiclass", "ovr"], "column 'target' is a quantity, so least squares is fitted, but "
          "--multiclass is for --model logistic or svm, not lstsq"),
-        (["-C", "2"], "but --C is for --model logistic, svm, kernel-svm or sgd, not lstsq"),
+        (["-C", "2"], "but -C is for --model logistic, svm, kernel-svm or sgd, not lstsq"),
         (["--model", "lstsq", "--tol", "1e-3"],
          "--tol is for --model logistic, svm, kernel-svm, huber or sgd, not lstsq"),
         (["--model", "poly", "--no-intercept"], "--no-intercept is for --model logistic, svm, "),

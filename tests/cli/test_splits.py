@@ -47,7 +47,7 @@ def test_rows_without_a_label(run, visits):
     ("words", "said"),
     [
         (["--group", "who"], "(by 'who', seed 0)"),
-        (["--time", "day"], "the latest 80 by 'day' held out"),
+        (["--time", "day"], "80 held out (the latest by 'day')"),
         (["--weight", "w"], "(stratified, seed 0)"),
         (["--group", "who", "--weight", "w", "--model", "svm"], "(by 'who', seed 0)"),
         (["--weight", "w", "--model", "lda"], "(stratified, seed 0)"),

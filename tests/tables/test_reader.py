@@ -290,7 +290,7 @@ def test_a_column_is_of_one_kind_over_all_files(write, tmp_path):
 def test_files_that_differ_in_their_columns(write, tmp_path):
     write("p1.csv", "a,b\n1,2\n")
     write("p2.csv", "a,c\n1,2\n")
-    with pytest.raises(DataError, match=r"p2\.csv lacks 'b' and has 'c' besides.*p1\.csv"):
+    with pytest.raises(DataError, match=r"p2\.csv lacks 'b' and also has 'c'.*p1\.csv"):
         read_table(str(tmp_path / "p*.csv"))
 
 
@@ -524,7 +524,7 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
         ("a.json", "", r"a\.json is empty"),
         ("a.json", "[]", r"a\.json holds no rows"),
-        ("a.json", "[1, 2]", r"a\.json holds JSON that is not records"),
+        ("a.json", "[1, 2]", r"a\.json holds JSON that is not a list of records"),
         ("a.json", '[{"a": 1', r"a\.json is not readable JSON: Malformed JSON"),
         ("a.json", b'[{"a":"caf\xe9"}]', r"a\.json is not UTF-8: line 1, byte 11"),
         ("a.json", '[{"a":1,"a":2}]', r'a\.json is not readable JSON: .*duplicate key "a"'),
@@ -581,10 +581,10 @@ def test_the_name_of_a_file_that_is_not_utf8(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "a.csv").write_text("a,b\n1,2\n")
     (folder / "a.svm").write_text("1 1:1\n")
-    with pytest.raises(DataError, match=r"a\.csv: the name of the file, or of a folder"):
+    with pytest.raises(DataError, match=r"a\.csv: the name of the file or of one of its folders"):
         read_table(folder / "a.csv")
     monkeypatch.chdir(folder)
-    with pytest.raises(DataError, match=r"a\.csv: the name of the file, or of a folder"):
+    with pytest.raises(DataError, match=r"a\.csv: the name of the file or of one of its folders"):
         read_table("a.csv")
     assert read_table("a.svm").n_rows == 1
 

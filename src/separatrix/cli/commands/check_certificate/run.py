@@ -133,9 +133,9 @@ def _check_verdicts(
             conclusion = "does not hold: the certificate proves nothing about these data"
         if not same_numbers:
             conclusion += (
-                f"; separatrix {claim.written_by}, or other versions of its libraries, encoded the "
-                f"columns as other numbers than this version ({separatrix.__version__}): run "
-                "separatrix separable again"
+                f"; separatrix {claim.written_by} or its libraries encoded the columns as other "
+                f"numbers than this version ({separatrix.__version__}): run separatrix separable "
+                "again"
             )
         return Exit.NEGATIVE, conclusion
     if not proved_count:
@@ -192,7 +192,7 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
             f"on their side and the others exactly on it, and none has every row on its side"
         )
     meet = (
-        "a weighted mean of the rows of one class equals one of the rows of the other"
+        "a weighted mean of the rows of one class equals a weighted mean of the rows of the other"
         if verdict.fit_intercept
         else "the weighted sums of the rows of the two classes are equal"
     )
