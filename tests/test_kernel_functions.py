@@ -394,7 +394,7 @@ def test_a_lift_that_does_not_fit():
         (SigmoidKernel(), "not positive semidefinite in general"),
         (PolynomialKernel(coef0=-1), "with coef0 < 0 some monomials have a negative weight"),
         (PrecomputedKernel(), "has no points"),
-        (CallableKernel(max), "not known"),
+        (CallableKernel(max), "No lift"),
     ],
 )
 def test_no_lift(kernel, why):

@@ -232,7 +232,7 @@ def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
 
 def test_nothing_larger_is_written(path, data, monkeypatch):
     monkeypatch.setattr(model_file, "MAX_BYTES", 500)
-    with pytest.raises(ValueError, match="bytes, and the limit of a model file 500"):
+    with pytest.raises(ValueError, match="bytes, and the limit of a model file is 500"):
         save_model(path, separatrix.LogisticRegression().fit(*data))
 
 

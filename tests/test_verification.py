@@ -811,7 +811,7 @@ def test_other_data_than_those_of_the_fit_are_told(library, kernel: str) -> None
 def test_other_data_than_those_of_an_approximation_are_told() -> None:
     X, y = data()
     model = separatrix.SVC(approximation="nystroem", n_components=5, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="its landmarks are not the rows of X that it names"):
+    with pytest.raises(ValueError, match="its landmarks are not the rows of X at their"):
         verify(model, X + 1e-9, y)
 
 
@@ -1028,7 +1028,7 @@ def test_other_objectives_are_refused_in_a_sentence(model, words: str) -> None:
 def test_unknown_models_are_refused_by_name(model) -> None:
     X, y = data()
     fit(model, X, y)
-    with pytest.raises(TypeError, match=f"objective of {type(model).__name__} is not known here"):
+    with pytest.raises(TypeError, match=f"objective of {type(model).__name__} is not known"):
         verify(model, X, y)
 
 

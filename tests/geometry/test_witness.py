@@ -145,7 +145,12 @@ def test_a_weak_hyperplane():
     nothing = dataclasses.replace(witness, w=(Fraction(0),) * 2, b=Fraction(0), columns=())
     fails(nothing, X, y, "every row is on the plane")
     for separated in ((3,), (3, 4, 0), (4, 3), (), (2, 4)):
-        fails(dataclasses.replace(witness, separated=separated), X, y, "other rows")
+        fails(
+            dataclasses.replace(witness, separated=separated),
+            X,
+            y,
+            "the rows strictly on their side",
+        )
     for columns in ((), (1,), (0, 1)):
         fails(dataclasses.replace(witness, columns=columns), X, y, "columns")
     # It is no strict one.

@@ -246,7 +246,7 @@ def test_bad_input_is_told(tumours, logistic):
     with pytest.raises(ValueError, match="dual=nan must be a finite number"):
         compare({"a": logistic}, dual=float("nan"))
     flowers = LinearSVC(record=True).fit(*load_iris(return_X_y=True))
-    with pytest.raises(ValueError, match="The fit of 'a' is of 3 problems; compare one"):
+    with pytest.raises(ValueError, match="The fit of 'a' solved 3 problems; compare one"):
         compare({"a": flowers})
 
 

@@ -255,7 +255,7 @@ def test_surface() -> None:
     # What is below the sheet is drawn over it.
     assert not display.ax_.computed_zorder
     assert min(p.get_zorder() for p in display.points_) > display.image_.get_zorder()
-    with pytest.raises(TypeError, match="draws probabilities, and LinearSVC gives none"):
+    with pytest.raises(TypeError, match="draws probabilities, and LinearSVC has no"):
         DecisionDisplay.from_estimator(
             LinearSVC().fit(PETALS[TWO], SPECIES[TWO]), PETALS[TWO], surface=True
         )

@@ -245,9 +245,9 @@ def test_an_unfinished_fit_says_so_in_its_panel() -> None:
 
 def test_bad_input() -> None:
     X, y = clouds()
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="Give the strengths either"):
         MarginDisplay.from_path(LinearSVC(), X, y)
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="Give the strengths either"):
         MarginDisplay.from_path(LinearSVC(), X, y, C=[1], lam=[1])
     with pytest.raises(ValueError, match="lam must be positive"):
         MarginDisplay.from_path(LinearSVC(), X, y, lam=[0.0])

@@ -58,7 +58,7 @@ def test_bad_input_is_told(path):
         PathDisplay.from_path(path, show="best")
     with pytest.raises(ValueError, match="3 names for 30 columns"):
         PathDisplay.from_path(path, show="weights", feature_names=list("abc"))
-    with pytest.raises(ValueError, match="class_index=1 is none"):
+    with pytest.raises(ValueError, match="class_index=1 is not one"):
         PathDisplay.from_path(path, show="weights", class_index=1)
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.raises(ValueError, match="no scores"):

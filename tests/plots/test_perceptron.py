@@ -458,9 +458,9 @@ def test_bad_input_is_told(four, tmp_path):
         PerceptronDisplay.from_estimator(Perceptron().fit(X, y), X, y)
     with pytest.raises(TypeError, match="LinearSVC has no record of single corrections"):
         PerceptronDisplay.from_estimator(LinearSVC(record=True).fit(X, y), X, y)
-    with pytest.raises(TypeError, match="LogisticRegression has no single corrections"):
+    with pytest.raises(TypeError, match="LogisticRegression has no record of single corrections"):
         PerceptronDisplay.from_estimator(LogisticRegression(record=True).fit(X, y), X, y)
-    with pytest.raises(TypeError, match="This Perceptron has no single corrections on record"):
+    with pytest.raises(TypeError, match="This Perceptron has no record of single corrections"):
         PerceptronDisplay.from_estimator(Other().fit(X, y), X, y)
     with pytest.raises(TypeError, match="Perceptron is not a fitted perceptron"):
         PerceptronDisplay.from_estimator(Perceptron(), X, y)
