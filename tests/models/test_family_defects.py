@@ -153,7 +153,7 @@ def test_a_failed_fit_leaves_nothing_behind() -> None:
 def test_an_intercept_changed_between_calls_is_named() -> None:
     model = LinearRegression().partial_fit([[0.0], [1.0]], [0.0, 1.0])
     model.set_params(fit_intercept=False)
-    with pytest.raises(ValueError, match="fit_intercept=False is not what it was"):
+    with pytest.raises(ValueError, match="fit_intercept=False differs from the earlier calls"):
         model.partial_fit([[2.0]], [2.0])
 
 

@@ -62,7 +62,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     ("model", "sentence"),
     [
         (separatrix.LinearSVC(multi_class="crammer_singer"), "one problem for all classes"),
-        (separatrix.Perceptron(penalty="l3"), "choose one of 'l2', 'l1', 'elasticnet', None"),
+        (separatrix.Perceptron(penalty="l3"), "give one of 'l2', 'l1', 'elasticnet', None"),
         (separatrix.Perceptron(early_stopping="yes"), "give True or False"),
         (separatrix.LinearRegression(positive="yes"), "give True or False"),
         (separatrix.QuadraticDiscriminantAnalysis(reg_param=1.5), "from 0 to 1"),

@@ -407,7 +407,7 @@ def test_partial_fit_weighs_by_a_dict() -> None:
         ({}, [0, 1, 0, 1], None, "classes must be given in the first call of partial_fit"),
         ({}, [0, 1, 0, 1], [0], r"classes=\[0\] must name at least two labels"),
         ({}, [0, 1, 2, 1], [0, 1], r"Row 2 has the label 2, which is not in classes=\[0, 1\]"),
-        ({"class_weight": "balanced"}, [0, 1, 0, 1], [0, 1], "class_weight='balanced' needs to"),
+        ({"class_weight": "balanced"}, [0, 1, 0, 1], [0, 1], "class_weight='balanced' needs all"),
         ({"margin": -1}, [0, 1, 0, 1], [0, 1], "margin=-1 must be"),
     ],
 )

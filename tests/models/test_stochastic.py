@@ -401,7 +401,7 @@ def test_partial_fit_says_what_is_wrong() -> None:
         model.partial_fit(X[:3], [0, 1, 7])
     with pytest.raises(ValueError, match="sample_weight must not be negative; row 1 has -1"):
         model.partial_fit(X[:3], y[:3], sample_weight=[1, -1, 1])
-    with pytest.raises(ValueError, match="class_weight='balanced' needs to know all rows"):
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
         model.set_params(class_weight="balanced").partial_fit(X, y)
 
 

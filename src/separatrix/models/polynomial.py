@@ -321,7 +321,7 @@ class PolynomialRegression(RidgePath, Regressor):
         else:
             why = (
                 f"{terms - self.rank_:,} of {terms:,} terms depend on the others on these rows, "
-                "for instance because columns do"
+                "for instance because columns depend on one another"
             )
         warn(
             Message("degree_of_rows", degree=Setting("degree", degree), why=why),
