@@ -80,7 +80,7 @@ def separability(
     ['1/4', '1/4', '1/4', '1/4']
     >>> print(verdict.witness.check(X, [0, 0, 1, 1]))
     a point common to the convex hulls of the two classes, from 4 rows;
-    nor does any hyperplane have all points on its sides
+    and no hyperplane has all points on their own sides
     """
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
