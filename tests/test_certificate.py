@@ -32,7 +32,7 @@ def test_every_other_status_says_what_to_do(status: str) -> None:
     certificate = make(status=status, tol=3e-5)
     text = str(certificate)
     if certificate.counts_mistakes:
-        assert text.startswith(f"{status}: 2 training mistakes left, 0 passes")
+        assert text.startswith(f"{status}: 2 training mistakes left, 0.00 s")
     else:
         assert text.startswith(f"{status}: objective 2, within 5.0 % of the best possible")
     assert "{" not in text
@@ -62,6 +62,13 @@ def test_mistakes_are_mistakes_and_problems_are_counted() -> None:
     assert "mistakes of weight inf" in str(make(math.inf, 0.0, status="not_separated"))
     two = Certificate.total([make(n_iter=4), make(n_iter=5)], tol=1e-6, seconds=0.0)
     assert ", 9 iterations in 2 problems, " in str(two)
+
+
+def test_iterations_are_stated_where_there_were_any() -> None:
+    assert str(make(1.0, 1.0, status="optimal")).endswith(" (certified gap 0), 0.00 s")
+    assert "iteration" not in make(1.0, 1.0, status="optimal")._repr_html_()
+    parts = [make(1.0, 1.0, status="optimal")] * 2
+    assert ", 2 problems, 0.00 s" in str(Certificate.total(parts, tol=1e-6, seconds=0.0))
 
 
 def test_one_iteration_is_singular_and_thousands_have_commas() -> None:
@@ -113,7 +120,7 @@ def test_a_bound_that_is_not_finite_is_no_bound(primal: float, dual: float) -> N
 
 
 def test_unknown_status_is_refused() -> None:
-    with pytest.raises(ValueError, match="status 'fine' is none of optimal"):
+    with pytest.raises(ValueError, match="status 'fine' is not one of optimal"):
         make(status="fine")
 
 
@@ -226,7 +233,7 @@ def test_equations_are_judged_by_what_is_left_of_them() -> None:
     assert _equations(math.nan).status == "non_finite"
     assert _equations(math.inf).status == "non_finite"
     assert not _equations(1e-16, status="above_tol").ok
-    with pytest.raises(ValueError, match="none of"):
+    with pytest.raises(ValueError, match="not one of"):
         _equations(1e-16, status="splendid")
 
 
@@ -277,5 +284,5 @@ def test_dependent_columns_are_told() -> None:
 def test_in_a_condition_it_certifies_or_not() -> None:
     good = Certificate.of(primal=1.0, dual=1.0, tol=1e-6, status="optimal")
     assert good and not dataclasses.replace(good, status="max_iter")
-    with pytest.raises(TypeError, match="ask worst <= tol"):
+    with pytest.raises(TypeError, match="compare worst <= tol"):
         bool(SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1]).kkt_violations())

@@ -106,13 +106,13 @@ def test_ctrl_c_leaves_what_is_done() -> None:
 
 def test_what_is_refused() -> None:
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match=r"'tree' is none of the models: logistic, svm"):
+    with pytest.raises(ValueError, match=r"'tree' is not one of the models: logistic, svm"):
         compare(X, y, ["tree"])
     with pytest.raises(ValueError, match="models is empty"):
         compare(X, y, [])
-    with pytest.raises(ValueError, match="5 folds need as many different rows, and there are 4"):
+    with pytest.raises(ValueError, match="5 folds need 5 different rows, and there are 4"):
         compare(np.arange(4.0)[:, None], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="5 folds need as many rows of some class"):
+    with pytest.raises(ValueError, match="5 folds need a class with 5 rows"):
         compare(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2])
-    with pytest.raises(ValueError, match="one group a row"):
+    with pytest.raises(ValueError, match="one group for each row"):
         compare(X, y, groups=[1, 2])

@@ -93,7 +93,7 @@ def test_a_goal_by_another_name() -> None:
         with pytest.raises(ValueError, match="is not f1, balanced or cost=MISS:ALARM"):
             goal_of(text)
     predicted, _ = drawn(0)
-    with pytest.raises(ValueError, match="all of one class"):
+    with pytest.raises(ValueError, match="all belong to one class"):
         choose_threshold(predicted, np.full(60, "no"), CLASSES, "yes", "f1")
 
 

@@ -430,10 +430,10 @@ def test_blocks_reuse_one_buffer(storage: str) -> None:
 def test_factors_of_another_length_are_refused(kind, n):
     design = as_design(kind(np.ones((n, 40))))
     for w in (np.ones(39), np.ones(41), np.ones((39, 3)), np.ones((41, 1)), np.array(1.0)):
-        with pytest.raises(ValueError, match="The matrix has 40 columns, and there are "):
+        with pytest.raises(ValueError, match="The matrix has 40 columns, and the vector"):
             design.dot(w)
     for a in (np.ones(n - 1), np.ones((n + 1, 2))):
-        with pytest.raises(ValueError, match=r"The matrix has [0-9,]+ rows, and there are "):
+        with pytest.raises(ValueError, match=r"The matrix has [0-9,]+ rows, and the vector"):
             design.t_dot(a)
 
 

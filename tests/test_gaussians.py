@@ -504,11 +504,11 @@ def test_the_linear_residual_by_its_definition() -> None:
     ],
 )
 def test_parameters_of_different_sizes_are_refused(means, covariance, priors, kept):
-    with pytest.raises(ValueError, match="The Gaussians do not fit together: "):
+    with pytest.raises(ValueError, match="The shapes of the Gaussians do not agree: "):
         Gaussians.of(np.zeros(means), np.ones(covariance), np.full(priors, 0.5), kept)
 
 
 def test_data_of_other_columns_are_refused():
     pair = Gaussians.of(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([0.5, 0.5]))
-    with pytest.raises(ValueError, match="The data have 2 columns, and the Gaussians are of 1"):
+    with pytest.raises(ValueError, match="The data have 2 columns, and the Gaussians have 1"):
         pair.log_likelihood(as_design(np.zeros((3, 2))))

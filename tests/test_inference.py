@@ -384,7 +384,7 @@ def test_robust_errors_need_the_rows() -> None:
         model.fit(X, y)
         with pytest.raises(ValueError, match=r"robust='HC1' needs the rows .* summary\(X, y"):
             model.summary(robust="HC1")
-        with pytest.raises(ValueError, match="X and y together"):
+        with pytest.raises(ValueError, match="give both X and y"):
             model.summary(X)
         with pytest.raises(ValueError, match="robust='HC4' is not known"):
             model.summary(X, y, robust="HC4")
@@ -397,14 +397,14 @@ def test_other_rows_are_refused() -> None:
     X, y, _ = classes()
     for model in (LinearRegression(), LogisticRegression(penalty=None)):
         model.fit(X, y)
-        with pytest.raises(ValueError, match="not the rows"):
+        with pytest.raises(ValueError, match="not those of the fit"):
             model.summary(X[::-1], y, robust="HC0")
-        with pytest.raises(ValueError, match="not the rows"):
+        with pytest.raises(ValueError, match="not those of the fit"):
             model.summary(X, y, np.arange(len(y)) % 3, robust="HC0")
         model.summary(X, y, robust="HC0")
     linear = LinearRegression().fit(X, y)
     for other in ((X + 1.0, y), (X, y + 0.01), (X[:-1], y[:-1]), (X * 1.001, y)):
-        with pytest.raises(ValueError, match="not the rows"):
+        with pytest.raises(ValueError, match="not those of the fit"):
             linear.summary(*other)
     with pytest.raises(ValueError, match="label 7 in row 3"):
         model.summary(X, np.where(np.arange(len(y)) == 3, 7, y))
@@ -592,7 +592,7 @@ def test_the_text_of_a_small_table() -> None:
         "(intercept)       0.7     0.79373  0.8819  0.4708    -2.7151  4.1151",
         "x0                2.2     0.42426   5.185  0.0352    0.37454  4.0255",
         "",
-        "Standard errors: classic, for residuals of one variance; tests and intervals by Student's "
-        "t with 2",
+        "Standard errors: classic, for residuals of equal variance; tests and intervals by "
+        "Student's t with 2",
         "degrees of freedom.",
     ]

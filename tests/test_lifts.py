@@ -390,15 +390,15 @@ def test_bad_points(lift):
     ("kernel", "error", "why"),
     [
         ("rbf", TypeError, "must be a kernel of separatrix.kernels"),
-        (max, TypeError, "wrap a function in CallableKernel"),
-        (PrecomputedKernel(), TypeError, "holds no points"),
-        (SigmoidKernel(), ValueError, "not a scalar product in general"),
-        (PolynomialKernel(coef0=-1), ValueError, "not a scalar product in general"),
-        (CallableKernel(lambda X, Z: -X @ Z.T), ValueError, "a squared length is negative"),
+        (max, TypeError, "pass a function as CallableKernel"),
+        (PrecomputedKernel(), TypeError, "has no points from which"),
+        (SigmoidKernel(), ValueError, "not positive semidefinite in general"),
+        (PolynomialKernel(coef0=-1), ValueError, "not positive semidefinite in general"),
+        (CallableKernel(lambda X, Z: -X @ Z.T), ValueError, "a negative squared norm"),
         (
             CallableKernel(lambda X, Z: np.tanh(X @ Z.T)),
             ValueError,
-            r"is not a scalar product: a squared length is negative \(found at row \d+\)",
+            r"is not positive semidefinite \(row \d+ would have a negative squared norm\)",
         ),
     ],
 )

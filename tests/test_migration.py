@@ -68,7 +68,7 @@ def test_a_script_runs_as_it_is_and_is_summed_up(script: str, capsys) -> None:
     assert out == "separatrix.models.logistic ['one', 'two'] __main__\n"
     text = re.sub(r"\d\.\de-\d+|[\d.e-]+ s$", "#", err.getvalue(), flags=re.MULTILINE)
     assert text == (
-        "separatrix: 4 fits in scikit-learn's place, all certified to their tolerance\n"
+        "separatrix: 4 fits in place of scikit-learn's, all certified to their tolerance\n"
         "  LogisticRegression  1 fit, at most # from the optimum, #\n"
         "  SVC                 3 fits, at most # from the optimum, #\n"
     )
@@ -91,7 +91,7 @@ def test_what_a_script_raises_is_raised_and_what_it_did_is_said(tmp_path: Path) 
     err = io.StringIO()
     with pytest.raises(ZeroDivisionError):
         run([str(path)], err)
-    assert "1 fit in scikit-learn's place" in err.getvalue()
+    assert "1 fit in place of scikit-learn's" in err.getvalue()
     assert sklearn.svm.SVC is not separatrix.SVC
 
 
@@ -102,7 +102,7 @@ def test_an_error_of_the_script_says_that_the_classes_were_exchanged(tmp_path: P
         run([str(path), "-x"], io.StringIO())
     assert caught.value.__notes__ == [
         "The script ran with separatrix's classes in place of scikit-learn's; "
-        f"`python '{path}' -x` runs it without."
+        f"`python '{path}' -x` runs it with the original ones."
     ]
 
 
@@ -130,7 +130,7 @@ def test_every_class_is_fitted_and_counted_with_and_without_y(tmp_path: Path) ->
     assert sorted(counts) == sorted(every)
     assert counts["OneClassSVM"] == "4" and counts["LogisticRegression"] == "2"
     assert int(counts["LinearRegression"]) > 2
-    assert "calls of partial_fit, which are not judged: 1 of SGDClassifier" in err.getvalue()
+    assert "calls of partial_fit, which have no certificate: 1 of SGDClassifier" in err.getvalue()
 
 
 def test_uncertified_fits_are_named_by_line_with_the_remedy(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_uncertified_fits_are_named_by_line_with_the_remedy(tmp_path: Path) -> N
     places = [(w.filename, w.lineno) for w in caught]
     assert places == [(str(path), 7), (str(path), 8), (str(path), 8)]
     lines = err.getvalue().splitlines()
-    assert lines[0].startswith("separatrix: 4 fits in scikit-learn's place, 1 certified")
+    assert lines[0].startswith("separatrix: 4 fits in place of scikit-learn's, 1 certified")
     assert lines[2] == "not certified to their tolerance:"
     assert lines[3].startswith(f"  {path}:7: LogisticRegression, 1 fit: max_iter: ")
     assert lines[3].endswith("raise max_iter, or standardise the features")
@@ -168,7 +168,7 @@ def test_without_a_script_there_is_a_sentence(tmp_path: Path) -> None:
     missing = str(tmp_path / "nothing.py")
     assert run([missing], err) == 2
     assert err.getvalue() == (
-        f"python -m separatrix: there is no file {missing!r}; name a script.\n"
+        f"python -m separatrix: there is no file {missing!r}; give the name of a script.\n"
     )
 
 

@@ -118,7 +118,7 @@ def test_a_forged_number_of_columns(path, data, kind, n_features):
     document, tensors = opened(path.read_bytes())
     document["model"]["fitted"]["n_features_in_"] = n_features
     path.write_bytes(closed(document, tensors))
-    with pytest.raises(ModelFileError, match="and with the rest of the model goes") as caught:
+    with pytest.raises(ModelFileError, match="and the rest of the model requires") as caught:
         load_model(path)
     assert kind in str(caught.value) and "\n" not in str(caught.value)
 
@@ -132,7 +132,7 @@ def test_attributes_changed_by_hand_give_an_error_and_no_memory(models):
         known = model.n_features_in_
         model.n_features_in_ = wide
         try:
-            with pytest.raises(ValueError, match="which does not go with data of 1,000,000"):
+            with pytest.raises(ValueError, match="which does not match data of 1,000,000"):
                 model.predict(rows)
         finally:
             model.n_features_in_ = known
@@ -203,7 +203,9 @@ def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path):
         if not os.path.exists(name):
             continue
         start = time.process_time()
-        with pytest.raises(ModelFileError, match="is not a regular file, so it holds no model"):
+        with pytest.raises(
+            ModelFileError, match="is not a regular file, so it cannot be a model file"
+        ):
             load_model(name)
         assert not looks_like_model(name)
         assert time.process_time() - start < 5.0
@@ -219,7 +221,9 @@ def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
         file.truncate(model_file.MAX_BYTES + 1)
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError, match="17,179,869,185 bytes, and a model file at most"):
+        with pytest.raises(
+            ModelFileError, match="17,179,869,185 bytes, and the limit of a model file"
+        ):
             load_model(path)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
@@ -228,7 +232,7 @@ def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
 
 def test_nothing_larger_is_written(path, data, monkeypatch):
     monkeypatch.setattr(model_file, "MAX_BYTES", 500)
-    with pytest.raises(ValueError, match="bytes, and a model file at most 500"):
+    with pytest.raises(ValueError, match="bytes, and the limit of a model file is 500"):
         save_model(path, separatrix.LogisticRegression().fit(*data))
 
 
@@ -239,7 +243,7 @@ def test_wide_labels_take_what_they_warrant(path, data):
     save_model(path, wide)
     assert load_model(path).model.classes_.dtype == np.dtype("<U400")
     wide.classes_ = wide.classes_.astype("<U5000000")
-    with pytest.raises(TypeError, match="far wider than they are"):
+    with pytest.raises(TypeError, match="much wider than the labels are"):
         save_model(path, wide)
 
 
@@ -252,7 +256,7 @@ def test_memory_that_a_forged_width_asks_for_is_not_taken(path, data):
     assert path.stat().st_size < 2000
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError, match="far wider than they need to be"):
+        with pytest.raises(ModelFileError, match="much wider than they need to be"):
             load_model(path)
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
@@ -315,7 +319,9 @@ def test_a_changed_weight_under_a_right_checksum_is_refused(path, models):
             weights[-1] = np.nextafter(weights[-1], np.inf)
 
         stale(path, change)
-        with pytest.raises(ModelFileError, match="was changed after it was saved: what was fitted"):
+        with pytest.raises(
+            ModelFileError, match="was changed after it was saved: the fitted numbers"
+        ):
             load_model(path)
         changed += 1
     assert changed > 20

@@ -123,11 +123,13 @@ def test_classes_and_strengths_by_target():
 
 def test_what_does_not_go_with_it():
     X, y = data()
-    with pytest.raises(ValueError, match="positive=True needs all rows at once; use fit"):
+    with pytest.raises(ValueError, match="positive=True needs all rows in one call; use fit"):
         LinearRegression(positive=True).partial_fit(X, y)
-    with pytest.raises(ValueError, match="may not be negative have no standard errors"):
+    with pytest.raises(ValueError, match="constrained to be nonnegative have no standard errors"):
         LinearRegression(positive=True).fit(X, y[:, 0]).summary()
-    with pytest.raises(ValueError, match="need a square matrix over all columns, which for 9,000"):
+    with pytest.raises(
+        ValueError, match="square matrix over all columns, which is too large for 9,000"
+    ):
         LinearRegression(positive=True).fit(sp.csr_matrix((3, 9000)), np.ones(3))
     path = LinearRegression(positive=True).path(X, y[:, 0], [1.0, 0.1], cv=3)
     assert np.all(path.coefs >= 0.0) if hasattr(path, "coefs") else path.best in (1.0, 0.1)

@@ -295,7 +295,7 @@ def test_too_many_terms() -> None:
     ],
 )
 def test_a_basis_whose_parts_do_not_fit_is_refused(recurrence, powers, kind):
-    with pytest.raises(ValueError, match="The polynomials do not fit together: "):
+    with pytest.raises(ValueError, match="The shapes of the polynomials do not agree: "):
         PolynomialBasis(np.zeros(2), np.ones(2), np.ones(recurrence), np.array(powers, dtype=kind))
 
 
@@ -307,7 +307,7 @@ def test_terms_need_their_divisors():
     basis([1, 0], [0, 1], [2, 0], [1, 1], [0, 2]).require_closed()
     basis().require_closed()
     for powers in ([[2, 0]], [[1, 0], [1, 1]], [[2, 0], [1, 0]]):
-        with pytest.raises(ValueError, match="without its divisors"):
+        with pytest.raises(ValueError, match="lacks its divisors"):
             basis(*powers).require_closed()
     with pytest.raises(ValueError, match="twice"):
         basis([1, 0], [1, 0]).require_closed()
@@ -315,5 +315,5 @@ def test_terms_need_their_divisors():
 
 def test_data_of_other_columns_are_refused():
     basis = PolynomialBasis(np.zeros(2), np.ones(2), np.ones((2, 2, 3)), np.eye(2, dtype=np.int16))
-    with pytest.raises(ValueError, match="The data have 3 columns, and the polynomials are of 2"):
+    with pytest.raises(ValueError, match="The data have 3 columns, and the polynomials have 2"):
         PolynomialDesign(as_design(np.zeros((4, 3))), basis)

@@ -172,9 +172,9 @@ def test_a_scan_of_arrays_is_the_problem_of_a_fit_in_memory() -> None:
                 steps().fit(scan(x, y, block_rows=400)).certificate_,
             ]
             assert all(a.dual <= b.primal for a in two for b in two)
-    with pytest.raises(TypeError, match="takes no standardise=True: they are fitted as they are"):
+    with pytest.raises(TypeError, match="does not support standardise=True; scale them first"):
         scan(x, y, standardise=True)
-    with pytest.raises(TypeError, match="arrays takes no 'test_size': it is for files"):
+    with pytest.raises(TypeError, match="arrays does not take 'test_size', which is for files"):
         scan(x, y, test_size=0.1)
 
 

@@ -856,7 +856,7 @@ def test_files_of_other_kinds(tmp_path):
     )
     assert message("none") == "there is no file 'DIR/none'"
     assert message("") == "'DIR' is a folder, not a model file"
-    assert message("empty") == "'DIR/empty' is empty, so it holds no model"
+    assert message("empty") == "'DIR/empty' is empty, so it is not a model file"
     assert message("table.csv") == "'DIR/table.csv' is not a separatrix model file"
     assert "is cut short" in message("object.json")
     assert message("other.safetensors").endswith(

@@ -62,5 +62,5 @@ def test_running_mistakes_count_up_to_the_mistakes_of_the_fit() -> None:
         u.mistakes for u in trace.updates
     ]
     assert Trace().running_mistakes(3).shape == (0, 3)
-    with pytest.raises(ValueError, match="n_samples=1 is too small: row"):
+    with pytest.raises(ValueError, match="n_samples=1 is too small: the record"):
         trace.running_mistakes(1)

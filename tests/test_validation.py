@@ -130,7 +130,7 @@ def test_targets_are_numbers() -> None:
     [
         ([1.0, np.nan, 2.0], "y contains NaN at row 1; fill"),
         ([[1, 2], [1, np.inf], [0, 0]], r"y contains infinity \(inf\) at row 1, column 1"),
-        (["low", "high", "low"], "y must hold numbers to regress on; entry 0 is 'low'"),
+        (["low", "high", "low"], "y must hold numbers for a regression; entry 0 is 'low'"),
         (None, "requires y"),
     ],
 )

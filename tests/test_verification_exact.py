@@ -731,7 +731,7 @@ def test_as_json_and_back():
 def test_a_sentence_keeps_its_remedy():
     found = RigorousCertificate.enclosing(None, None, tol=1e-6, status="time_limit")
     assert str(found).endswith(REMEDIES["time_limit"].format(tol=1e-6))
-    with pytest.raises(ValueError, match="is none of"):
+    with pytest.raises(ValueError, match="is not one of"):
         RigorousCertificate.enclosing(None, None, tol=1e-6, status="fine")
 
 

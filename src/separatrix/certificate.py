@@ -216,7 +216,7 @@ class Certificate(_Advised):
     ) -> Certificate:
         """Build one from its bounds; ``gap`` where it is known better than by subtraction."""
         if status not in REMEDIES:
-            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+            raise ValueError(f"status {status!r} is not one of {', '.join(REMEDIES)}")
         gap = max(primal - dual, 0.0) if gap is None else gap
         # Nothing is known where the arithmetic overflowed: never a gap of zero.
         if not math.isfinite(gap) or not math.isfinite(primal):
@@ -340,9 +340,11 @@ class Certificate(_Advised):
         return f"{self.status}: {left}, {self._effort('pass')}"
 
     def _effort(self, noun: str) -> str:
-        """Iterations or passes, of all problems together, and seconds."""
-        problems = f" in {len(self.parts)} problems" if len(self.parts) > 1 else ""
-        return f"{counted(self.n_iter, noun)}{problems}, {self.seconds:.2f} s"
+        """Iterations or passes, if any, added up over all problems, and seconds."""
+        spent = [counted(self.n_iter, noun)] if self.n_iter else []
+        if len(self.parts) > 1:
+            spent.append(f"{len(self.parts)} problems")
+        return ", ".join(filter(None, [" in ".join(spent), f"{self.seconds:.2f} s"]))
 
     @property
     def brief(self) -> str:
@@ -358,16 +360,19 @@ class Certificate(_Advised):
     def facts(self) -> list[tuple[str, str]]:
         """Names and figures, each in words."""
         known = math.isfinite(self.relative_gap)
+        noun = "passes" if self.counts_mistakes else "iterations"
         return [
             ("status", self.status),
             ("objective", _number(self.primal)),
             ("lower bound", _number(self.dual) if known else "none"),
             ("certified gap", f"{self.gap:.2g}" if known else "unknown"),
             (
-                "of the best possible",
-                f"within {_percent(self.relative_gap)} %" if self.relative_gap < 1.0 else "unknown",
+                "distance from the best possible",
+                f"at most {_percent(self.relative_gap)} %"
+                if self.relative_gap < 1.0
+                else "unknown",
             ),
-            ("passes" if self.counts_mistakes else "iterations", f"{self.n_iter:,}"),
+            *([(noun, f"{self.n_iter:,}")] if self.n_iter else []),
             ("seconds", f"{self.seconds:.2f}"),
         ]
 
@@ -497,7 +502,7 @@ class RigorousCertificate(Certificate):
         parts : iterable of Certificate
         """
         if status not in REMEDIES:
-            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+            raise ValueError(f"status {status!r} is not one of {', '.join(REMEDIES)}")
         gap, relative = None, None
         if lower is not None and upper is not None:
             gap = max(upper - lower, Fraction(0))
@@ -623,7 +628,7 @@ class ResidualCertificate(_Advised):
             if not math.isfinite(relative_residual):
                 status = "non_finite"
         if status not in REMEDIES:
-            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+            raise ValueError(f"status {status!r} is not one of {', '.join(REMEDIES)}")
         return cls(
             equations=equations,
             relative_residual=float(relative_residual),

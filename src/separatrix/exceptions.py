@@ -32,7 +32,7 @@ _BETWEEN = ("separatrix", "sklearn", "joblib")
 
 
 class ConventionWarning(UserWarning):
-    """A number differs from scikit-learn's on purpose; told once in a process.
+    """A number differs from scikit-learn on purpose; this warning is given once per process.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     ----------
     message : str or Warning
     category : type, default=UserWarning
-        Of a message that is a string.
+        The category of a message that is a string.
     """
     frame = calling_frame()
     names = frame.f_globals

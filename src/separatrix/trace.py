@@ -139,7 +139,8 @@ class Trace:
         samples = np.array([update.sample for update in self.updates], dtype=np.intp)
         if len(samples) and samples.max() >= n_samples:
             raise ValueError(
-                f"n_samples={n_samples} is too small: row {samples.max()} was updated."
+                f"n_samples={n_samples} is too small: the record has an update on row "
+                f"{samples.max()}."
             )
         counts = np.zeros((len(samples), n_samples), dtype=np.int64)
         counts[np.arange(len(samples)), samples] = 1

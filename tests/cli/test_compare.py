@@ -14,7 +14,7 @@ def test_a_table_and_the_commands_below_it(run, tmp_path):
     names = [line.split()[0] for line in ran.out.splitlines() if line.startswith("  ")][1:4]
     assert names == ["lda", "stump", "constant"]
     assert max(map(len, ran.out.split("verdict")[0].splitlines())) <= 64
-    assert ran.lines["verdict"] == "lda is best, by more than chance would make of these folds"
+    assert ran.lines["verdict"] == "lda is best, by more than chance explains on these folds"
     command = shlex.split(ran.lines["to fit"])
     assert command[:3] == ["separatrix", "fit", "iris"] and run(*command[1:]).code == 0
     assert "<svg" in (tmp_path / "c.html").read_text("utf-8")
@@ -49,10 +49,13 @@ def test_many_rows_have_landmarks(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["iris", "--models", "forest"], "'forest' is none of logistic"),
-        (["iris", "--models", "huber"], "holds classes, and --models huber is not for that"),
-        (["diabetes", "--models", "lda"], "holds a quantity, and --models lda is not for that"),
-        (["iris", "--scoring", "beauty"], "--scoring beauty is none of scikit-learn's scorers"),
+        (["iris", "--models", "forest"], "'forest' is not one of logistic"),
+        (["iris", "--models", "huber"], "holds classes, which --models huber cannot predict"),
+        (
+            ["diabetes", "--models", "lda"],
+            "holds a quantity, which --models lda cannot predict",
+        ),
+        (["iris", "--scoring", "beauty"], "--scoring beauty is not one of scikit-learn's scorers"),
         (["iris", "--cv", "1"], "1 is not a whole number from 2"),
     ],
 )
@@ -64,4 +67,4 @@ def test_what_is_refused(run, words, said):
 def test_too_few_rows(run, tmp_path):
     (tmp_path / "t.csv").write_text("a,target\n1,x\n2,y\n3,x\n")
     ran = run("compare", "t.csv")
-    assert ran.code == 3 and "5 folds need as many different rows, and there are 3" in ran.err
+    assert ran.code == 3 and "5 folds need 5 different rows, and there are 3" in ran.err

@@ -37,7 +37,7 @@ def test_a_threshold_is_stored_and_applied(run, tmp_path, model):
     called = np.array(own["scores"]["confusion_matrix"])[:, 1].sum()
     assert called == predicted.count("malignant")
     assert run("report", "m.s", "breast-cancer", "-o", "r.html").code == 0
-    assert "Rows are said to be" in (tmp_path / "r.html").read_text("utf-8")
+    assert "Rows are assigned to" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_a_threshold_of_ones_own(run):
@@ -48,15 +48,15 @@ def test_a_threshold_of_ones_own(run):
     assert few < many
     other = run("evaluate", "m.s", "breast-cancer", "--threshold", "0.1")
     assert "from a probability of 0.1 on" in other.lines["threshold"]
-    assert "outside of the probabilities" in run("fit", "breast-cancer", "--threshold", "7").err
+    assert "is not between 0 and 1" in run("fit", "breast-cancer", "--threshold", "7").err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["iris", "--optimise", "f1"], "one of two classes, and column 'target' has 3 classes"),
+        (["iris", "--optimise", "f1"], "target of two classes, and column 'target' has 3 classes"),
         (["diabetes", "--positive", "x"], "column 'target' is a quantity"),
-        (["breast-cancer", "--positive", "x"], "none of the classes, which are 'benign' and"),
+        (["breast-cancer", "--positive", "x"], "not one of the classes, which are 'benign' and"),
         (["breast-cancer", "--optimise", "cost=3"], "'cost=3' is not f1, balanced or cost="),
         (["breast-cancer", "--optimise", "f1", "--threshold", "1"], "give one of them"),
         (["breast-cancer", "--optimise", "f1", "--test-size", "0"], "holds out none"),
@@ -70,4 +70,4 @@ def test_what_is_refused(run, words, said):
 def test_a_model_of_three_classes_has_no_threshold(run):
     assert run("fit", "iris", "-o", "i.s").code == 0
     ran = run("predict", "i.s", "iris", "--threshold", "0.5")
-    assert ran.code == 2 and "which this model has not" in ran.err
+    assert ran.code == 2 and "needs a model of two classes" in ran.err

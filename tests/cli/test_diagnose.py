@@ -70,7 +70,7 @@ def test_text_for_people(run, messy):
     assert set(heads[1:-1]) <= {"problem", "warning", "note"}
     assert lines[-1].startswith("found     ")
     at = lines.index("warning   columns depend on one another: 'sum' = 'b' + 'c'")
-    assert lines[at + 1].startswith(" " * 10 + "How the weight is shared out among ")
+    assert lines[at + 1].startswith(" " * 10 + "The split of the weight among them ")
     assert lines[at + 2] == "          Leave out one of them."
     assert "such as rows 21 ('no') and 61 ('yes')" in ran.out
     assert "separatrix.separability" not in ran.out
@@ -83,7 +83,7 @@ def test_clean_data(run, tmp_path):
     ran = run("diagnose", "t.csv")
     assert (ran.code, ran.err) == (0, "")
     assert list(ran.lines) == ["read", "found"]
-    assert ran.lines["found"] == "nothing found that would hurt"
+    assert ran.lines["found"] == "no problems found"
     quiet = run("diagnose", "t.csv", "-q")
     assert list(quiet.lines) == ["found"]
 
@@ -102,14 +102,14 @@ def test_what_the_encoder_noticed_is_a_finding_and_told_once(run, tmp_path):
     assert ran.err == ""
     found = [(f["code"], f["what"]) for f in ran.document["findings"]]
     assert [what for code, what in found if code == "left_out"] == [
-        "column 'id' has 300 levels in 300 rows, so it identifies rows rather than describes them; "
+        "column 'id' has 300 levels in 300 rows, so it identifies rows and does not describe them; "
         "it is left out"
     ]
     leaks = [what for code, what in found if code == "gives_label_away"]
     assert len(leaks) == 1
     assert leaks[0].startswith("column 'leak' equals the target or is one-to-one with it")
     assert [what for code, what in found if code == "one_to_one"] == [
-        "columns 'code' and 'name' are one-to-one: each says what the other says"
+        "columns 'code' and 'name' are one-to-one: each determines the other"
     ]
     assert [what for code, what in found if code == "collinear"] == [
         "column 'inch' is column 'cm' on another scale"
@@ -165,7 +165,7 @@ def test_what_was_skipped_is_said(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(checks, "_QUICK_WORK", 10)
     ran = run("diagnose", "iris")
-    assert ran.lines["note"] == "whether the classes are separable was not asked"
+    assert ran.lines["note"] == "no check was made whether the classes are separable"
     assert "Give a --time-limit, or call separatrix separable." in ran.out
     asked = run("diagnose", "iris", "--time-limit", "60", "--json")
     assert asked.document["skipped"] == {}
@@ -258,8 +258,8 @@ def test_fit_warns_of_what_gives_the_label_away(run, messy):
     assert ran.code == 0
     leak = [line for line in warnings_of(ran) if "'leak'" in line]
     assert len(leak) == 1
-    assert leak[0].startswith("column 'leak' alone nearly tells the classes apart: a threshold on")
-    assert leak[0].endswith("if it is, a threshold will do")
+    assert leak[0].startswith("column 'leak' alone nearly determines the class: a threshold on")
+    assert leak[0].endswith("if it is, a threshold on it is enough")
     as_json = run("fit", messy, "--target", "income", "--test-size", "0", "--json")
     assert leak[0] in as_json.document["warnings"]
     assert run("fit", messy, "--target", "income", "--test-size", "0", "-q").err == ""
@@ -300,7 +300,7 @@ def test_fit_does_not_repeat_the_encoder(run, tmp_path):
     ran = run("fit", "t.csv")
     assert [line for line in warnings_of(ran) if "leak" in line] == [
         "column 'leak' equals the target or is one-to-one with it: if it is not known before the "
-        "target is, leave it out"
+        "target, leave it out"
     ]
 
 
@@ -337,10 +337,10 @@ def test_fit_tells_of_columns_a_line_each(run, tmp_path):
     assert warnings_of(ran) == [
         "column 'dup' is column 'c3' on another scale",
         "there are 85 columns for 66 rows; keep a penalty, choose its strength by "
-        "cross-validation, and judge on rows held out",
+        "cross-validation, and judge on held-out rows",
         "2 rows equal another in every column but have another label: such as rows 1 ('a') and "
-        "61 ('b'); look whether the labels are right, and whether a column is missing that tells "
-        "them apart",
+        "61 ('b'); check whether the labels are right, and whether a column that distinguishes "
+        "them is missing",
     ]
     notes = [line[10:] for line in ran.err.splitlines() if line.startswith("note ")]
     assert "2 columns of one value but for one or two rows: 'odd' and 'k=r'" in notes

@@ -216,7 +216,7 @@ def test_the_lines_of_sgd(run):
     assert " (the best of 11 rates on a sample), weights averaged" in ran.lines["steps"]
     info = run("info", "breast-cancer.separatrix")
     told = ran.lines["steps"].partition(" in ")[2]
-    assert f"{told}; the rates add up to infinity" in info.lines["steps"]
+    assert f"{told}; the sum of the rates is infinite" in info.lines["steps"]
 
 
 def test_steps_and_passes_of_several_classes_are_of_all_together(run):
@@ -332,7 +332,7 @@ def test_an_interrupted_fit_saves_the_best_model_so_far(run, people, number):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--model", "lda", "-C", "1"], "--C is for --model logistic, svm, kernel-svm or sgd, not"),
+        (["--model", "lda", "-C", "1"], "-C is for --model logistic, svm, kernel-svm or sgd, not"),
         (["--model", "lda", "--lam", "1"], "--lam is for --model logistic, svm, kernel-svm, lstsq"),
         (["--model", "qda", "--no-intercept"], "--no-intercept is for --model "),
         (["--model", "qda", "--class-weight", "balanced"], "not qda"),
@@ -345,11 +345,11 @@ def test_an_interrupted_fit_saves_the_best_model_so_far(run, people, number):
         (["--model", "sgd", "--kappa", "0.5"], "0.5 is not a number above 0.5, up to 1"),
         (["--model", "sgd", "--kappa", "0.7"], "--kappa is for --schedule power"),
         (["--model", "sgd", "--eta0", "0"], "0 is not a finite number above 0"),
-        (["--model", "sgd", "-C", "1", "--lam", "1"], "--C and --lam set the same thing"),
-        (["--model", "sgd", "--loss", "perceptron", "-C", "1"], "--loss perceptron has no penalty"),
-        (["--model", "sgd", "--loss", "perceptron", "--penalty", "l2"], "leave --penalty l2 out"),
+        (["--model", "sgd", "-C", "1", "--lam", "1"], "-C and --lam set the same thing"),
+        (["--model", "sgd", "--loss", "perceptron", "-C", "1"], "leave out -C"),
+        (["--model", "sgd", "--loss", "perceptron", "--penalty", "l2"], "leave out --penalty l2"),
         (["--model", "sgd", "--schedule", "optimal", "--penalty", "none"],
-         "--schedule optimal follows from the penalty, and there is none: choose inverse, power"),
+         "is computed from the penalty, and there is none: choose inverse, power"),
         (["--model", "sgd", "--multiclass", "ovr"], "--multiclass is for --model logistic or svm"),
         (["--model", "logistic", "--average"], "--average is for --model sgd, not logistic"),
         (["--no-average"], "--average is for --model sgd"),

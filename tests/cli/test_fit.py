@@ -186,7 +186,7 @@ def test_stopped_above_tol_still_saves(run, people):
 def test_fit_all_rows(run, people):
     ran = run("fit", people, "--target", "income", "--test-size", "0")
     assert ran.lines["split"] == "100 to fit, none held out"
-    assert ran.lines["held out"] == "nothing: every row was fitted"
+    assert ran.lines["held out"] == "no rows: every row was fitted"
 
 
 def test_multiclass_weights_name_the_class(run):
@@ -312,7 +312,7 @@ def test_one_word_among_numbers_is_told(run, people):
         (["-C", "nan"], "nan is not a number above 0"),
         (["--C", "much"], "much is not a number above 0"),
         (["--lam", "inf"], "inf is not a finite number above 0"),
-        (["--C", "1", "--lam", "1"], "--C and --lam set the same thing: give one of them"),
+        (["--C", "1", "--lam", "1"], "-C and --lam set the same thing: give one of them"),
         (["--tol", "0"], "0 is not a finite number above 0"),
         (["--max-iter", "1.5"], "1.5 is not a whole number from 1"),
         (["--seed", "-1"], "-1 is not a whole number from 0 to 4294967295"),
@@ -320,7 +320,7 @@ def test_one_word_among_numbers_is_told(run, people):
         (["--model", "svm", "--loss", "log"], "--model svm has the loss squared_hinge or hinge"),
         (["--loss", "hinge"], "--model logistic has the loss log, not hinge"),
         (["--model", "svm", "--multiclass", "multinomial"], "is for --model logistic"),
-        (["--model", "svm", "--penalty", "none"], "the support vector machine has a penalty"),
+        (["--model", "svm", "--penalty", "none"], "--model svm and kernel-svm need a penalty"),
         (["--model", "svm", "--penalty", "l1", "--loss", "hinge"], "is for --loss squared_hinge"),
         (["--model", "sgd", "--penalty", "l1"], "--penalty l1 is for --model logistic or svm"),
         (["--penalty", "elasticnet"], "--penalty elasticnet and --l1-ratio go together"),

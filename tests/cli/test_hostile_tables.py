@@ -291,7 +291,7 @@ REFUSED = {
     ),
     "no target in a row": Case("a.csv", plain() + "1500,\n", said=("--drop-missing-target",)),
     "one class": Case(
-        "a.csv", plain().replace("yes", "no"), said=("holds one class only ('no')",)
+        "a.csv", plain().replace("yes", "no"), said=("has one class only ('no')",)
     ),
     "infinite numbers in two columns": Case(
         "a.csv",
@@ -325,7 +325,7 @@ REFUSED = {
     ),
     "weights below zero": Case(
         "a.csv", table(column(str), ("w", [*range(N - 1), -2])), ("--weight", "w"),
-        (f"--weight w: column 'w', row {N}: -2 is no weight",),
+        (f"--weight w: column 'w', row {N}: -2 is not a weight",),
     ),
     "one group": Case(
         "a.csv", table(column(str), ("site", ["Bern"] * N)), ("--group", "site"),

@@ -202,7 +202,7 @@ def test_no_cache_at_all(run, table):
     options = ("--target", "paid", "--cache", str(folder), "-o", path)
     result = run("fit", str(table), "--cache-limit", "0", *options)
     assert result.code == 0, result.err
-    assert "decoded on every pass" in result.out and not list(folder.rglob("*-000.block"))
+    assert "decoded in every pass" in result.out and not list(folder.rglob("*-000.block"))
 
 
 @pytest.fixture
@@ -273,7 +273,7 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
         assert one["confusion_matrix"] == other["confusion_matrix"]
         assert one["log_loss"] == pytest.approx(other["log_loss"], rel=1e-9)
     assert told["data"]["same_data"]
-    assert 'are of a sample of <data value="3000">3,000</data> of them' in page.read_text()
+    assert 'use a sample of <data value="3000">3,000</data> rows' in page.read_text()
 
 
 def test_a_path_in_passes_chooses_among_the_fits_of_one_in_memory(run, table, large):
@@ -322,8 +322,8 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--model", "kernel-svm"], "cannot be fitted in passes"),
         (["--penalty", "none"], "cannot be fitted in passes"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
-        (["--memory", "a lot"], "no amount of memory"),
-        (["--positive", "maybe"], "--positive maybe is none of the classes"),
+        (["--memory", "a lot"], "not an amount of memory"),
+        (["--positive", "maybe"], "--positive maybe is not one of the classes"),
     ],
 )
 def test_what_needs_the_whole_table_is_refused_in_one_sentence(run, table, options, said):
@@ -370,7 +370,7 @@ def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
         assert checkpoint.exists() == (number > 1)
         result = run(*words, "--resume")
         assert result.code == 0, result.err
-        assert ("an earlier fit ended before its first whole pass" in result.err) == (number == 1)
+        assert ("ended before its first complete pass" in result.err) == (number == 1)
         document = json.loads(result.out)
         assert document["status"] == "optimal"
         gap = document["certificate"]["primal"] - straight["certificate"]["primal"]

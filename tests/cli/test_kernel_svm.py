@@ -143,8 +143,8 @@ def test_nystroem(run):
     share = 100 * model.lift_.unexplained_
     assert ran.lines["lift"].startswith(
         "30 components, landmarks among 455 rows, which leave "
-        f"{share:.2g} % of the kernel unexplained; in the true problem the objective is "
-        f"{model.exact_primal_:,.6g}, within "
+        f"{share:.2g} % of the trace of the kernel matrix unexplained; with the exact kernel the "
+        f"objective is {model.exact_primal_:,.6g}, within "
     )
     assert ran.lines["lift"].endswith(" % of the best possible")
     assert "support" not in ran.lines
@@ -161,7 +161,7 @@ def test_nystroem(run):
 
 def test_fourier(run):
     ran, _ = fitted(run, "--approximation", "fourier", "--components", "41", "--gamma", "0.01")
-    assert ran.lines["lift"].startswith("42 components, waves of random frequencies; ")
+    assert ran.lines["lift"].startswith("42 components, cosines of random frequencies; ")
     assert run("verify", "m.separatrix", "breast-cancer").code == 0
 
 
@@ -286,17 +286,20 @@ def test_folds_that_stopped_early_are_told(run, monkeypatch):
         (["--cache-mb", "0"], "0 is not a finite number above 0"),
         (["--components", "10"], "--components is for --approximation"),
         (["--approximation", "nystroem", "--components", "0"], "0 is not a whole number from 1"),
-        (["--approximation", "nystroem", "--cache-mb", "5"], "computes no matrix that --cache-mb"),
+        (
+            ["--approximation", "nystroem", "--cache-mb", "5"],
+            "does not compute the kernel matrix, so leave out --cache-mb",
+        ),
         (["--approximation", "fourier", "--kernel", "poly"], "fourier is for --kernel rbf, not po"),
-        (["--approximation", "nystroem", "--kernel", "sigmoid"], "--kernel sigmoid is none"),
+        (["--approximation", "nystroem", "--kernel", "sigmoid"], "--kernel sigmoid is not"),
         (
             ["--approximation", "nystroem", "--kernel", "poly", "--coef0", "-1"],
-            "--kernel poly with --coef0 below 0 is none",
+            "--kernel poly with --coef0 below 0 is not",
         ),
         (["--approximation", "nystroem", "--C", "inf"], "needs a finite -C"),
         (["--loss", "squared_hinge"], "--model kernel-svm has the loss hinge, not squared_hinge"),
         (["--loss", "log"], "--model kernel-svm has the loss hinge, not log"),
-        (["--penalty", "none"], "the support vector machine has a penalty"),
+        (["--penalty", "none"], "--model svm and kernel-svm need a penalty"),
         (["--no-intercept"], "--model kernel-svm always has an intercept"),
         (["--multiclass", "ovr"], "--model kernel-svm takes three or more classes in pairs"),
         (["--calibrate", "platt"], "'platt' is not one of 'sigmoid', 'isotonic'"),
@@ -333,7 +336,7 @@ def test_options_of_kernels_are_refused_elsewhere(run, model, words):
 def test_logistic_regression_needs_no_calibration(run):
     ran = run("fit", "iris", "--calibrate", "sigmoid")
     assert ran.code == 2
-    assert "--model logistic has probabilities without --calibrate" in ran.err
+    assert "--model logistic gives probabilities without --calibrate" in ran.err
 
 
 def test_a_class_of_one_row_cannot_be_calibrated(run, tmp_path):
@@ -502,7 +505,7 @@ def test_an_interruption_while_probabilities_are_made_keeps_the_model(run):
     assert ran.code == 130
     assert ran.lines["fit"].startswith("optimal: ")
     assert ran.lines["calibrate"] == (
-        "interrupted before it was done, so there are no probabilities"
+        "interrupted before it was complete, so there are no probabilities"
     )
     assert "log loss" not in ran.lines["held out"]
     ran = run("predict", "m.separatrix", "breast-cancer", "--proba")

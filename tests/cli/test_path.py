@@ -76,20 +76,20 @@ def test_time_up_is_told(run):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-o", "m.separatrix"), "--cv is what decides it"),
+        (("-o", "m.separatrix"), "--cv decides which one is best"),
         (("--scoring", "accuracy"), "give --cv"),
         (("--cv", "3", "--scoring", "nice"), "scoring='nice' is not known"),
         (("--cv", "1"), "1 is not a whole number from 2"),
-        (("--values", "a,b"), "'a,b' is neither how many, a whole number from 1, nor numbers"),
-        (("--values", "0"), "'0' is neither how many"),
-        (("--values", "nan"), "'nan' is neither how many"),
-        (("--values", ""), "'' is neither how many"),
-        (("--plot", "picture.xyz"), "has to end in one of .png"),
+        (("--values", "a,b"), "'a,b' is neither a number of values, from 1, nor a list"),
+        (("--values", "0"), "'0' is neither a number of values"),
+        (("--values", "nan"), "'nan' is neither a number of values"),
+        (("--values", ""), "'' is neither a number of values"),
+        (("--plot", "picture.xyz"), "must end in one of .png"),
         (("--values", "1,-1"), "-C -1.0 must be a finite number greater than 0"),
         (("--model", "lda", "--tol", "1e-3"), "--tol is for --model"),
         (
             ("--model", "svm", "--cv", "3", "--scoring", "neg_log_loss"),
-            "this scoring is not for such a model: LinearSVC has none",
+            "this scoring does not suit the model: LinearSVC has none",
         ),
     ],
 )
@@ -100,7 +100,7 @@ def test_refusals(run, words, told):
 
 def test_more_folds_than_rows(run):
     ran = run("path", "iris", "--cv", "200")
-    assert ran.code == 3 and "200 folds need as many different rows" in ran.err
+    assert ran.code == 3 and "200 folds need 200 different rows" in ran.err
 
 
 @pytest.fixture
@@ -126,10 +126,10 @@ def test_a_best_value_at_the_end_is_told_and_looked_beyond(run, steep):
     # Who lists values means these.
     listed = run(*words, "--values", ".001,.002,.003")
     assert listed.document["path"]["C"] == [0.001, 0.002, 0.003]
-    assert "the best C, 0.003, is the last of the values" in listed.err
-    assert "larger ones with --values" in listed.err
+    assert "the best C, 0.003, is at the end of the values" in listed.err
+    assert "larger values may score better" in listed.err
     # The shrinkage ends at 0.
-    assert "is the last of" not in run(*words, "--model", "lda", "--values", "4").err
+    assert "is at the end of" not in run(*words, "--model", "lda", "--values", "4").err
 
 
 def test_groups_and_weights(run, steep):

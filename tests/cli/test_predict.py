@@ -238,7 +238,9 @@ def test_names_that_a_spreadsheet_would_run_are_quoted(run, traps, tmp_path):
     assert [row["prediction"] for row in rows[::4]] == SAFE
     assert f"probability_{LABELS[0]}" in rows[0] and "probability_\\x1b[31mred" in rows[0]
     # 6 of 8 classes, 4 rows each, and 2 names in the header.
-    assert ran.err.startswith("note      26 cells changed, so that no spreadsheet runs")
+    assert ran.err.startswith(
+        "note      26 cells changed, so that no spreadsheet or terminal executes"
+    )
     assert "--raw" in ran.err and "differ from the labels in the data" in ran.err
     assert run("predict", "m.separatrix", traps, "-o", "p.csv").code == 0
     assert [r["prediction"] for r in rows_of((tmp_path / "p.csv").read_text())[::4]] == SAFE
@@ -308,7 +310,7 @@ def test_columns_beside_the_predictions_and_other_formats(run, tmp_path):
     assert (len(lines), json.loads(lines[0])) == (60, {"prediction": "a"})
     ran = run("predict", "m.separatrix", "t.csv", "-o", "p.xlsx")
     assert ran.code == 2
-    assert "predictions are not written as .xlsx" in ran.err
+    assert "predictions cannot be written as .xlsx" in ran.err
     ran = run("predict", "m.separatrix", "t.csv", "--keep", "name")
     assert ran.code == 3
     assert "has no column 'name'; its columns are 'id', 'price', 'when', 'y'" in ran.err

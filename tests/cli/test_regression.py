@@ -172,8 +172,8 @@ def test_columns_of_few_values_bear_few_powers(run, flats):
     ran = run("fit", flats, "--target", "rent", "--model", "poly", "--degree", "8")
     # Six floors, and their mean where none is known.
     assert ran.err.splitlines()[-1] == (
-        "warning   by their distinct values some columns bear fewer powers than --degree 8 asks "
-        "for: 'floor' up to 6; the higher ones are left out"
+        "warning   columns with few distinct values do not determine all powers up to --degree 8: "
+        "'floor' up to 6; higher powers are left out"
     )
     assert "town" not in ran.err
     assert "'x" not in ran.err
@@ -199,7 +199,7 @@ def test_dependent_columns_are_left_out_and_named(run, flats):
     )
     # Of others than those whose coefficients are read, the answer of the smallest norm.
     ran = run("fit", flats, "--target", "rent", "--model", "poly", "--degree", "1")
-    assert "of 6 terms 1 depend on the others" in ran.err
+    assert "1 of 6 terms depend on the others" in ran.err
     ran = run("fit", flats, "--target", "town", "--model", "lstsq")
     assert "columns independent" in ran.lines["fit"]
     assert "'half'" in ran.err
@@ -340,7 +340,7 @@ def test_so_few_points_that_their_values_look_like_classes(run, make_csv):
     for model in ([], ["--model", "lstsq"]):
         ran = run("fit", "points.csv", "--target", "y", *model)
         assert ran.code == 3
-        assert ran.err.endswith("; if it is a quantity, --model lstsq --kind 'y=number'\n")
+        assert ran.err.endswith("; if it is a quantity, give --model lstsq --kind 'y=number'\n")
     words = ("points.csv", "--target", "y", "--model", "lstsq", "--kind", "y=number")
     assert run("fit", *words).code == 0
     make_csv("words.csv", ["x", "y"], [[1, "a"], [2, "b"], [3, "c"], [5, "d"], [6, "e"]])
@@ -373,7 +373,7 @@ def test_predictions_that_overflow_are_told(run, make_csv):
     ran = run("predict", "t.separatrix", "far.csv")
     assert ran.code == 0
     assert ran.err == (
-        "warning   2 predictions beyond the range of numbers, the first in row 2: its columns are "
+        "warning   2 predictions beyond the range of numbers, the first in row 2: its values are "
         "far from those of the fit\n"
     )
     document = run("predict", "t.separatrix", "far.csv", "--json").document
@@ -403,7 +403,7 @@ def test_one_row(run, tmp_path):
         (["--class-weight", "balanced"], "--class-weight is for classes, and column 'target' is a"),
         (["--multiclass", "ovr"], "column 'target' is a quantity, so least squares is fitted, but "
          "--multiclass is for --model logistic or svm, not lstsq"),
-        (["-C", "2"], "but --C is for --model logistic, svm, kernel-svm or sgd, not lstsq"),
+        (["-C", "2"], "but -C is for --model logistic, svm, kernel-svm or sgd, not lstsq"),
         (["--model", "lstsq", "--tol", "1e-3"],
          "--tol is for --model logistic, svm, kernel-svm, huber or sgd, not lstsq"),
         (["--model", "poly", "--no-intercept"], "--no-intercept is for --model logistic, svm, "),
@@ -448,7 +448,9 @@ def test_predictions_are_numbers(run, rents, flats):
     for option, word in (("--proba", "probabilities"), ("--scores", "scores")):
         refused = run("predict", rents, flats, option)
         assert refused.code == 2
-        assert f"predicts a quantity, which has no classes and so no {word} of them" in refused.err
+        assert (
+            f"predicts a quantity, so there are no classes and no {word} of classes" in refused.err
+        )
 
 
 def test_what_is_new_is_read_as_the_reference_or_the_mean(run, rents, tmp_path):

@@ -79,7 +79,7 @@ def test_other_rows(run, model, people, tmp_path):
     assert [m["rows"] for m in document["metrics"]] == ["given"]
     assert document["metrics"][0]["n"] == 59
     assert document["earlier"]["n"] == 20
-    assert "Held out when it was fitted" in (tmp_path / "new.html").read_text()
+    assert "On the rows held out from the fit" in (tmp_path / "new.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_inputs_models_and_other_files_are_not_overwritten(run, model, people, t
     for output, told in (
         (people.name, "is the table people.csv, which would be lost"),
         (model.name, "is the model file, which would be lost"),
-        ("notes.html", "is no report of separatrix"),
-        ("data.html", "data.json' exists and is no report"),
+        ("notes.html", "is not a report of separatrix"),
+        ("data.html", "data.json' exists and is not a report"),
         ("out.json", "name of the report's data"),
         ("", "is empty"),
-        ("-", "names no file"),
-        ("folder/", "names no file"),
+        ("-", "is not the name of a file"),
+        ("folder/", "is not the name of a file"),
     ):
         ran = run("report", model.name, people.name, "-o", output)
         assert ran.code == 2 and told in ran.err, ran.err

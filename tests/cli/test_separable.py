@@ -87,7 +87,7 @@ def test_not_separable_names_rows_of_the_file(run, crossed):
         "not separable: no plane has every row of 'n' on one side and every row of 'p' on the other"
     )
     assert ran.lines["proof"] == (
-        "these 4 rows: a weighted mean of those of one class is exactly a weighted mean of those "
+        "these 4 rows: a weighted mean of the rows of one class equals a weighted mean of the rows "
         "of the other, in exact arithmetic"
     )
     table = [line.split() for line in ran.out.splitlines() if line.startswith("   ")]
@@ -102,7 +102,7 @@ def test_separable_in_part(run, partly):
         "separable in part: no plane has every row strictly on its side, but one has 2 of the 8 "
     )
     assert ran.lines["columns"] == "'x1' towards 'b'"
-    assert ran.lines["rows"] == "off the plane: rows 2 and 7"
+    assert ran.lines["rows"] == "strictly on their side: rows 2 and 7"
     assert "no finite optimum" in ran.lines["meaning"]
     document = run("separable", "partly.csv", "--json").document
     (verdict,) = document["verdicts"]
@@ -173,7 +173,9 @@ def test_through_the_origin(run, tmp_path):
     ran = run("separable", "t.csv", "--no-intercept")
     assert ran.code == 1
     assert "no plane through the origin has every row" in ran.lines["verdict"]
-    assert ran.lines["proof"].startswith("these 2 rows: with these weights, one class subtracted")
+    assert ran.lines["proof"].startswith(
+        "these 2 rows: the weighted sums of the rows of the two classes are equal"
+    )
     write(tmp_path / "t.csv", [-1, -2, 5, 6], ["a", "a", "b", "b"])
     ran = run("separable", "t.csv", "--no-intercept")
     assert ran.code == 0
@@ -398,7 +400,7 @@ def test_only_a_certificate_is_replaced(run, apart, tmp_path):
     (tmp_path / "notes.txt").write_text("do not lose me")
     ran = run("separable", "apart.csv", "--certificate", "notes.txt")
     assert (ran.code, ran.out) == (2, "")
-    assert "--certificate notes.txt exists and is no certificate of separability" in ran.err
+    assert "--certificate notes.txt exists and is not a certificate of separability" in ran.err
     assert (tmp_path / "notes.txt").read_text() == "do not lose me"
     before = apart.read_bytes()
     ran = run("separable", "apart.csv", "--certificate", "./apart.csv")

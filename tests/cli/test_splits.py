@@ -47,7 +47,7 @@ def test_rows_without_a_label(run, visits):
     ("words", "said"),
     [
         (["--group", "who"], "(by 'who', seed 0)"),
-        (["--time", "day"], "the latest 80 by 'day' held out"),
+        (["--time", "day"], "80 held out (the latest by 'day')"),
         (["--weight", "w"], "(stratified, seed 0)"),
         (["--group", "who", "--weight", "w", "--model", "svm"], "(by 'who', seed 0)"),
         (["--weight", "w", "--model", "lda"], "(stratified, seed 0)"),
@@ -111,10 +111,13 @@ def test_comparisons_by_group(run, visits):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--test", "x.csv", "--time", "day"], "--test has the rows to measure on, so --time"),
+        (
+            ["--test", "x.csv", "--time", "day"],
+            "--test and --time both choose the rows to measure on",
+        ),
         (["--group", "who", "--time", "day"], "give one of them"),
         (["--weight", "target"], "--weight names the column to predict"),
-        (["--group", "who", "--ignore", "who"], "--group who is a column that is left out"),
+        (["--group", "who", "--ignore", "who"], "--group who names a column that is left out"),
     ],
 )
 def test_what_cannot_be_meant(run, visits, words, said):

@@ -105,7 +105,7 @@ def test_text(run, wages):
     assert lines[first - 1].split() == [
         "estimate", "std.", "error", "t", "p", "95", "%", "from", "to",
     ]  # fmt: skip
-    assert lines[-2] == "Numbers are in the units of their columns."
+    assert lines[-2] == "Coefficients of numbers are per unit of their columns."
     references = load_model("m.separatrix").encoder.references_
     assert lines[-1] == (
         f"Levels are compared with 'place={references['place']}', 'sex={references['sex']}'."
@@ -144,7 +144,7 @@ def test_a_model_from_python_with_standardised_numbers(run, wages):
     save_model("p.separatrix", model, encoder=encoder, provenance={"target": "wage"})
     ran = run("summary", "p.separatrix", wages, "--robust", "HC1")
     assert ran.code == 0
-    assert "Numbers count in standard deviations of their columns." in ran.out
+    assert "Coefficients of numbers are per standard deviation of their columns." in ran.out
     assert "Standard errors: HC1" in ran.out
 
 
@@ -187,7 +187,7 @@ def test_dependent_columns_are_left_out_and_named(run, wages, words):
     fitted(run, wages, *words, "--ignore", other)
     ran = run("summary", "m.separatrix")
     assert ran.code == 0
-    assert "Left out, because they follow from others: 'months'." in ran.out
+    assert "Features left out, because they depend on others: 'months'." in ran.out
     document = run("summary", "m.separatrix", "--json").document
     assert document["left_out"] == ["months"]
     for one, other in zip(plain, document["summary"]["coefficients"], strict=True):
@@ -215,7 +215,7 @@ def test_robust_errors_need_the_table(run, wages):
 def test_levels(run, level):
     ran = run("summary", "m.separatrix", "--level", level)
     assert ran.code == 2
-    assert f"{level} is not a number between 0 and 1, both left out" in ran.err
+    assert f"{level} is not a number above 0 and below 1" in ran.err
 
 
 def test_no_file(run):

@@ -93,7 +93,7 @@ def test_a_false_lower_bound_is_contradicted(run, model, people):
     rewrite(model, dual=primal * 1.1)
     ran = run("verify", model, people)
     assert ran.code == 1
-    assert ran.lines["verdict"].startswith("contradicted: the file claims the lower bound ")
+    assert ran.lines["verdict"].startswith("contradicted: the file states the lower bound ")
 
 
 def test_a_model_above_tol_is_told_with_exit_code_4(run, people):
@@ -114,7 +114,7 @@ def test_a_model_from_python_has_no_rows_to_find_again(run, model, people):
     save_model(model, stored.model, encoder=stored.encoder)
     ran = run("verify", model, people)
     assert ran.code == 3
-    assert "does not say how its rows were chosen" in ran.err
+    assert "does not record which rows were fitted" in ran.err
 
 
 def test_a_proof_in_exact_arithmetic(run, model, people):
@@ -162,7 +162,7 @@ def test_without_python_flint_it_says_what_to_install(run, model, people, monkey
 def test_the_digest_of_what_was_fitted_is_told(run, model, people):
     ran = run("verify", model, people)
     digest = load_model(model).digest
-    assert ran.lines["weights"] == f"all that was fitted is as it was saved, digest {digest[:16]}"
+    assert ran.lines["weights"] == f"unchanged since they were saved, digest {digest[:16]}"
     assert run("verify", model, people, "--json").document["digest"] == digest
 
 
@@ -185,7 +185,9 @@ def test_a_weight_that_was_changed_is_noticed_whatever_the_objective_says(run, m
     for command in ("verify", "predict", "evaluate"):
         ran = run(command, model, people)
         assert ran.code == 3
-        assert "was changed after it was saved: what was fitted is not what its digest" in ran.err
+        assert (
+            "was changed after it was saved: the fitted numbers do not match its digest" in ran.err
+        )
         assert ran.err.count("\n") == 1
     assert run("info", model).code == 3
 

@@ -440,7 +440,7 @@ def test_three_classes_on_one_column():
     X = np.column_stack([rng.normal(size=90), np.array([5.0, -1.0, 2.0])[y]])
     finding = one(diagnose(X, y, checks=["label"]), "gives_label_away")
     assert finding.what == (
-        "column 1 alone tells the classes apart: it is -1 for 1, 2 for 2 and 5 for 0"
+        "column 1 alone determines the class: it is -1 for 1, 2 for 2 and 5 for 0"
     )
     iris = load_iris(return_X_y=True)
     assert diagnose(*iris, checks=["label"]).findings == ()
@@ -592,9 +592,9 @@ def test_clean_data_have_nothing():
     X = np.random.default_rng(24).normal(size=(400, 5))
     found = diagnose(X, labels(400))
     assert found.findings == ()
-    assert found.summary() == "nothing found that would hurt"
+    assert found.summary() == "no problems found"
     assert not found  # as a list of findings
-    assert str(found) == "400 rows, 5 columns, 2 classes: nothing found that would hurt"
+    assert str(found) == "400 rows, 5 columns, 2 classes: no problems found"
 
 
 def test_names_come_from_data_frames():

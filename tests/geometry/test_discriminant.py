@@ -150,7 +150,7 @@ def test_from_parameters() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[0.0]], [[1.0]]), "a row for each of two classes"),
+        (([[0.0]], [[1.0]]), "one row for each class, and at least two"),
         (([[0.0], [1.0]], np.eye(3)), r"shape \(1, 1\) or \(2, 1, 1\)"),
         (([[0.0], [1.0]], [[0.0]]), "singular: column 0 is constant"),
         (([[0.0], [1.0]], [[[1.0]], [[0.0]]]), "of class 1 is singular"),
@@ -167,14 +167,16 @@ def test_bad_parameters(arguments, message) -> None:
 
 def test_bad_labels_and_models() -> None:
     own = Discriminant([[0.0], [1.0]], [[1.0]])
-    with pytest.raises(ValueError, match="7 is none of the classes"):
+    with pytest.raises(ValueError, match="7 is not one of the classes"):
         own.boundary(0, 7)
     with pytest.raises(ValueError, match="both are 1"):
         own.boundary(1, 1)
     X, y = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="no discriminants"):
         Discriminant.from_model(SklearnSVC().fit(X, y))
-    with pytest.raises(TypeError, match="3 rows for 3 classes, which are not one for each"):
+    with pytest.raises(
+        TypeError, match="3 rows for 3 classes; discriminants need one row for each"
+    ):
         Discriminant.from_model(SklearnSVC(kernel="linear").fit(X, y))
     pairs = SklearnSVC(kernel="linear").fit(np.vstack([X, X + 9]), np.append(y, y + 3))
     with pytest.raises(TypeError, match="15 rows for 6 classes"):

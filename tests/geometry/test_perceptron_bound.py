@@ -250,7 +250,7 @@ def test_a_run_that_is_cut_short_says_so() -> None:
     found = perceptron_bound(X, y == 0, max_passes=1)
     assert not found.finished
     assert found.passes == 1
-    assert str(found).endswith(" in 1 pass, not yet done")
+    assert str(found).endswith(" in 1 pass, and had not ended")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_bad_parameters(options: dict, words: str) -> None:
 
 
 def test_bad_data() -> None:
-    with pytest.raises(ValueError, match="about two classes, and y has 3; ask about one of them"):
+    with pytest.raises(ValueError, match="needs two classes, and y has 3; pass one of them"):
         perceptron_bound([[0], [1], [2]], ["a", "b", "c"])
     with pytest.raises(ValueError, match="NaN at row 1, column 0"):
         perceptron_bound([[0], [np.nan]], [0, 1])

@@ -63,5 +63,5 @@ def test_mistakes_are_true_where_a_row_is_wrong():
 
 
 def test_bounds_on_mistakes_are_neither():
-    with pytest.raises(TypeError, match=r"neither true nor false: ask \.upper or \.lower"):
+    with pytest.raises(TypeError, match=r"neither true nor false: use \.upper or \.lower"):
         bool(min_training_error(LINE, MIXED))

@@ -145,7 +145,12 @@ def test_a_weak_hyperplane():
     nothing = dataclasses.replace(witness, w=(Fraction(0),) * 2, b=Fraction(0), columns=())
     fails(nothing, X, y, "every row is on the plane")
     for separated in ((3,), (3, 4, 0), (4, 3), (), (2, 4)):
-        fails(dataclasses.replace(witness, separated=separated), X, y, "other rows")
+        fails(
+            dataclasses.replace(witness, separated=separated),
+            X,
+            y,
+            "the rows strictly on their side",
+        )
     for columns in ((), (1,), (0, 1)):
         fails(dataclasses.replace(witness, columns=columns), X, y, "columns")
     # It is no strict one.
@@ -172,8 +177,18 @@ def test_multipliers():
     fails(swapped, X, y, "do not add up to zero: column 0 gives 4")
     fails(dataclasses.replace(witness, rows=(0, 1, 2, 5)), X, y, "there is no row 5")
     fails(dataclasses.replace(witness, rows=(0, 1, 2, -2)), X, y, "there is no row -2")
-    fails(dataclasses.replace(witness, rows=(0, 1, 3, 3)), X, y, "not one multiplier for each row")
-    fails(dataclasses.replace(witness, rows=(0, 1, 2)), X, y, "not one multiplier for each row")
+    fails(
+        dataclasses.replace(witness, rows=(0, 1, 3, 3)),
+        X,
+        y,
+        "the number of multipliers is not the number of rows",
+    )
+    fails(
+        dataclasses.replace(witness, rows=(0, 1, 2)),
+        X,
+        y,
+        "the number of multipliers is not the number of rows",
+    )
     zero = dataclasses.replace(witness, multipliers=(Fraction(0),) * 4)
     fails(zero, X, y, "all multipliers are zero")
     fails(dataclasses.replace(witness, rows=(), multipliers=()), X, y, "all multipliers are zero")

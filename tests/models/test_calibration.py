@@ -611,7 +611,7 @@ def test_without_calibration_there_are_no_probabilities(kind) -> None:
     assert not hasattr(model, "calibration_")
     # Asked for after the fit, it needs another.
     model.set_params(calibrate="sigmoid")
-    with pytest.raises(NotFittedError, match="has weights and no calibration"):
+    with pytest.raises(NotFittedError, match="has weights but no calibration"):
         model.predict_proba(X)
     with pytest.raises(NotFittedError):
         kind(calibrate="sigmoid").predict_proba(X)

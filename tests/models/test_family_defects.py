@@ -153,7 +153,7 @@ def test_a_failed_fit_leaves_nothing_behind() -> None:
 def test_an_intercept_changed_between_calls_is_named() -> None:
     model = LinearRegression().partial_fit([[0.0], [1.0]], [0.0, 1.0])
     model.set_params(fit_intercept=False)
-    with pytest.raises(ValueError, match="fit_intercept=False is not what it was"):
+    with pytest.raises(ValueError, match="fit_intercept=False differs from the earlier calls"):
         model.partial_fit([[2.0]], [2.0])
 
 
@@ -355,7 +355,9 @@ def test_a_portion_out_of_range_leaves_the_model_as_it_was(kind) -> None:
     y = np.arange(60) % 3
     model = kind().fit(X, y)
     before = model.decision_function(X)
-    with pytest.raises(ValueError, match="out of the range of float64, so the model is left"):
+    with pytest.raises(
+        ValueError, match="out of the range of float64, so the model was not changed"
+    ):
         model.partial_fit(np.full((3, 3), 1e308) * [[1.0], [-1.0], [1.0]], [0, 0, 1])
     np.testing.assert_array_equal(model.decision_function(X), before)
     np.testing.assert_array_equal(model.partial_fit(X, y).means_, kind().fit(X, y).means_)

@@ -62,7 +62,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     ("model", "sentence"),
     [
         (separatrix.LinearSVC(multi_class="crammer_singer"), "one problem for all classes"),
-        (separatrix.Perceptron(penalty="l3"), "choose one of 'l2', 'l1', 'elasticnet', None"),
+        (separatrix.Perceptron(penalty="l3"), "give one of 'l2', 'l1', 'elasticnet', None"),
         (separatrix.Perceptron(early_stopping="yes"), "give True or False"),
         (separatrix.LinearRegression(positive="yes"), "give True or False"),
         (separatrix.QuadraticDiscriminantAnalysis(reg_param=1.5), "from 0 to 1"),
@@ -128,7 +128,7 @@ def test_no_tolerance_is_all_passes_and_no_warning() -> None:
     schedule = separatrix.SGDClassifier(
         learning_rate="invscaling", power_t=0.5, eta0=0.1, tol=None, max_iter=5
     ).fit(X, y)
-    assert "add up to infinity" in schedule.learning_rate_condition_
+    assert "squared rates is infinite" in schedule.learning_rate_condition_
 
 
 @pytest.mark.parametrize("r", [0.0, 0.1, 1.0])

@@ -221,7 +221,7 @@ def test_several_classes_and_probabilities():
     given = NuSVC(kernel="precomputed", **settings).fit(gram, y)
     same = NuSVC(gamma=0.3, **settings).fit(X, y)
     assert given.predict_proba(gram) == pytest.approx(same.predict_proba(X), abs=0.01)
-    with pytest.raises(AttributeError, match="NuSVC has no C, and so no path"):
+    with pytest.raises(AttributeError, match="NuSVC has no C, so it has no path"):
         model.path(X, y)
 
 
@@ -290,15 +290,15 @@ def test_hulls_that_meet_have_no_margin():
     ("model", "words"),
     [
         (NuSVC(nu=0.0), "nu=0.0 must be a finite number greater than 0."),
-        (NuSVR(nu=1.5), "nu=1.5 is a share of the rows; give a number up to 1."),
-        (OneClassSVM(nu=2), "nu=2 is a share of the rows; give a number up to 1."),
+        (NuSVR(nu=1.5), "nu=1.5 must be a share of the rows, at most 1."),
+        (OneClassSVM(nu=2), "nu=2 must be a share of the rows, at most 1."),
         (SVR(epsilon=-1), "epsilon=-1 must be a finite number of at least 0."),
         (SVR(C=0), "C=0 must be a finite number greater than 0."),
         (SVR(kernel="cosine"), "kernel='cosine' is not known; choose one of"),
         (SVR(tol=0), "tol=0 must be a finite number greater than 0."),
         (
             NuSVC(nu=0.99),
-            "specified nu is infeasible: nu=0.99 asks for more than the smaller class",
+            "specified nu is infeasible: nu=0.99 needs more rows than the smaller class",
         ),
         (
             SVR(kernel="precomputed"),

@@ -173,7 +173,7 @@ def test_bad_input_is_one_sentence() -> None:
     ):
         with pytest.raises(ValueError, match=sentence):
             model.fit(X, y)
-    with pytest.raises(ValueError, match="y has 2 targets, and a strength is chosen for one"):
+    with pytest.raises(ValueError, match="y has 2 targets, and the strength is chosen for one"):
         LassoCV().fit(X, np.stack([y, y], axis=1))
 
 

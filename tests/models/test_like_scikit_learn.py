@@ -95,7 +95,7 @@ def test_what_scikit_learn_refuses_is_refused_with_a_remedy() -> None:
         ),
         (
             separatrix.LinearSVC(multi_class="crammer_singer"),
-            *(X, y, "scikit-learn's LinearSVC has the joint problem"),
+            *(X, y, "use scikit-learn's LinearSVC for the joint problem"),
         ),
         (separatrix.SGDClassifier(learning_rate="pa1"), X, y, "passive-aggressive"),
         (separatrix.SGDRegressor(learning_rate="pa2"), X, y, "passive-aggressive"),
@@ -128,7 +128,7 @@ def test_a_scorer_of_ridge_regressions_sees_all_targets_at_once() -> None:
     ours, theirs = (kind(**options).fit(X, Y) for kind in (separatrix.RidgeCV, RidgeCV))
     assert ours.alpha_ == theirs.alpha_
     assert ours.best_score_ == pytest.approx(theirs.best_score_, rel=1e-9)
-    with pytest.raises(ValueError, match="alpha_per_target=True goes by"):
+    with pytest.raises(ValueError, match="alpha_per_target=True needs leave-one-out errors"):
         separatrix.RidgeCV(cv=3, alpha_per_target=True).fit(X, Y)
 
 

@@ -181,7 +181,7 @@ def test_order_lam_and_bad_values() -> None:
         model.path(X, y, [1.0, -1.0])
     with pytest.raises(ValueError, match="Cs is empty"):
         model.path(X, y, [])
-    with pytest.raises(ValueError, match="C=3 is no value of this path"):
+    with pytest.raises(ValueError, match="C=3 is not a value of this path"):
         path.at(3)
     with pytest.raises(ValueError, match="give cv"):
         path.best  # noqa: B018
@@ -251,7 +251,7 @@ def test_folds_without_a_class_and_rows_on_both_sides() -> None:
     lost = [(np.arange(100), np.arange(100, 150))]
     with pytest.raises(ValueError, match="holds out all rows of class 2"):
         LinearSVC().path(X, y, [1.0], cv=lost)
-    with pytest.raises(ValueError, match="fits row 10 and scores it too"):
+    with pytest.raises(ValueError, match="both fits and scores row 10"):
         model.path(X, y, [1.0], cv=[(np.arange(140), np.arange(10, 150))])
 
 

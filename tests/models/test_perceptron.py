@@ -406,8 +406,8 @@ def test_partial_fit_weighs_by_a_dict() -> None:
     [
         ({}, [0, 1, 0, 1], None, "classes must be given in the first call of partial_fit"),
         ({}, [0, 1, 0, 1], [0], r"classes=\[0\] must name at least two labels"),
-        ({}, [0, 1, 2, 1], [0, 1], r"Row 2 has the label 2, which is none of classes=\[0, 1\]"),
-        ({"class_weight": "balanced"}, [0, 1, 0, 1], [0, 1], "class_weight='balanced' needs to"),
+        ({}, [0, 1, 2, 1], [0, 1], r"Row 2 has the label 2, which is not in classes=\[0, 1\]"),
+        ({"class_weight": "balanced"}, [0, 1, 0, 1], [0, 1], "class_weight='balanced' needs all"),
         ({"margin": -1}, [0, 1, 0, 1], [0, 1], "margin=-1 must be"),
     ],
 )
@@ -518,7 +518,7 @@ def test_early_stopping_keeps_what_is_best_on_rows_held_out() -> None:
 def test_a_penalty_is_taken_and_not_applied(monkeypatch) -> None:
     monkeypatch.setattr(inherited, "_told", set())
     X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
-    with pytest.warns(ConventionWarning, match="none is applied here"):
+    with pytest.warns(ConventionWarning, match="no penalty is applied here"):
         model = Perceptron(penalty="elasticnet", alpha=1.0).fit(X, y)
     assert np.array_equal(model.coef_, Perceptron().fit(X, y).coef_)
 

@@ -123,7 +123,7 @@ def test_a_choice_for_each_target(tmp_path) -> None:
     assert model.alpha_.tolist() == peer.alpha_.tolist() == [0.01, 1.0]
     np.testing.assert_allclose(model.best_score_, peer.best_score_)
     saved(model, tmp_path)
-    with pytest.raises(ValueError, match="store_cv_results=True keeps the errors of every row"):
+    with pytest.raises(ValueError, match="store_cv_results=True needs leave-one-out errors"):
         RidgeCV(cv=3, store_cv_results=True).fit(X, y)
     with pytest.raises(ValueError, match="alphas is empty"):
         RidgeCV([]).fit(X, y)

@@ -397,11 +397,11 @@ def test_partial_fit_says_what_is_wrong() -> None:
     model.partial_fit(X[:60], y[:60], classes=[0, 1, 2])
     with pytest.raises(ValueError, match=r"classes=\[0, 1\] differ from those of earlier calls"):
         model.partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match=r"Row 2 has the label 7, which is none of classes="):
+    with pytest.raises(ValueError, match=r"Row 2 has the label 7, which is not in classes="):
         model.partial_fit(X[:3], [0, 1, 7])
     with pytest.raises(ValueError, match="sample_weight must not be negative; row 1 has -1"):
         model.partial_fit(X[:3], y[:3], sample_weight=[1, -1, 1])
-    with pytest.raises(ValueError, match="class_weight='balanced' needs to know all rows"):
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
         model.set_params(class_weight="balanced").partial_fit(X, y)
 
 
@@ -638,24 +638,27 @@ def test_a_trace_of_every_pass() -> None:
         ({"penalty": "elasticnet", "l1_ratio": 2.0}, "l1_ratio=2.0 must be a number from 0 to 1."),
         (
             {"penalty": "l1", "early_stopping": True},
-            "early_stopping=True goes by passes over the rows, and under a penalty with L1",
+            "early_stopping=True needs passes over the rows, and fits with an L1 penalty",
         ),
         ({"alpha": -1}, "alpha=-1 must be a finite number of at least 0."),
         ({"alpha": np.inf}, "alpha=inf must be a finite number of at least 0."),
         ({"margin": -1}, "margin=-1 must be a finite number of at least 0."),
-        ({"margin": 1.0}, "margin=1.0 is for loss='perceptron', and loss='hinge' has a margin"),
+        (
+            {"margin": 1.0},
+            "margin=1.0 is for loss='perceptron', and loss='hinge' has its own margin",
+        ),
         ({"alpha": 0.0}, "learning_rate='optimal' is 1 / (alpha (t0 + k)) and needs a penalty"),
         ({"learning_rate": "pa1"}, "learning_rate='pa1' is the passive-aggressive algorithm"),
         ({"learning_rate": 0.1}, "learning_rate=0.1 is not known; choose one of 'optimal'"),
         (
             {"learning_rate": "invscaling", "power_t": 1.5},
-            "power_t=1.5 must be from 0 to 1, or the steps may stop short",
+            "power_t=1.5 must be from 0 to 1; otherwise the steps may stop short",
         ),
         ({"eta0": -1}, "eta0=-1 must be a finite number of at least 0."),
         ({"eta0": "find"}, "eta0='find' is not known; choose one of 'search'."),
         (
             {"learning_rate": Constant(1.0), "eta0": 0.1},
-            "learning_rate=Constant(rate=1.0) has a rate of its own; leave eta0 at 'search'",
+            "learning_rate=Constant(rate=1.0) has its own rate; leave eta0 at 'search'",
         ),
         ({"batch_size": 0}, "batch_size=0 must be a finite whole number of at least 1."),
         ({"average": -1}, "average=-1 must be a finite whole number of at least 0."),
@@ -666,7 +669,7 @@ def test_a_trace_of_every_pass() -> None:
         ({"step_tol": 0}, "step_tol=0 must be a finite number greater than 0."),
         ({"early_stopping": "yes"}, "early_stopping='yes' is not known; choose one of True"),
         ({"validation_fraction": 0}, "validation_fraction=0 must be a finite number greater"),
-        ({"validation_fraction": 1.0}, "validation_fraction=1.0 must be less than 1;"),
+        ({"validation_fraction": 1.0}, "validation_fraction=1.0 must be less than 1,"),
         ({"n_iter_no_change": 0}, "n_iter_no_change=0 must be a finite whole number of at least"),
         ({"time_limit": 0}, "time_limit=0 must be a finite number greater than 0."),
     ],
@@ -689,7 +692,7 @@ def test_bad_data_are_named() -> None:
     X[7, 2] = 0.0
     with pytest.raises(ValueError, match="y has one class only"):
         SGDClassifier().fit(X, np.ones(30))
-    with pytest.raises(ValueError, match="visited k times in every pass; divide them all by"):
+    with pytest.raises(ValueError, match="visited k times in every pass; divide all weights by"):
         SGDClassifier().fit(X, y, sample_weight=np.full(30, 1e8))
     with pytest.raises(ValueError, match="sample_weight must not be negative; row 3"):
         SGDClassifier().fit(X, y, sample_weight=np.where(np.arange(30) == 3, -1.0, 1.0))

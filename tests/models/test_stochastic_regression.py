@@ -179,7 +179,7 @@ def test_classes_by_a_loss_of_regression_in_passes():
     ("options", "words"),
     [
         ({"loss": "hinge"}, "loss='hinge' is not known; choose one of 'squared_error', 'huber'"),
-        ({"loss": Hinge()}, "is one of the margin of a label; give one of the residual"),
+        ({"loss": Hinge()}, "is a loss for classes; give a regression loss"),
         ({"penalty": "l3"}, "penalty='l3' is not known"),
         ({"alpha": -1}, "alpha=-1 must be a finite number of at least 0."),
         ({"l1_ratio": 2}, "l1_ratio=2 must be a number from 0 to 1."),
@@ -200,6 +200,6 @@ def test_bad_parameters_in_one_sentence(options, words):
 
 def test_what_passes_do_not_take():
     X, y = data()
-    with pytest.raises(ValueError, match="under a penalty with L1 finds no weight that is zero"):
+    with pytest.raises(ValueError, match="do not make weights exactly zero"):
         SGDRegressor(penalty="l1").partial_fit(X, y)
     assert SGDRegressor(Huber(0.5)).fit(X, y).certificate_.ok

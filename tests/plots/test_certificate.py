@@ -125,7 +125,7 @@ def test_a_start_far_off_is_cut():
     assert low < 3.0 and high > 5.0
     far = display_of([10.0, 1e9, 4.2, 4.1], [-1e12, 3.0, 4.0, 4.05]).axes_[0, 0]
     assert far.get_ylim()[0] > -100 and far.get_ylim()[1] < 100
-    assert far.texts[0].get_text() == "what is far off is cut"
+    assert far.texts[0].get_text() == "larger values are cut off"
 
 
 def test_a_worse_iterate_does_not_widen_the_gap():
@@ -200,7 +200,7 @@ def test_axes_that_are_given(logistic):
     figure, axes = plt.subplots(2, 1)
     display = CertificateDisplay.from_estimator(logistic, ax=axes)
     assert display.axes_[1, 0] is axes[1] and display.figure_ is figure
-    with pytest.raises(ValueError, match="must be 4 axes, one a panel; there are 2"):
+    with pytest.raises(ValueError, match="must be 4 axes, one for each panel; there are 2"):
         CertificateDisplay.from_estimator(logistic, against="both", ax=axes)
 
 
@@ -216,7 +216,7 @@ def test_pipeline_and_perceptron(tumours):
 
 def test_bad_input_is_told(tumours, logistic):
     X, y = tumours
-    with pytest.raises(ValueError, match=r"LinearDiscriminantAnalysis has a closed form"):
+    with pytest.raises(ValueError, match=r"LinearDiscriminantAnalysis is fitted in closed form"):
         CertificateDisplay.from_estimator(LinearDiscriminantAnalysis().fit(X, y))
     with pytest.raises(ValueError, match="no record of its fit; fit it with record=True"):
         CertificateDisplay.from_estimator(LogisticRegression().fit(X, y))
@@ -233,11 +233,11 @@ def test_bad_input_is_told(tumours, logistic):
         compare({})
     with pytest.raises(ValueError, match="The trace of 'a' is empty"):
         compare({"a": Trace()})
-    with pytest.raises(ValueError, match="No run has a lower bound to compare with; give dual="):
+    with pytest.raises(ValueError, match="No run has a lower bound for the comparison; give dual="):
         compare({"a": ([1, 2], [3, 4])})
     with pytest.raises(ValueError, match="do not have the same objective"):
         compare({"a": logistic, "b": ([1, 2], [3, 4])})
-    with pytest.raises(ValueError, match="has 2 and 3 numbers; they must be as many"):
+    with pytest.raises(ValueError, match="has 2 and 3 numbers; both must have the same number"):
         compare({"a": ([1, 2], [3, 4, 5])}, dual=1.0)
     with pytest.raises(ValueError, match="numbers that are not finite"):
         compare({"a": ([1, np.nan], [3, 4])}, dual=1.0)
@@ -246,7 +246,7 @@ def test_bad_input_is_told(tumours, logistic):
     with pytest.raises(ValueError, match="dual=nan must be a finite number"):
         compare({"a": logistic}, dual=float("nan"))
     flowers = LinearSVC(record=True).fit(*load_iris(return_X_y=True))
-    with pytest.raises(ValueError, match="The fit of 'a' is of 3 problems; compare one"):
+    with pytest.raises(ValueError, match="The fit of 'a' solved 3 problems; compare one"):
         compare({"a": flowers})
 
 

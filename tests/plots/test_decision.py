@@ -255,7 +255,7 @@ def test_surface() -> None:
     # What is below the sheet is drawn over it.
     assert not display.ax_.computed_zorder
     assert min(p.get_zorder() for p in display.points_) > display.image_.get_zorder()
-    with pytest.raises(TypeError, match="draws probabilities, and LinearSVC gives none"):
+    with pytest.raises(TypeError, match="draws probabilities, and LinearSVC has no"):
         DecisionDisplay.from_estimator(
             LinearSVC().fit(PETALS[TWO], SPECIES[TWO]), PETALS[TWO], surface=True
         )
@@ -344,11 +344,11 @@ def test_bad_input() -> None:
     lost = np.array(X)
     for value in (np.nan, np.inf):
         lost[7, 1] = value
-        with pytest.raises(ValueError, match="Row 7 of X has no place in the picture"):
+        with pytest.raises(ValueError, match="Row 7 of X cannot be drawn"):
             DecisionDisplay.from_estimator(model, lost, y)
     with pytest.raises(ValueError, match="Row 0 has the label 'b'"):
         DecisionDisplay.from_estimator(model, X, ["b"] * 150)
-    with pytest.raises(TypeError, match="gives no probabilities"):
+    with pytest.raises(TypeError, match="has no predict_proba"):
         DecisionDisplay.from_estimator(LinearSVC().fit(X, y), X, y, shade="probability")
     three = LogisticRegression().fit(PETALS, SPECIES)
     with pytest.raises(ValueError, match="surface=True needs two classes"):

@@ -255,13 +255,13 @@ def test_bad_input_gets_a_sentence() -> None:
     for mass, words in ((1.0, "must be below 1"), (0.0, "greater than 0")):
         with pytest.raises(ValueError, match=words):
             DiscriminantDisplay.from_estimator(model, mass=mass)
-    with pytest.raises(ValueError, match="give X and y together"):
+    with pytest.raises(ValueError, match="give both X and y, or neither"):
         DiscriminantDisplay.from_estimator(model, X)
-    with pytest.raises(ValueError, match="'Z' is none of 'A', 'B'"):
+    with pytest.raises(ValueError, match="'Z' is not one of 'A', 'B'"):
         DiscriminantDisplay.from_estimator(model, pairs=[("A", "Z")])
     with pytest.raises(ValueError, match="must be two different labels"):
         DiscriminantDisplay.from_estimator(model, pairs=["AB"])
-    with pytest.raises(ValueError, match="features names 'age', which is no column of X"):
+    with pytest.raises(ValueError, match="features names 'age', which is not a column of X"):
         DiscriminantDisplay.from_estimator(model, features=("age", 0))
     with pytest.raises(ValueError, match="two different columns"):
         DiscriminantDisplay.from_estimator(model, features=(1, 1))
@@ -311,7 +311,7 @@ def test_arguments_of_wrong_kinds_get_a_sentence() -> None:
         ({"mass": "a"}, ValueError, "mass='a' must be a finite number"),
         ({"pairs": 3}, TypeError, "pairs=3 must be a list"),
         ({"features": 3}, ValueError, "features must be two different columns"),
-        ({"features": (0, 1.5)}, ValueError, "features names 1.5, which is no column"),
+        ({"features": (0, 1.5)}, ValueError, "features names 1.5, which is not a column"),
     ):
         with pytest.raises(error, match=words):
             DiscriminantDisplay.from_estimator(model, X, y, **options)

@@ -166,7 +166,7 @@ def test_bad_input_gets_a_sentence() -> None:
     with pytest.raises(TypeError, match="has no support vectors"):
         KernelDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
     wide = np.column_stack([X, X[:, 0]])
-    with pytest.raises(ValueError, match="X has 3 columns; the picture is of two"):
+    with pytest.raises(ValueError, match="X has 3 columns; this picture needs two"):
         KernelDisplay.from_estimator(SVC().fit(wide, y), wide, y)
     three = np.arange(len(X)) % 3
     with pytest.raises(ValueError, match="the model has 3 classes"):
@@ -196,7 +196,7 @@ def test_numbers_are_short_in_names_and_formulas() -> None:
 
 def test_machines_without_a_boundary_get_a_sentence() -> None:
     X, y = rings()
-    with pytest.raises(TypeError, match="SVR is no classifier"):
+    with pytest.raises(TypeError, match="SVR is not a classifier"):
         KernelDisplay.from_estimator(sk.SVR().fit(X, y), X, y)
     with pytest.raises(TypeError, match="its kernel is a function"):
         KernelDisplay.from_estimator(sk.SVC(kernel=lambda a, b: a @ b.T).fit(X, y), X, y)

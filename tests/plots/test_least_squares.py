@@ -121,7 +121,7 @@ def test_no_right_angle_is_drawn_where_there_is_none() -> None:
     model = LinearRegression().fit(X, y)
     with pytest.raises(ValueError, match="the rows that the model was fitted to"):
         LeastSquaresDisplay.from_estimator(model, X[:7], y[:7], projection=True)
-    with pytest.raises(ValueError, match="y does not vary"):
+    with pytest.raises(ValueError, match="y is constant"):
         flat = np.ones(len(y))
         LeastSquaresDisplay.from_estimator(LinearRegression().fit(X, flat), X, flat,
                                            projection=True)  # fmt: skip
@@ -220,7 +220,7 @@ def test_bad_input_gets_a_sentence() -> None:
         LeastSquaresDisplay.from_estimator(model, X, 1 + np.arange(len(X)) % 2)
     from separatrix import PolynomialRegression
 
-    with pytest.raises(TypeError, match="for curves there is PolynomialDisplay"):
+    with pytest.raises(TypeError, match="PolynomialDisplay draws curves"):
         LeastSquaresDisplay.from_estimator(PolynomialRegression(3).fit(X, y), X, y)
 
 

@@ -169,7 +169,7 @@ def test_several_classes_have_the_margin_to_the_best_other():
         assert display.margins[i] == scores[i, y[i]] - max(others)
     assert display.n_mistakes_ == (model.predict(X) != y).sum()
     assert "best other score" in display.histogram_ax_.get_xlabel()
-    assert display.ax_.get_title(loc="left") == "LinearDiscriminantAnalysis: none of these losses"
+    assert display.ax_.get_title(loc="left") == "LinearDiscriminantAnalysis: another loss"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_only_the_losses_asked_for_stand_beside_the_models_own(tumours):
     display = LossDisplay.from_estimator(model, X, y, losses="zero_one")
     assert set(display.curves_) == {"zero-one", "hinge"}
     assert display.emphasised.name == "hinge"
-    with pytest.raises(ValueError, match="losses has 'zero', which is no loss"):
+    with pytest.raises(ValueError, match="losses has 'zero', which is not a loss"):
         LossDisplay.from_estimator(model, X, y, losses="zero")
 
 
@@ -230,7 +230,7 @@ def test_given_axes_are_used():
     display = LossDisplay.from_estimator(model, X, y == 0, ax=axes)
     assert display.ax_ is axes[0] and display.histogram_ax_ is axes[1]
     assert display.figure_ is figure
-    with pytest.raises(ValueError, match="2 axes, one a panel; there are 1"):
+    with pytest.raises(ValueError, match="2 axes, one for each panel; there are 1"):
         LossDisplay.from_estimator(model, X, y == 0, ax=axes[0])
 
 
@@ -245,7 +245,7 @@ def test_names_of_classes_are_text():
 
 def test_bad_input_is_told(tumours, machine):
     X, y = tumours
-    with pytest.raises(ValueError, match="'huber', which is no loss of the margin"):
+    with pytest.raises(ValueError, match="'huber', which is not a loss of the margin"):
         LossDisplay.from_losses(["hinge", "huber"])
     with pytest.raises(ValueError, match="losses is empty"):
         LossDisplay.from_losses([])

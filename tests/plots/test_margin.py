@@ -245,9 +245,9 @@ def test_an_unfinished_fit_says_so_in_its_panel() -> None:
 
 def test_bad_input() -> None:
     X, y = clouds()
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="Give the strengths either"):
         MarginDisplay.from_path(LinearSVC(), X, y)
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="Give the strengths either"):
         MarginDisplay.from_path(LinearSVC(), X, y, C=[1], lam=[1])
     with pytest.raises(ValueError, match="lam must be positive"):
         MarginDisplay.from_path(LinearSVC(), X, y, lam=[0.0])
@@ -256,7 +256,7 @@ def test_bad_input() -> None:
     for bad in (1.0, ["a"], []):
         with pytest.raises(ValueError, match="C must be positive numbers, in a list"):
             MarginDisplay.from_path(LinearSVC(), X, y, C=bad)
-    with pytest.raises(TypeError, match="estimator must be one, not str"):
+    with pytest.raises(TypeError, match="estimator must be an estimator, not str"):
         MarginDisplay.from_path("svm", X, y, C=[1.0])
     with pytest.raises(TypeError, match="GaussianNB has no scores"):
         MarginDisplay.from_estimator(GaussianNB().fit(X, y), X, y)

@@ -247,9 +247,9 @@ def test_bad_input_is_told(tumours, logistic):
     X, y = tumours
     with pytest.raises(TypeError, match="str has no predict; pass a classifier"):
         confusion_matrix_display("model", X, y)
-    with pytest.raises(TypeError, match=r"This LinearSVC has scores and no probabilities.*sigmoid"):
+    with pytest.raises(TypeError, match=r"This LinearSVC has scores but no probabilities.*sigmoid"):
         calibration_display(LinearSVC().fit(X, y), X, y)
-    with pytest.raises(ValueError, match="no row is of class 'malignant'"):
+    with pytest.raises(ValueError, match="no row belongs to class 'malignant'"):
         roc_display(logistic, X[y == "benign"], y[y == "benign"])
     with pytest.raises(ValueError, match="Row 0 has the label 'x', which the model was not"):
         roc_display(logistic, X, np.full(len(X), "x"))

@@ -52,13 +52,13 @@ def test_a_weaker_penalty_is_to_the_right():
 
 
 def test_bad_input_is_told(path):
-    with pytest.raises(TypeError, match="list is no path"):
+    with pytest.raises(TypeError, match="list is not a path"):
         PathDisplay.from_path([])
     with pytest.raises(ValueError, match="show='best' is not known"):
         PathDisplay.from_path(path, show="best")
     with pytest.raises(ValueError, match="3 names for 30 columns"):
         PathDisplay.from_path(path, show="weights", feature_names=list("abc"))
-    with pytest.raises(ValueError, match="class_index=1 is none"):
+    with pytest.raises(ValueError, match="class_index=1 is not one"):
         PathDisplay.from_path(path, show="weights", class_index=1)
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.raises(ValueError, match="no scores"):

@@ -314,7 +314,7 @@ def test_bound_of_one_s_own_and_of_weighted_rows(four):
     display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
     own = perceptron_bound(*FOUR)
     assert display.plot_mistakes(bound=own).bound_ is own
-    with pytest.raises(TypeError, match="bound=55 is no PerceptronBound"):
+    with pytest.raises(TypeError, match="bound=55 is not a PerceptronBound"):
         display.plot_mistakes(bound=55)
     weighted = Perceptron(record=True, class_weight={-1: 2, 1: 1}).fit(*FOUR)
     display = PerceptronDisplay.from_estimator(weighted, *FOUR, updates=[1])
@@ -372,7 +372,7 @@ def test_what_fails_leaves_nothing_behind(four, tmp_path, monkeypatch):
 def test_video_where_there_is_an_encoder(four, tmp_path, monkeypatch):
     display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
     monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: False))
-    with pytest.raises(ValueError, match=r"\.mp4 needs ffmpeg.*name a \.gif"):
+    with pytest.raises(ValueError, match=r"\.mp4 file needs ffmpeg.*name of a \.gif"):
         display.save(tmp_path / "run.mp4")
     # An encoder that only counts what it is given.
     encoder = tmp_path / "encoder"
@@ -456,13 +456,13 @@ def test_bad_input_is_told(four, tmp_path):
     X, y = FOUR
     with pytest.raises(ValueError, match="no record of its updates; fit it with record=True"):
         PerceptronDisplay.from_estimator(Perceptron().fit(X, y), X, y)
-    with pytest.raises(TypeError, match="LinearSVC has no single corrections on record"):
+    with pytest.raises(TypeError, match="LinearSVC has no record of single corrections"):
         PerceptronDisplay.from_estimator(LinearSVC(record=True).fit(X, y), X, y)
-    with pytest.raises(TypeError, match="LogisticRegression has no single corrections"):
+    with pytest.raises(TypeError, match="LogisticRegression has no record of single corrections"):
         PerceptronDisplay.from_estimator(LogisticRegression(record=True).fit(X, y), X, y)
-    with pytest.raises(TypeError, match="This Perceptron has no single corrections on record"):
+    with pytest.raises(TypeError, match="This Perceptron has no record of single corrections"):
         PerceptronDisplay.from_estimator(Other().fit(X, y), X, y)
-    with pytest.raises(TypeError, match="Perceptron is no fitted perceptron"):
+    with pytest.raises(TypeError, match="Perceptron is not a fitted perceptron"):
         PerceptronDisplay.from_estimator(Perceptron(), X, y)
     with pytest.raises(ValueError, match="updates has 10, and the last of this run is 9"):
         PerceptronDisplay.from_estimator(four, X, y, updates=[1, 10])
@@ -495,9 +495,11 @@ def test_bad_input_is_told(four, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(*iris)
-    with pytest.raises(ValueError, match="of 3 classes each has updates of its own.*part: 0, 1, 2"):
+    with pytest.raises(
+        ValueError, match="each of the 3 classes has its own updates.*with part: 0, 1, 2"
+    ):
         PerceptronDisplay.from_estimator(model, *iris)
-    with pytest.raises(ValueError, match="part=7 is none of the classes"):
+    with pytest.raises(ValueError, match="part=7 is not one of the classes"):
         PerceptronDisplay.from_estimator(model, *iris, part=7)
 
 

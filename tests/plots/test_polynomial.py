@@ -144,7 +144,7 @@ def test_bad_input_gets_a_sentence() -> None:
         PolynomialDisplay.from_degrees(X, y, [])
     with pytest.raises(ValueError, match="a degree=-1 must be"):
         PolynomialDisplay.from_degrees(X, y, [-1])
-    with pytest.raises(ValueError, match="leaves none on one side"):
+    with pytest.raises(ValueError, match="leaves no rows to fit or none to validate"):
         PolynomialDisplay.from_degrees(X, y, [1], validation=1.0)
     both = np.column_stack([y, y])
     with pytest.raises(ValueError, match="y has 2 targets"):

@@ -73,10 +73,10 @@ def test_given_axes_get_the_legend():
 def test_bad_input_is_told():
     with pytest.raises(ValueError, match="schedules is empty"):
         ScheduleDisplay.from_schedules([])
-    with pytest.raises(TypeError, match="schedules has 'optimal', which is no schedule"):
+    with pytest.raises(TypeError, match="schedules has 'optimal', which is not a schedule"):
         ScheduleDisplay.from_schedules({"optimal": "optimal"})
     for wrong in ("optimal", 3, None):
-        with pytest.raises(TypeError, match=f"schedules has {wrong!r}, which is no schedule"):
+        with pytest.raises(TypeError, match=f"schedules has {wrong!r}, which is not a schedule"):
             ScheduleDisplay.from_schedules(wrong)
     with pytest.raises(ValueError, match="n_steps=1 must be"):
         ScheduleDisplay.from_schedules(SCHEDULES, n_steps=1)

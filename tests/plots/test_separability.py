@@ -270,7 +270,7 @@ def test_undecided_is_said() -> None:
 
 def test_bad_input_gets_a_sentence() -> None:
     X, y = iris()
-    with pytest.raises(ValueError, match="'rose' is none of 'setosa'"):
+    with pytest.raises(ValueError, match="'rose' is not one of 'setosa'"):
         SeparabilityDisplay.from_data(X, y, classes=("setosa", "rose"))
     with pytest.raises(ValueError, match="must be two different labels"):
         SeparabilityDisplay.from_data(X, y, classes=("setosa", "setosa"))
@@ -315,7 +315,7 @@ def test_columns_and_classes_are_escaped_once() -> None:
 
 
 def test_what_is_no_verdict_or_no_pair_gets_a_sentence() -> None:
-    with pytest.raises(TypeError, match="verdict must be what separability returns, not str"):
+    with pytest.raises(TypeError, match="verdict must be a result of separability, not str"):
         SeparabilityDisplay.from_verdict("separable", *FOUR)
     with pytest.raises(ValueError, match="must be two different labels"):
         SeparabilityDisplay.from_data(*FOUR, classes=1)

@@ -142,7 +142,7 @@ def test_classes_differ_from_each_other_for_every_eye(name, n_classes) -> None:
 
 
 def test_an_unknown_theme() -> None:
-    with pytest.raises(ValueError, match="theme 'sepia' is none of 'light', 'dark'"):
+    with pytest.raises(ValueError, match="theme 'sepia' is not one of 'light', 'dark'"):
         plots.theme("sepia").__enter__()
 
 
@@ -187,7 +187,7 @@ def test_plain_text_is_never_markup(text) -> None:
 def test_axes_that_are_given_are_used() -> None:
     _, given_axes = plt.subplots(1, 3)
     assert points.axes_row(given_axes, 3).tolist() == given_axes.tolist()
-    with pytest.raises(ValueError, match=r"ax must be 4 axes, one a panel; there are 3\."):
+    with pytest.raises(ValueError, match=r"ax must be 4 axes, one for each panel; there are 3\."):
         points.axes_row(given_axes, 4)
     assert points.one_axes(given_axes[0]) is given_axes[0]
 

@@ -324,7 +324,7 @@ def test_bad_input() -> None:
         View.of(model, X[:, :3])
     with pytest.raises(ValueError, match="table of rows and columns"):
         View.of(model, X[0])
-    with pytest.raises(ValueError, match="features names 'colour', which is no column"):
+    with pytest.raises(ValueError, match="features names 'colour', which is not a column"):
         View.of(model, X, features=("colour", 1))
     for features in ((1, 1), (0, 1, 2), "x0"):
         with pytest.raises(ValueError, match="two different columns"):
@@ -351,10 +351,10 @@ def test_bad_input() -> None:
         View.of("svm", X)
     with pytest.raises(TypeError, match="not the class SVC"):
         View.of(SVC, X)
-    with pytest.raises(ValueError, match="Column 0 of X is not of numbers"):
+    with pytest.raises(ValueError, match="Column 0 of X does not hold numbers"):
         View.of(SVC().fit(X[:, :2], SPECIES), [["a", "b"]]).transform([["a", "b"]])
     gram = SVC(kernel="precomputed").fit(X @ X.T, SPECIES)
-    with pytest.raises(TypeError, match="no points to evaluate"):
+    with pytest.raises(TypeError, match="cannot be evaluated at points"):
         View.of(gram, X @ X.T)
-    with pytest.raises(TypeError, match="gives no probabilities"):
+    with pytest.raises(TypeError, match="has no predict_proba"):
         View.of(model, X).probabilities([[0.0, 0.0]])

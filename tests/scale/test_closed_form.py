@@ -175,7 +175,7 @@ def test_what_does_not_go_together():
         Ridge().fit(X, y, engine=Local(1))
     with pytest.raises(TypeError, match="positive=True"):
         LinearRegression(positive=True).fit(scan(X, y, quantity=True))
-    with pytest.raises(TypeError, match="alpha is one for each target"):
+    with pytest.raises(TypeError, match="alpha has one value for each target"):
         Ridge(alpha=[1.0, 2.0]).fit(scan(X, y, quantity=True))
     with pytest.raises(TypeError, match="MB"):
         Ridge().fit(scan(X, y, quantity=True, memory="1KB"))

@@ -307,9 +307,9 @@ def test_what_is_wrong_in_a_partition_is_told_with_its_place(client, change, sai
 def test_what_cannot_be_scanned_is_said_in_a_sentence(client):
     engine = Dask(client)
     cut = dd.from_pandas(frame(), npartitions=2, sort=False)
-    with pytest.raises(DataError, match="target='clack' is no column.*did you mean 'click'"):
+    with pytest.raises(DataError, match="target='clack' is not a column.*did you mean 'click'"):
         scan(cut, target="clack", engine=engine)
-    with pytest.raises(DataError, match="make a distributed.Client first"):
+    with pytest.raises(DataError, match="create a distributed.Client first"):
         scan(cut, target="click")
     with pytest.raises(DataError, match="has 1 class; a classifier"):
         scan(cut[cut["click"] == "no"], target="click", engine=engine)
@@ -376,5 +376,7 @@ def test_a_block_that_no_worker_survives_is_said_to_be_one(cluster, client, monk
     cluster.have(2)
     data = scan(X[:60], Y[:60], block_rows=60)
     engine = Dask(client)
-    with pytest.raises(ConnectionError, match="die again and again over rows 1 to 60"):
+    with pytest.raises(
+        ConnectionError, match="died again and again while they worked on rows 1 to 60"
+    ):
         list(engine.map(engine_tasks.die, engine.place(data.blocks), None))

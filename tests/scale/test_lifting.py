@@ -46,7 +46,7 @@ def test_a_lift_is_fitted_once_and_told_from_others():
     other = lifted(plain, NystroemLift(RBFKernel(0.5), n_components=10, random_state=1))
     assert one.fingerprint == again.fingerprint != other.fingerprint != plain.fingerprint
     assert one.shape == (500, 10) and plain.shape == (500, 3)
-    with pytest.raises(DataError, match="no sample to fit the lift to"):
+    with pytest.raises(DataError, match="no sample on which to fit the lift"):
         lifted(replace(plain, sample=None), NystroemLift(RBFKernel(0.5)))
 
 

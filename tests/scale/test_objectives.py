@@ -206,7 +206,7 @@ def test_interrupted_fits_keep_the_best_point():
 def test_what_is_for_blocks_is_refused_with_arrays():
     with pytest.raises(ValueError, match="engine is for data in row blocks"):
         LogisticRegression().fit(X, Y, engine=Local())
-    with pytest.raises(ValueError, match="blocks have theirs"):
+    with pytest.raises(ValueError, match="row blocks contain it"):
         LogisticRegression().fit(scan(X, Y), Y)
 
 

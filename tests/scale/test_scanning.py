@@ -212,7 +212,7 @@ def test_decoded_on_every_pass(mixed: Path, tmp_path: Path) -> None:
     stored = scan(mixed, "label", test_size=0.1, cache=tmp_path / "a")
     data = scan(mixed, "label", test_size=0.1, cache=tmp_path / "b", cache_limit=0)
     assert not list((tmp_path / "b").rglob("*-000.block"))
-    assert "decoded on every pass" in data.notes[0]
+    assert "decoded in every pass" in data.notes[0]
     np.testing.assert_array_equal(matrix_of(data.blocks), matrix_of(stored.blocks))
     np.testing.assert_array_equal(matrix_of(data.held), matrix_of(stored.held))
     np.testing.assert_array_equal(target_of(data), target_of(stored))
@@ -273,7 +273,7 @@ def test_whoever_scans_the_same_data_meanwhile_waits(mixed: Path, tmp_path: Path
     assert "found in the cache" in found[0].notes[0]
     assert found[0].fingerprint == first.fingerprint
     np.testing.assert_array_equal(matrix_of(first.blocks), matrix_of(found[0].blocks))
-    # Those that were decoded on every pass keep what they are decoded from.
+    # Those that were decoded in every pass keep what they are decoded from.
     decoded = scan(mixed, "label", cache=tmp_path, seed=3, cache_limit=0)
     scan(mixed, "label", cache=tmp_path, seed=3)
     assert sum(len(block.load()) for block in decoded.blocks) == first.n_rows
@@ -409,9 +409,9 @@ def test_queries_and_relations(mixed: Path, tmp_path: Path) -> None:
         (
             "SELECT i * 1e300 AS x, i % 2 AS y FROM range(9) t(i)",
             {"standardise": False},
-            "'x' is not finite as it is stored; give single=False",
+            "'x' is too large for the type in which it is stored; give single=False",
         ),
-        ("SELECT i AS x, i % 2 AS y FROM range(9) t(i)", {"ignore": ["y"]}, "not to be ignored"),
+        ("SELECT i AS x, i % 2 AS y FROM range(9) t(i)", {"ignore": ["y"]}, "it cannot be ignored"),
     ],
 )
 def test_refused(tmp_path: Path, sql: str, options: dict[str, Any], message: str) -> None:

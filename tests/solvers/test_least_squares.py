@@ -566,7 +566,7 @@ def test_factors_of_different_problems_do_not_merge() -> None:
     factor = TriangularFactor.of(as_design(X), Y)
     with pytest.raises(ValueError, match="2 features and 1 targets .* 1 features and 1 targets"):
         factor.merge(TriangularFactor.of(as_design(X[:, :1]), Y))
-    with pytest.raises(ValueError, match="of another intercept"):
+    with pytest.raises(ValueError, match="with another fit_intercept"):
         factor.merge(TriangularFactor.of(as_design(X), Y, None, False))
 
 

@@ -285,7 +285,10 @@ def test_shares_stay_with_their_visits_where_there_are_many(monkeypatch) -> None
 
 
 def test_weights_beyond_reason_are_refused() -> None:
-    with pytest.raises(ValueError, match="add up to 3e\\+12, .* divide them all by 1e\\+12"):
+    with pytest.raises(
+        ValueError,
+        match="sum of the row weights is 3e\\+12, .* divide all weights by about 1e\\+12",
+    ):
         Visits.of(3, np.full(3, 1e12))
     X, y = data()
     with pytest.raises(ValueError, match="visited k times in every pass"):

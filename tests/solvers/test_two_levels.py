@@ -217,5 +217,5 @@ def test_what_it_is_not_for():
     assert not isinstance(select_solver(blocked(penalty=L1())), TwoLevels)
     with pytest.raises(TypeError, match="sparse sample"):
         TwoLevels().requires(dense)
-    with pytest.raises(TypeError, match="smooth and curved"):
+    with pytest.raises(TypeError, match="smooth penalty of positive curvature"):
         TwoLevels().requires(blocked(penalty=L1()))

@@ -196,7 +196,7 @@ def test_hostile_links_open_a_page_that_says_so(opened):
         {"view": {"x": [1, 0], "y": [0, 1]}}, {"model": ["lda"]}, {"parameters": 3}, {"p": {}},
         {"p": [0] * 6003}, {"names": {**good["names"], "x": "x" * 201}},
     ]  # fmt: skip
-    alert = page.get_by_role("alert").filter(has_text="carries no state")
+    alert = page.get_by_role("alert").filter(has_text="does not contain a state")
     for change in wrong:
         page.evaluate("() => { document.querySelector('.alert').hidden = true; }")
         page.evaluate("link => { location.hash = link; }", _link({**good, **change}))

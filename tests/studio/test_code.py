@@ -135,15 +135,21 @@ def test_the_command_makes_the_same_fit(
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"model": "logistic", "parameters": {"steepness": 2.0}}, "no steepness"),
+        ({"model": "logistic", "parameters": {"steepness": 2.0}}, "no option for the steepness"),
         ({"model": "linear_svm", "shape": "species"}, "points of other classes"),
-        ({"model": "perceptron", "parameters": {"order": "random"}}, "no start, order, rate"),
-        ({"model": "perceptron", "parameters": {"start": [1, 0, 0]}}, "no start, order, rate"),
-        ({"model": "sgd"}, "goes on with another method"),
+        (
+            {"model": "perceptron", "parameters": {"order": "random"}},
+            "no options for the start, order, rate",
+        ),
+        (
+            {"model": "perceptron", "parameters": {"start": [1, 0, 0]}},
+            "no options for the start, order, rate",
+        ),
+        ({"model": "sgd"}, "continues with another method"),
         ({"model": "qda", "parameters": {"reg_param": 0.5}}, "set it to 0"),
-        ({"model": "lda", "names": {**_FLAT, "x": "class"}}, "names of their own"),
+        ({"model": "lda", "names": {**_FLAT, "x": "class"}}, "would not have different names"),
         ({"model": "lda", "names": {**_FLAT, "classes": ["NA", "b"]}}, "a missing value"),
-        ({"model": "lda", "names": {**_FLAT, "classes": ["1", "1.0"]}}, "would be one"),
+        ({"model": "lda", "names": {**_FLAT, "classes": ["1", "1.0"]}}, "the same name in"),
         (
             {"model": "lda", "points": [[1, 0, 0], [1, 2, 1], [1, 3, 0]]},
             "columns with one value only",

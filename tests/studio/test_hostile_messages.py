@@ -156,7 +156,7 @@ def test_each_message_to_the_server_has_one_answer():
                 assert (await socket.hear())["type"] == "error"
             for text in ("no JSON", "3", "{}", '{"type": "x"}', "[" * 100_000, "9" * 5000):
                 socket.say(text)
-                assert (await socket.hear())["text"] == "That is no message."
+                assert (await socket.hear())["text"] == "That is not a message."
             # Of many at once each has its answer, though only the newest state is fitted.
             for seq in range(100, 140):
                 content = {"type": "ask" if seq % 2 else "shape", "seq": seq, "name": "four"}

@@ -62,7 +62,7 @@ def told(studio, state):
     numbers += [v for line in answer["lines"] for part in line["parts"] for at in part for v in at]
     assert None not in numbers
     seen = any(line["parts"] for line in answer["lines"] if line["level"] == 0)
-    assert seen or "No boundary is seen" in " ".join(answer["summary"])
+    assert seen or "This view shows no boundary" in " ".join(answer["summary"])
     steps = answer["steps"]
     for step in () if steps is None else (0, steps["count"] // 2, steps["count"] - 1):
         frame = studio.reply({"type": "frame", "seq": 1, "step": step})
@@ -148,5 +148,5 @@ def test_a_hard_margin_that_there_is_not(studio):
     said = studio.reply({"type": "ask", "seq": 1, "state": state})["text"]
     assert said == (
         "No line separates a from b, so there is no hard margin: "
-        "take the loss hinge, which allows for overlap."
+        "choose the loss hinge, which allows for overlap."
     )

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import separatrix
 from grids import share
-from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
+from separatrix import SVC, Certificate, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
 from separatrix.studio import fitting as fitting_module
 from separatrix.studio import kernel as kernel_module
@@ -22,6 +23,7 @@ from separatrix.studio.shapes import SHAPES
 from separatrix.studio.share import from_fragment
 from separatrix.studio.state import LIMITS, PANELS, PARAMETERS, StateError, parse
 from separatrix.studio.tours import TOURS
+from separatrix.studio.wording import certificate_of
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +265,7 @@ def test_a_state_that_is_none_gets_one_sentence(studio, change, said):
 @settings(max_examples=share(100), deadline=None)
 @given(fragment=st.text(max_size=60) | st.binary(max_size=60).map(base64.urlsafe_b64encode))
 def test_a_link_carries_a_state_or_gets_a_sentence(fragment):
-    with pytest.raises(StateError, match="carries no state"):
+    with pytest.raises(StateError, match="does not contain a state"):
         from_fragment("#s=" + (fragment if isinstance(fragment, str) else fragment.decode()))
 
 
@@ -378,6 +380,15 @@ def test_the_minimum_is_within_its_contours(studio):
             assert inner[:, k].min() < value < inner[:, k].max()
 
 
+def test_a_bound_below_zero_is_no_percentage():
+    fit = SimpleNamespace(model=SimpleNamespace(), state=SimpleNamespace(model="logistic"))
+    fit.model.certificate_ = Certificate.of(
+        primal=2.0, dual=-1.0, tol=1e-6, status="max_iter", n_iter=3
+    )
+    said = certificate_of(fit)["sentence"]
+    assert said == "Stopped after 3 iterations: the best lower bound is -1."
+
+
 _CONTROLS = {one["name"] for one in PARAMETERS} | {one["label"] for one in PARAMETERS}
 
 
@@ -397,7 +408,7 @@ def test_no_sentence_names_a_control_that_is_not_there(studio):
             texts += [proof["sentence"], *proof.get("findings", [])]
     joined = " ".join(texts)
     assert "Not separated: the best line of 30 passes makes " in joined
-    assert "More passes bring it nearer." in joined
+    assert "More passes bring it closer." in joined
     assert not set(re.findall(r"\b[a-z]+_[a-z_]+\b", joined)) - _CONTROLS
     assert not re.search(r"\w+=|separatrix|\w\(", joined)
 
@@ -416,7 +427,7 @@ def test_a_first_fit_that_compiled_through_its_time_is_made_again(studio, monkey
     monkeypatch.setattr(fitting_module, "LOADED", set())
     monkeypatch.setattr(kernel_module, "LOADED", fitting_module.LOADED)
     message = {"type": "ask", "seq": 1, "state": studio.traits["state"]}
-    assert studio.notice(message)["text"].startswith("One moment: ")
+    assert studio.notice(message)["text"].startswith("Loops are compiled, ")
     assert asked(studio)["certificate"]["status"] == "optimal"
     assert len(made) == 2 and studio.notice(message) is None
 

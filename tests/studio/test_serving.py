@@ -84,7 +84,9 @@ def test_a_conversation(address):
         state = json.loads(socket.recv(timeout=180))["values"]["state"]
         for hostile in ("no JSON", "[1]"):
             socket.send(hostile)
-            assert json.loads(socket.recv(timeout=180))["content"]["text"] == "That is no message."
+            assert (
+                json.loads(socket.recv(timeout=180))["content"]["text"] == "That is not a message."
+            )
         content = {"type": "ask", "seq": 5, "state": state}
         socket.send(json.dumps({"type": "custom", "content": content}))
         answer = json.loads(socket.recv(timeout=180))["content"]

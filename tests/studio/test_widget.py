@@ -181,7 +181,7 @@ def test_the_command_writes_a_page_and_no_other_file(tmp_path, capsys):
     [
         ("a,b,target\n1,,x\n,4,y\n2,,x\n", "no row with two numbers"),
         ("a,b,target\n1e10,2,x\n1,4,y\n", "'a' has 1e+10, which is beyond a billion"),
-        ("a,b,target\n1,2,x\n3,no,y\n", "one column of numbers, 'a', and a picture needs two"),
+        ("a,b,target\n1,2,x\n3,no,y\n", "one column of numbers, 'a', and the picture needs two"),
     ],
 )
 def test_a_table_that_makes_no_picture_gets_a_sentence(tmp_path, capsys, rows, sentence):

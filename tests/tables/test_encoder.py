@@ -105,7 +105,7 @@ def test_constant_columns_are_left_out_with_an_alert():
     assert encoder.left_out_ == ["one", "tenth", "level", "none"]
     assert "column 'one' is constant (7); it is left out" in encoder.alerts_
     assert "column 'none' holds no values; it is left out" in encoder.alerts_
-    assert any("'half' is constant (5) where it has a value" in text for text in encoder.alerts_)
+    assert any("'half' is constant (5) where it is not missing" in text for text in encoder.alerts_)
     assert encoder.summary_ == "2 numbers, 4 left out"
     # What is left out is not needed later, and does not count as unknown.
     np.testing.assert_array_equal(
@@ -156,7 +156,7 @@ def test_dates_and_numbers_are_not_mixed_up():
     assert dense(later).tolist() == [[1.0, 1.0, 0.0]]
     gone = encoder.transform(Table.from_columns({"d": [None]}))
     assert dense(gone).tolist() == [[0.0, 0.0, 0.0]]
-    with pytest.raises(DataError, match="column 'd' holds numbers where dates were at fit"):
+    with pytest.raises(DataError, match="column 'd' holds numbers, but held dates in the fit"):
         stored(encoder).transform(Table.from_columns({"d": [20200101.0]}))
     with pytest.raises(DataError, match=r"column 'd', row 1: 'soon' is not a date"):
         encoder.transform(Table.from_columns({"d": ["soon"]}))
@@ -304,7 +304,7 @@ def test_text_without_words_is_left_out():
     table = Table.from_columns({"t": ["! ?", "a b c", "..."], "x": [1, 2, 4]}, kinds={"t": "text"})
     encoder = Encoder().fit(table)
     assert encoder.feature_names_ == ["x"]
-    assert any("'t' holds text without words" in text for text in encoder.alerts_)
+    assert any("'t' holds text without usable words" in text for text in encoder.alerts_)
 
 
 def test_words_of_one_row_are_kept_where_no_word_stands_in_two():
@@ -557,7 +557,7 @@ def test_svmlight_passes_through_whatever_it_counts_from(write, start):
     assert encoder.transform(wide).toarray().tolist() == [[0, 7, 0]]
     assert len(encoder.notes_) == 1
     assert f"features above {start + 2} were not known at fit" in encoder.notes_[0]
-    with pytest.raises(DataError, match="fitted on an svmlight file"):
+    with pytest.raises(DataError, match="fitted to an svmlight file"):
         encoder.transform(Table.from_columns({"a": [1]}))
 
 

@@ -290,7 +290,7 @@ def test_a_column_is_of_one_kind_over_all_files(write, tmp_path):
 def test_files_that_differ_in_their_columns(write, tmp_path):
     write("p1.csv", "a,b\n1,2\n")
     write("p2.csv", "a,c\n1,2\n")
-    with pytest.raises(DataError, match=r"p2\.csv lacks 'b' and has 'c' besides.*p1\.csv"):
+    with pytest.raises(DataError, match=r"p2\.csv lacks 'b' and also has 'c'.*p1\.csv"):
         read_table(str(tmp_path / "p*.csv"))
 
 
@@ -514,13 +514,17 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         ("a.csv", "a,b\n1,2\n3\n4,5\n", r"a\.csv, line 3: 1 field, where the header has 2"),
         ("a.csv", "a,b\n1,2\n3,4,5\n", r"a\.csv, line 3: 3 fields, where the header has 2"),
         ("a.csv", 'a,b\n"x\ny",2\n3\n', r"a\.csv, line 4: 1 field"),
-        ("a.csv", 'a,b\n1,2\n3,"4\n5,6\n', r"a\.csv, line 3: a quote is opened and never closed"),
+        (
+            "a.csv",
+            'a,b\n1,2\n3,"4\n5,6\n',
+            r"a\.csv, line 3: a quotation mark is opened and not closed",
+        ),
         ("a.csv", b"a,b\n1,2\n3,caf\xe9\n", r"not UTF-8: line 3, byte 14 of the file is 0xe9"),
         ("a.csv", b"caf\xe9,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
         ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
         ("a.json", "", r"a\.json is empty"),
         ("a.json", "[]", r"a\.json holds no rows"),
-        ("a.json", "[1, 2]", r"a\.json holds JSON that is not records"),
+        ("a.json", "[1, 2]", r"a\.json holds JSON that is not a list of records"),
         ("a.json", '[{"a": 1', r"a\.json is not readable JSON: Malformed JSON"),
         ("a.json", b'[{"a":"caf\xe9"}]', r"a\.json is not UTF-8: line 1, byte 11"),
         ("a.json", '[{"a":1,"a":2}]', r'a\.json is not readable JSON: .*duplicate key "a"'),
@@ -577,10 +581,10 @@ def test_the_name_of_a_file_that_is_not_utf8(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "a.csv").write_text("a,b\n1,2\n")
     (folder / "a.svm").write_text("1 1:1\n")
-    with pytest.raises(DataError, match=r"a\.csv: the name of the file, or of a folder"):
+    with pytest.raises(DataError, match=r"a\.csv: the name of the file or of one of its folders"):
         read_table(folder / "a.csv")
     monkeypatch.chdir(folder)
-    with pytest.raises(DataError, match=r"a\.csv: the name of the file, or of a folder"):
+    with pytest.raises(DataError, match=r"a\.csv: the name of the file or of one of its folders"):
         read_table("a.csv")
     assert read_table("a.svm").n_rows == 1
 
@@ -696,7 +700,7 @@ def test_nul_bytes_are_told(write):
 def test_a_column_without_a_name_is_told(write):
     table = read_table(write("unnamed.csv", "a,,unnamed_3\n1,2,3\n"))
     assert table.names == ("a", "unnamed_2", "unnamed_3")
-    assert table.notes == ("column 2 has no name in the header: it is called 'unnamed_2'",)
+    assert table.notes == ("column 2 has no name in the header; its name is 'unnamed_2'",)
 
 
 def test_an_empty_name_is_told():

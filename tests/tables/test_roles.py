@@ -90,7 +90,7 @@ def test_the_latest_rows_are_held_out() -> None:
     # Rows of one time are on one side.
     assert held.tolist() == [0, 2, 3, 7] and fitted.tolist() == [1, 4, 5, 6]
     late = np.array(list("cabbabab"))
-    with pytest.raises(DataError, match="class 'c' is in no row that would be fitted"):
+    with pytest.raises(DataError, match="all rows of class 'c' would be held out"):
         roles.split(late, test_size=0.3, seed=0, stratify=True)
 
 
@@ -98,7 +98,7 @@ def test_the_latest_rows_are_held_out() -> None:
     ("names", "said"),
     [
         ({"weight": "z"}, "column 'z' holds 'a', which is not a weight"),
-        ({"weight": "v"}, "column 'v', row 2: -1 is no weight"),
+        ({"weight": "v"}, "column 'v', row 2: -1 is not a weight"),
         ({"weight": "o"}, "column 'o' gives every row the weight 0"),
         ({"time": "z"}, "column 'z' holds 'a', which is not a time"),
         ({"group": "m"}, "column 'm', row 2 is missing"),
@@ -117,7 +117,7 @@ def test_one_group_or_one_time_cannot_be_split() -> None:
     y = np.array(["a", "b"])
     for role in ("group", "time"):
         _, roles = take_roles(table, {role: "one"})
-        with pytest.raises(DataError, match=f"all rows (belong to|have) one {role}"):
+        with pytest.raises(DataError, match=f"all rows (belong to one|have the same) {role}"):
             roles.split(y, test_size=0.5, seed=0, stratify=False)
 
 

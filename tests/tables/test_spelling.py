@@ -190,7 +190,7 @@ def test_later_tables_are_read_by_the_spelling_of_the_fit(write) -> None:
     assert read.columns["price"][0] == 1300.0
     assert read.columns["when"][0] == days(2024, 3, 4)
     by_hand = read_table(write("c.csv", "id;price;when", ["1;1300,0;03/04/2024"]), decimal=",")
-    with pytest.raises(DataError, match="another spelling than at fit"):
+    with pytest.raises(DataError, match="another spelling than in the fit"):
         again.transform(read_table(later, date_format="day-first"))
     by_hand.spellings.update(again.spellings_)
     np.testing.assert_array_equal(
@@ -226,7 +226,7 @@ def test_kinds_that_are_asked_for(write) -> None:
         read_table(path, kinds={"z (year)": "ignore"})
     with pytest.raises(DataError, match="is not a date order"):
         read_table(path, date_format="backwards")
-    with pytest.raises(DataError, match="';' is no decimal mark"):
+    with pytest.raises(DataError, match="';' is not a decimal mark"):
         read_table(path, decimal=";")
 
 

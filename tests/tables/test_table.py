@@ -51,7 +51,7 @@ def test_bad_columns_from_memory():
         Table.from_columns({"a": [1], "b": [1, 2]})
     with pytest.raises(DataError, match=r"column 'a', row 2: a value of type date"):
         Table.from_columns({"a": ["x", datetime.date(2020, 1, 1)]})
-    with pytest.raises(DataError, match="not one value a row"):
+    with pytest.raises(DataError, match="not have one value for each row"):
         Table.from_columns({"a": np.zeros((2, 2))})
 
 
@@ -148,8 +148,8 @@ def test_an_absent_target_names_the_columns_and_the_nearest():
     ("given", "sentence"),
     [
         (["a", None, "?"], r"lacks 2 of 3 labels, the first in row 2"),
-        (["a", "a", "a"], r"holds one class only \('a'\)"),
-        ([1, 1, 1], r"holds one class only \('1'\)"),
+        (["a", "a", "a"], r"has one class only \('a'\)"),
+        ([1, 1, 1], r"has one class only \('1'\)"),
         ([1, np.inf, 2], r"column 'y', row 2: inf is not a label"),
     ],
 )

@@ -114,7 +114,7 @@ def solve_upper(upper: np.ndarray, right: np.ndarray, *, transposed: bool = Fals
         triangle, right, lower=int(lower), trans=int(transposed != lower)
     )
     if info:
-        raise np.linalg.LinAlgError("a triangle with a zero on its diagonal")
+        raise np.linalg.LinAlgError("the triangular matrix has a zero on its diagonal")
     solution: np.ndarray = out
     return solution
 

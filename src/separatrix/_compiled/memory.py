@@ -52,7 +52,9 @@ def bytes_of(memory: str | int) -> int:
         return int(memory)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", str(memory), re.I)
     if found is None or not float(found[1]) > 0.0:
-        raise ValueError(f"memory={memory!r} is no amount of memory; write it as '1GB' or '500MB'.")
+        raise ValueError(
+            f"memory={memory!r} is not an amount of memory; write it as '1GB' or '500MB'."
+        )
     unit = _UNITS[found[2].upper()]
     if found[3]:
         unit = 1024 ** ("KMGT".index(found[2].upper()) + 1) if found[2] else 1

@@ -90,20 +90,20 @@ def _digits(certificate: Certificate) -> int:
 def _of_gap(c: Certificate) -> list[str]:
     if not math.isfinite(c.gap):
         return [
-            "There is no lower bound, so nothing is proved about how far these weights are from "
-            "the best possible."
+            "There is no lower bound, so nothing is proved about how far the objective is from the "
+            "best possible."
         ]
     sentences = [
-        "The objective is what the fit minimises. The lower bound is a number that no weights "
-        "whatsoever can go below: it is proved by the dual problem, from the rows of the fit, "
-        "whatever the solver did. The best possible objective lies between the two."
+        "The objective is what the fit minimises. The lower bound is a number below which no "
+        "weights can bring it: the dual problem proves this from the rows of the fit, whatever the "
+        "solver did. The best possible objective lies between the two."
     ]
     if c.ok:
         sentences.append(
-            "Whatever a better fit could still gain is less than the gap between them."
+            "A better fit could improve the objective by the gap between them at most."
         )
     else:
-        sentences.append("The gap is wider than was asked for, so a better fit may exist.")
+        sentences.append("The gap is wider than the tolerance, so a better fit may exist.")
     if c.parts:
         sentences.append(
             f"The objective is the sum of {len(c.parts):,} problems, each with its own bound."
@@ -113,19 +113,19 @@ def _of_gap(c: Certificate) -> list[str]:
 
 def _of_equations(c: ResidualCertificate) -> list[str]:
     sentences = [
-        "The model is the solution of linear equations, so what is proved is that they hold: what "
-        "is left of them, relative to the size of their terms, was evaluated in float64 from the "
-        "data."
+        "The model is the solution of linear equations, and the certificate states how well they "
+        "hold: their residual, relative to the size of their terms, was computed in float64 from "
+        "the data."
     ]
     if not math.isnan(c.condition):
         sentences.append(
-            "The condition number says how many times a relative error in the data can come back "
-            "enlarged."
+            "The condition number is the factor by which a relative error in the data can grow in "
+            "the weights."
         )
     if c.rank < c.n_columns:
         sentences.append(
-            "Some columns follow from others, so the weights are not determined by the data alone; "
-            "of all solutions it is the one of the smallest length."
+            "The columns depend on one another, so the data alone do not determine the weights; "
+            "this is the solution of smallest norm."
         )
     return sentences
 
@@ -138,7 +138,7 @@ def _of_mistakes(c: Certificate) -> list[str]:
         ]
     return [
         "The perceptron corrects mistakes until a pass over the rows has none. It stopped before "
-        "that, and no bound but zero is known for the fewest mistakes possible."
+        "that, and the only lower bound that is known for the fewest possible mistakes is zero."
     ]
 
 
@@ -191,8 +191,8 @@ def certificate_findings(certificate: Any, why: str | None) -> list[Finding]:
                     "ill_conditioned",
                     "warning",
                     f"the condition number is {certificate.condition:.3g}",
-                    "relative errors in the data come back in the weights, multiplied by it",
-                    "leave out columns that nearly repeat others, or add a penalty",
+                    "it multiplies relative errors in the data on their way into the weights",
+                    "leave out columns that are nearly copies of others, or add a penalty",
                 )
             )
     return found

@@ -196,7 +196,7 @@ class Comparison:
         if len(scored) == 1:
             return f"{self.best.name} is the only one with a score"
         if not close:
-            return f"{self.best.name} is best, by more than chance would make of these folds"
+            return f"{self.best.name} is best, by more than chance explains on these folds"
         return (
             f"{self.best.name} may be ahead of {join(close)} by chance alone: the 95 % interval of "
             "the difference reaches 0"
@@ -357,7 +357,7 @@ def compare(
         names = list(known) if given is None or list(given) == ["all"] else list(given)
         for name in names:
             if name not in known:
-                raise ValueError(f"{name!r} is none of the models: {', '.join(known)}.")
+                raise ValueError(f"{name!r} is not one of the models: {', '.join(known)}.")
         models = {name: known[name] for name in names}
     if not models:
         raise ValueError("models is empty; name at least one.")
@@ -446,7 +446,7 @@ def _run(
     except (ValueError, TypeError, AttributeError, MemoryError) as error:
         why = " ".join(said_by(error).split()).rstrip(".") or type(error).__name__
     if not why and not np.isfinite(scores).all():
-        why = "the scorer gave no number"
+        why = "the scorer did not return a number"
     there = [one for one in certificates if one is not None]
     gaps = [getattr(one, "relative_gap", getattr(one, "relative_residual", None)) for one in there]
     numbers = [gap for gap in gaps if gap is not None and math.isfinite(gap)]

@@ -153,7 +153,7 @@ def goal_of(text: str) -> Goal:
         costs = math.nan, math.nan
     if not (text.startswith("cost=") and mark and all(0.0 < one < math.inf for one in costs)):
         raise ValueError(
-            f"{text!r} is not f1, balanced or cost=MISS:ALARM with two numbers above 0, such as "
+            f"{text!r} is not f1, balanced or cost=MISS:ALARM with two positive numbers, such as "
             "cost=5:1"
         )
 
@@ -233,7 +233,7 @@ def choose_threshold(
     scale = SCORE if predicted.probabilities is None else PROBABILITY
     scores, is_positive = scores_of(predicted, k, scale), y == positive
     if is_positive.all() or not is_positive.any():
-        raise ValueError("the rows that a threshold is chosen on are all of one class")
+        raise ValueError("the rows on which the threshold is chosen all belong to one class")
     order = np.argsort(-scores, kind="stable")
     rows, aim = _Sorted(scores[order], is_positive[order]), goal_of(goal)
     n = len(y)

@@ -116,8 +116,8 @@ def finding_record(
                 "other_data",
                 "note",
                 "these are not the data of the fit",
-                "the scores below are those of these rows, which need not have been fitted; the "
-                "certificate is that of the fit",
+                "the scores below are measured on these rows, which may not have been fitted; the "
+                "certificate belongs to the fit",
             )
         )
     checked: tuple[str, ...] = ()

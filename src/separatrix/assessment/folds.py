@@ -49,22 +49,22 @@ def folds_of(
         ]
     together = row_keys(as_design(X)) if groups is None else np.asarray(groups)
     if together.shape != (len(y),):
-        raise ValueError(f"groups has the shape {together.shape}; give one group a row.")
+        raise ValueError(f"groups has the shape {together.shape}; give one group for each row.")
     _, first, group = np.unique(together, return_index=True, return_inverse=True)
     if groups is None and 2 * len(first) < len(y):
         # Where most rows are equal to others, of few categories, they are no copies.
         first = group = np.arange(len(y))
     if len(first) < cv:
         if groups is None:
-            raise ValueError(f"{cv} folds need as many different rows, and there are {len(first)}.")
+            raise ValueError(f"{cv} folds need {cv} different rows, and there are {len(first)}.")
         are = f"is {len(first)}" if len(first) == 1 else f"are {len(first)}"
         raise ValueError(Message("few_groups", folds=cv, are=are))
     if stratify:
         most = int(np.unique(y[first], return_counts=True)[1].max())
         if most < cv:
             raise ValueError(
-                f"{cv} folds need as many rows of some class, and the largest has {most}; give "
-                "fewer folds."
+                f"{cv} folds need a class with {cv} rows, and the largest has {most}; give fewer "
+                "folds."
             )
     splitter = (StratifiedKFold if stratify else KFold)(int(cv), shuffle=True, random_state=seed)
     number = np.empty(len(first), dtype=np.int64)

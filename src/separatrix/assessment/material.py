@@ -158,8 +158,7 @@ def of_arrays(
         matrix, labels = _matrix(pair[0]), np.asarray(pair[1])
         if labels.ndim != 1:
             raise ValueError(
-                f"y has the shape {labels.shape}, and a report is about one target: give one "
-                "column."
+                f"y has the shape {labels.shape}, and a report covers one target: give one column."
             )
         check_consistent_length(matrix, labels)
         if matrix.shape[1] != model.n_features_in_:
@@ -204,12 +203,14 @@ def of_table(
     encoder, provenance = stored.encoder, known_origin(stored.provenance)
     if encoder is None:
         raise ValueError(
-            "the model has no encoder, so it takes matrices and not tables: use "
+            "the model has no encoder, so it takes matrices instead of tables: use "
             "Report.from_estimator"
         )
     target = target or provenance.get("target")
     if target is None:
-        raise ValueError("the model file does not say what its target was: name it with target=")
+        raise ValueError(
+            "the model file does not record the name of its target: give it as target="
+        )
     rows_of_table = labelled(stored, table, target)
     features, y, weights = rows_of_table.features, rows_of_table.y, rows_of_table.roles.weights
     fingerprint = table.fingerprint()
@@ -288,7 +289,7 @@ def _matrix(X: Any) -> Any:
         return X
     matrix = np.asarray(X)
     if matrix.ndim != 2:
-        raise ValueError(f"X has the shape {matrix.shape}; give one row a sample.")
+        raise ValueError(f"X has the shape {matrix.shape}; give one row for each sample.")
     return matrix
 
 
@@ -298,7 +299,7 @@ def _check_labels(model: Any, labels: np.ndarray) -> None:
         return
     unknown = [label for label in np.unique(labels).tolist() if label not in classes.tolist()]
     if unknown:
-        raise ValueError(f"y holds the label {unknown[0]!r}, which is no class of the model.")
+        raise ValueError(f"y holds the label {unknown[0]!r}, which is not a class of the model.")
 
 
 def _digest(X: Any, y: np.ndarray) -> str:

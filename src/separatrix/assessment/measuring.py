@@ -112,42 +112,41 @@ def calibration_z(probabilities: np.ndarray, own: np.ndarray) -> float | None:
 # What the figures warn of, why it matters, and what to do, as in a diagnosis.
 _SAID: dict[str, tuple[str, str, str]] = {
     "nothing_held_out": (
-        "every row was fitted, so nothing here says how good the model is on new rows",
-        "a model always looks better on the rows that it was fitted to",
+        "every row was fitted, so these scores do not show how well the model predicts new rows",
+        "a model nearly always scores better on the rows that it was fitted to",
         "hold rows out, or measure it on other labelled rows",
     ),
     "one_class": (
         "{rows} of the class {majority}",
-        "so there is no ROC curve, and nothing here says how often rows of other classes are taken "
-        "for it",
+        "so there is no ROC curve, and the rate of false alarms is unknown",
         "measure the model on rows of all classes",
     ),
     "no_better_than_majority": (
-        "with an accuracy of {accuracy} the model is worse than always saying {majority}, which is "
-        "right for {share}",
+        "the accuracy of {accuracy} is below the {share} of always predicting {majority}",
         "measured on {n:,} {name}",
-        "look at precision and recall by class; another weight of the classes, other columns or "
-        "another model may help",
+        "look at precision and recall by class; other class weights, other columns or another "
+        "model may help",
     ),
     "near_majority": (
-        "the accuracy of {accuracy} cannot be told from that of always saying {majority}, {share}",
-        "its 95 % interval on {n:,} {name} holds that share",
+        "the accuracy of {accuracy} may be no better than the {share} of always predicting "
+        "{majority}",
+        "its 95 % interval on {n:,} {name} includes that share",
         "look at precision and recall by class, and at the ROC curve",
     ),
     "overfitted": (
-        "right for {fitted} of the rows it was fitted to, but for {accuracy} of the {name}",
-        "the 95 % intervals do not meet, which chance alone would seldom do: the model has learned "
-        "its rows by heart in part",
+        "the accuracy is {fitted} on the rows of the fit, but {accuracy} on the {name}",
+        "the 95 % intervals do not overlap, so chance hardly explains it: the model has partly "
+        "memorised its rows",
         "",
     ),
     "scores alone": (
-        "the scores are no probabilities",
-        "they order rows, but a score of 2 is not twice as likely as 1",
+        "the scores are not probabilities",
+        "they rank the rows, but a row of score 2 is not twice as likely as one of score 1",
         "",
     ),
     "not_calibrated": (
         "the probabilities are not calibrated: their squared error is {size:.1f} standard "
-        "deviations {side} what they promise",
+        "deviations {side} its expected value",
         "Spiegelhalter's test on {n:,} {name}; the calibration curve shows where",
         "",
     ),
@@ -173,10 +172,10 @@ def measured_findings(material: Material, measured: list[dict[str, Any]]) -> lis
         found.append(_finding("not_calibrated", "note", None, remedy, said="scores alone"))
     elif z is not None and abs(z) > _FAR and held:
         remedy = (
-            "do not read them as frequencies before they are calibrated"
+            "calibrate them before you read them as frequencies"
             if getattr(material.model, "class_weight", None) is None
-            else "weights of classes change how frequent they seem to be: fit without them where "
-            "probabilities are to be frequencies"
+            else "class weights shift the probabilities: fit without them where probabilities must "
+            "be frequencies"
         )
         side = "above" if z > 0 else "below"
         found.append(_finding("not_calibrated", "warning", one, remedy, size=abs(z), side=side))

@@ -299,7 +299,7 @@ def _number(
 
 
 POSITIVE = _number("a number above 0", lambda x: x > 0)
-LEVEL = _number("a number between 0 and 1, both left out", lambda x: 0 < x < 1)
+LEVEL = _number("a number above 0 and below 1", lambda x: 0 < x < 1)
 KAPPA = _number("a number above 0.5, up to 1", lambda x: 0.5 < x <= 1)
 FINITE_POSITIVE = _number("a finite number above 0", lambda x: 0 < x < math.inf)
 FRACTION = _number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
@@ -393,8 +393,8 @@ encoding = partial(
 )
 unpacked_limit = partial(
     option,
-    "The most that a packed file, a workbook or a view may take once it is read out, such as 20GB. "
-    "[default: half of the machine's memory]",
+    "The limit of the size to which a packed file, a workbook or a view may be unpacked, such as "
+    "20GB. [default: half of the machine's memory]",
     SIZE,
     metavar="SIZE",
 )
@@ -449,7 +449,7 @@ class TableOptions(Options):
     encoding: str | None = encoding(last=True)
     unpacked_limit: str | None = unpacked_limit(last=True)
     sql: str | None = option(
-        "An SQL query over DATA, whose table is named data in it; the result is the table.",
+        "An SQL query whose result is used as the table; in it, DATA is the table named data.",
         last=True,
     )
 
@@ -459,8 +459,8 @@ class TableOptions(Options):
             raise click.UsageError("--ignore leaves out the column that --target names")
         if self.target is None and "target" in self.ignore:
             raise click.UsageError(
-                "--ignore leaves out the column 'target', which is predicted where --target names "
-                "no other"
+                "--ignore leaves out the column 'target', which is predicted unless --target names "
+                "another one"
             )
         for name in ("group", "time", "weight"):
             column = getattr(self, name, None)
@@ -469,11 +469,12 @@ class TableOptions(Options):
             if column == (self.target or "target"):
                 raise click.UsageError(f"--{name} names the column to predict")
             if column in self.ignore or self.kinds.get(column) == "ignore":
-                raise click.UsageError(f"--{name} {column} is a column that is left out")
+                raise click.UsageError(f"--{name} {column} names a column that is left out")
         for column in self.ordered:
             if column in (self.target or "target", *self.ignore) or column in self.kinds:
                 raise click.UsageError(
-                    f"--ordered {column} is a column to predict, to leave out, or of another --kind"
+                    f"--ordered {column} names the column to predict, a column that is left out, "
+                    "or one with a --kind"
                 )
         if self.kinds.get(self.target or "target") == "ignore":
             raise click.UsageError("--kind leaves out the column to predict")

@@ -324,7 +324,7 @@ def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractCon
         count = f"{record.iteration:,} iteration{'' if record.iteration == 1 else 's'}"
         if not math.isnan(record.sample_gap):
             # How far a part of the rows is says nothing yet of all of them.
-            return f"{part}first a sample of the rows, gap {record.sample_gap:.1e} there"
+            return f"{part}sample of the rows, gap {record.sample_gap:.1e}"
         about = "about " if record.likely_gap < record.relative_gap else ""
         return f"{part}gap {about}{record.likely_gap:.1e} -> {record.tol:.0e}, {count}"
 

@@ -193,8 +193,8 @@ def load_for_tables(path: str) -> StoredModel:
     stored = replace(stored, provenance=known_origin(stored.provenance))
     if stored.encoder is None:
         raise ModelFileError(
-            f"'{path}' was saved without an encoder, so it takes matrices and not tables: use it "
-            "from Python"
+            f"'{path}' was saved without an encoder, so it takes matrices instead of tables: use "
+            "it from Python"
         )
     return stored
 
@@ -375,7 +375,7 @@ def decision_of(stored: StoredModel, threshold: float | None) -> Decision | None
         return Decision.of(stored.provenance, stored.model)
     classes: Any = getattr(stored.model, "classes_", ())
     if len(classes) != 2:
-        raise click.UsageError("--threshold is about one of two classes, which this model has not")
+        raise click.UsageError("--threshold needs a model of two classes")
     positive = positive_of(stored.provenance, stored.model)
     scale = PROBABILITY if gives_probabilities(stored.model) else SCORE
     return Decision(classes[1].item() if positive is None else positive, threshold, scale)

@@ -344,7 +344,7 @@ class _Support:
             )
         rest = len(others) - (_MOST_NAMED - bool(constant))
         if rest > 0:
-            texts.append(f"so {'is' if rest == 1 else 'are'} {rest:,} more")
+            texts.append(f"and {rest:,} more such {'column' if rest == 1 else 'columns'}")
         return Joined(tuple(texts), separator=", ")
 
 
@@ -473,8 +473,8 @@ def estimate(
     empty = np.flatnonzero(weight <= 0)
     if len(empty):
         raise DataError(
-            f"Class {names.label(int(empty[0]))} has no rows yet, so its Gaussian is not known; "
-            "pass rows of every class."
+            f"Class {names.label(int(empty[0]))} has no rows yet, so its mean and covariance are "
+            "not known; pass rows of every class."
         )
     if priors is None:
         priors = weight / moments.total
@@ -562,13 +562,13 @@ def covariances_by_estimator(
         if not hasattr(fitted, "covariance_"):
             raise ValueError(
                 f"covariance_estimator={estimator!r} does not have a covariance_ attribute after "
-                "fit; give one of sklearn.covariance."
+                "fit; give an estimator of sklearn.covariance."
             )
         found = np.asarray(fitted.covariance_, dtype=np.float64)
         if found.shape != (p, p):
             raise ValueError(
-                f"covariance_estimator={estimator!r} gives a covariance_ of the shape "
-                f"{found.shape} for class {names.label(k)}, which has {p:,} columns."
+                f"covariance_estimator={estimator!r} has a covariance_ of the shape {found.shape} "
+                f"for class {names.label(k)}, which has {p:,} columns."
             )
         out[k] = found
     return out
@@ -1016,8 +1016,8 @@ def _require_shapes(
     inside = kept.ndim == 1 and (not len(kept) or 0 <= int(kept.min()) <= int(kept.max()) < p)
     if not (square and priors.shape == (k,) and inside):
         raise ValueError(
-            f"The Gaussians do not fit together: means of shape {means.shape}, covariances of "
-            f"{covariance.shape}, priors of {priors.shape}, and {len(kept)} independent columns."
+            f"The shapes of the Gaussians do not agree: means {means.shape}, covariances "
+            f"{covariance.shape}, priors {priors.shape}, and {len(kept)} independent columns."
         )
 
 
@@ -1271,7 +1271,7 @@ class Gaussians:
         """Squared distances of Mahalanobis (1936), (n, K)."""
         if design.n_features != self.n_features:
             raise ValueError(
-                f"The data have {design.n_features:,} columns, and the Gaussians are of "
+                f"The data have {design.n_features:,} columns, and the Gaussians have "
                 f"{self.n_features:,}."
             )
         n, r = design.n_samples, len(self.kept)

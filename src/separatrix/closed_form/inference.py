@@ -111,8 +111,8 @@ _FAR = 0.1
 # Of the information, with a diagonal of ones: beyond this fewer than five digits are left.
 _CONDITION = 1e11
 _OTHER_ROWS = (
-    "these are not the rows that the model was fitted to (or not with these weights): its "
-    "likelihood on them is another one; give the X, y and sample_weight of the fit."
+    "these rows, or their weights, are not those of the fit: the likelihood of the model on them "
+    "is different; give the X, y and sample_weight of the fit."
 )
 # How nearly the residuals of the rows a model was fitted to are orthogonal to the columns.
 _ORTHOGONAL = 1e-6
@@ -362,7 +362,7 @@ class Summary:
             if self.kind == "t"
             else "the normal distribution"
         )
-        errors = "classic" + (", for residuals of one variance" if self.sigma is not None else "")
+        errors = "classic" + (", for residuals of equal variance" if self.sigma is not None else "")
         if self.robust is not None:
             errors = f"{self.robust} ({_SOURCES[self.robust]})"
         return textwrap.wrap(
@@ -426,7 +426,7 @@ def _pairs(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
 def _check(level: float, robust: str | None, rows_given: bool) -> None:
     check_number("level", level, above=0)
     if not level < 1.0:
-        raise ValueError(f"level={level!r} must be less than 1; 0.95 is the usual one.")
+        raise ValueError(f"level={level!r} must be less than 1; the usual level is 0.95.")
     check_choice("robust", robust, [None, *ROBUST])
     if robust is not None and not rows_given:
         raise ValueError(
@@ -438,8 +438,8 @@ def _check(level: float, robust: str | None, rows_given: bool) -> None:
 def _require_one_leverage(robust: str | None, n_classes: int) -> None:
     if n_classes > 2 and robust in ("HC2", "HC3"):
         raise ValueError(
-            f"{robust} needs one leverage for each row, and with {n_classes} classes a row has "
-            "a matrix of them; choose 'HC0' or 'HC1'."
+            f"{robust} needs one leverage for each row, and with {n_classes} classes a row has a "
+            "matrix of leverages; choose 'HC0' or 'HC1'."
         )
 
 
@@ -488,8 +488,8 @@ def _summary(
 def _require_degrees(n: float, k: int) -> None:
     if not n > k:
         raise ValueError(
-            f"{n:g} rows leave no degrees of freedom for the errors of {k} coefficients: a summary "
-            "needs more rows than coefficients."
+            f"{n:g} rows leave no degrees of freedom for the standard errors of {k} coefficients: "
+            "a summary needs more rows than coefficients."
         )
 
 
@@ -633,7 +633,8 @@ def _variances(combinations: np.ndarray, names: Sequence[str]) -> np.ndarray:
     if len(lost):
         raise ValueError(
             f"the variance of the coefficient of {names[lost[0]]!r} is out of the range of "
-            "float64, so that it has no standard error; divide the column by its size."
+            "float64, so that it has no standard error; divide the column by its largest absolute "
+            "value."
         )
     return variances
 
@@ -647,7 +648,8 @@ def _sums_of_squares(targets: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(tss)) or np.any((size > 0.0) & (tss < _TINY)):
         raise ValueError(
             "the squares of y are out of the range of float64, so that there are no standard "
-            "errors; divide y by its size, which divides estimates and errors by the same."
+            "errors; divide y by a number, which divides the estimates and their errors by the "
+            "same number."
         )
     return tss
 
@@ -765,9 +767,8 @@ def _sandwich(
     same = abs(float(s.sum()) - n) <= 1e-9 * n
     if not same or np.any(off > _ORTHOGONAL * np.sqrt(rss) + rounding):
         raise ValueError(
-            "these are not the rows that the model was fitted to (or not with these weights): its "
-            "residuals on them are not orthogonal to the columns; give the X, y and sample_weight "
-            "of the fit."
+            "these rows, or their weights, are not those of the fit: the residuals on them are not "
+            "orthogonal to the columns; give the X, y and sample_weight of the fit."
         )
     return rss, meats
 

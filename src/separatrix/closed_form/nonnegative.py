@@ -85,8 +85,8 @@ def solve_nonnegative(
     d = design.n_features
     if d > _MOST_COLUMNS:
         raise ValueError(
-            f"Weights that are not negative need a square matrix over all columns, which for {d:,} "
-            f"is too large; leave out columns, down to {_MOST_COLUMNS:,}."
+            "Nonnegative weights need a square matrix over all columns, which is too large for "
+            f"{d:,} columns; keep at most {_MOST_COLUMNS:,}."
         )
     targets = np.asarray(targets, dtype=np.float64)
     unit = units_of(targets)

@@ -301,24 +301,24 @@ class PolynomialBasis:
             and self.powers.max(initial=0) <= degree
         ):
             raise ValueError(
-                "The polynomials do not fit together: their centres, scales, recurrence and powers "
-                f"have the shapes {self.centre.shape}, {self.scale.shape}, "
+                "The shapes of the polynomials do not agree: their centres, scales, recurrence and "
+                f"powers have the shapes {self.centre.shape}, {self.scale.shape}, "
                 f"{self.recurrence.shape} and {self.powers.shape}."
             )
 
     def require_closed(self) -> None:
         """Raise ValueError unless every divisor of a term is a term, too, and came before it."""
         if self.n_terms > MOST_TERMS:
-            raise ValueError(f"{self.n_terms:,} terms are more than {MOST_TERMS:,}.")
+            raise ValueError(f"{self.n_terms:,} terms are too many; the limit is {MOST_TERMS:,}.")
         seen = {np.zeros_like(self.powers[:1]).tobytes()}
         for row in self.powers:
             for j in np.flatnonzero(row):
                 divisor = row.copy()
                 divisor[j] -= 1
                 if divisor.tobytes() not in seen:
-                    raise ValueError("A term of the polynomial is there without its divisors.")
+                    raise ValueError("A term of the polynomial lacks its divisors.")
             if row.tobytes() in seen:
-                raise ValueError("A term of the polynomial is there twice.")
+                raise ValueError("A term of the polynomial occurs twice.")
             seen.add(row.tobytes())
 
     @classmethod
@@ -608,7 +608,7 @@ class PolynomialDesign(Design):
     def __init__(self, base: Design, basis: PolynomialBasis) -> None:
         if base.n_features != len(basis.centre):
             raise ValueError(
-                f"The data have {base.n_features:,} columns, and the polynomials are of "
+                f"The data have {base.n_features:,} columns, and the polynomials have "
                 f"{len(basis.centre):,}."
             )
         self.base = base

@@ -267,8 +267,8 @@ class TriangularFactor:
         ):
             raise ValueError(
                 f"A factor of {self.n_features} features and {self.n_targets} targets cannot be "
-                f"merged with one of {other.n_features} features and {other.n_targets} targets, "
-                "or of another intercept."
+                f"merged with a factor of {other.n_features} features and {other.n_targets} "
+                "targets, or with another fit_intercept."
             )
         n_rows = self.n_rows + other.n_rows
         if other.weight == 0.0:

@@ -231,8 +231,8 @@ class Design(ABC):
             what = ("rows", "columns")[axis]
             found = f"{factor.shape[0]:,}" if factor.ndim else "no"
             raise ValueError(
-                f"The matrix has {self.shape[axis]:,} {what}, and there are {found} numbers to "
-                f"multiply its {what} by: what was fitted does not go with these data."
+                f"The matrix has {self.shape[axis]:,} {what}, and the vector that multiplies them "
+                f"has {found} entries: these data do not belong to the fit."
             )
 
     def _slices(self, start: int, stop: int | None, size: int | None) -> list[slice]:
@@ -689,11 +689,11 @@ def require_in_range(x: Any) -> None:
         largest = _largest(indices[: indptr[-1]])
         if largest >= d:
             # A negative one is beyond every other, read without its sign.
-            flaw = f"an entry is in a column that is none of its {d:,}"
+            flaw = f"an entry is in a column beyond its {d:,}"
     if flaw:
         raise ValueError(
             f"The CSR matrix of shape {n:,} by {d:,} is damaged: {flaw}; X.check_format() of scipy "
-            "looks for such things."
+            "finds such damage."
         )
 
 

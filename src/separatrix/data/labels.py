@@ -223,8 +223,8 @@ def known_classes(given: Any, earlier: np.ndarray | None) -> np.ndarray:
     if given is None:
         if earlier is None:
             raise ValueError(
-                "classes must be given in the first call of partial_fit: all labels that "
-                "will ever occur."
+                "classes must be given in the first call of partial_fit, with all labels that will "
+                "ever occur."
             )
         return earlier
     classes = np.unique(column_or_1d(given))
@@ -256,8 +256,8 @@ def encode_among(
     """
     if isinstance(class_weight, str):
         raise ValueError(
-            f"class_weight={class_weight!r} needs to know all rows, and partial_fit sees "
-            "some of them; pass the weights as a dict."
+            f"class_weight={class_weight!r} needs all rows, and a call of partial_fit has only a "
+            "part of them; pass the weights as a dict."
         )
     if sample_weight is not None:
         require_weights(sample_weight)
@@ -265,8 +265,8 @@ def encode_among(
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         raise ValueError(
-            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which is none of "
-            f"classes={classes.tolist()!r}; name all labels in the first call of partial_fit."
+            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which is not in "
+            f"classes={classes.tolist()!r}; list all labels in the first call of partial_fit."
         )
     codes = codes_of(y, classes)
     weights = sample_weight
@@ -343,7 +343,7 @@ def indicator(y: Any, n: int) -> np.ndarray:
         row, column = wrong[0]
         raise ValueError(
             f"y has {present[row, column]!s} in row {row}, column {column}; where a row has "
-            "several labels, y has 1 for each that it has and 0 for the others."
+            "several labels, y must have 1 for each of them and 0 for the others."
         )
     return present.astype(np.int64)
 

@@ -401,7 +401,7 @@ class Moments:
             raise ValueError(
                 f"Moments of {self.n_classes} classes and {self.n_columns} columns cannot be "
                 f"merged with moments of {other.n_classes} classes and {other.n_columns} columns, "
-                "or of another kind."
+                "or with moments of another kind."
             )
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return self._merge(other)

@@ -64,8 +64,8 @@ class Sizes:
             sizes = [f"{self.known[size]:,}" if size in self.known else size for size in wanted]
             raise refuse(
                 name,
-                f"has the shape ({', '.join(f'{n:,}' for n in shape)}), and with the rest of the "
-                f"model goes ({', '.join(sizes)})",
+                f"has the shape ({', '.join(f'{n:,}' for n in shape)}), and the rest of the "
+                f"model requires ({', '.join(sizes)})",
             )
 
 
@@ -96,7 +96,7 @@ def whole_array(*shape: str, low: int = 0, below: str | None = None) -> Rule:
         sizes.hold(name, value.shape, shape)
         most = math.inf if below is None else sizes.known.get(below, math.inf)
         if value.size and not low <= int(value.min()) <= int(value.max()) < most:
-            raise refuse(name, f"has a number that is not from {low} to below {most:,}")
+            raise refuse(name, f"has a number that is not at least {low} and less than {most:,}")
 
     return check
 
@@ -167,7 +167,7 @@ def classes(name: str, value: Any, sizes: Sizes) -> None:
     if value.ndim != 1 or len(value) < 2 or value.dtype.kind not in "biufUTO":
         raise refuse(name, "is not a list of two labels or more")
     if value.dtype.kind == "O" and not all(isinstance(item, _LABELS) for item in value.tolist()):
-        raise refuse(name, "holds something that is no label")
+        raise refuse(name, "holds a value that cannot be a label")
     # Labels are looked up by bisection.
     if not all(bool(a < b) for a, b in zip(value[:-1].tolist(), value[1:].tolist(), strict=True)):
         raise refuse(name, "does not hold distinct labels in ascending order")
@@ -193,8 +193,8 @@ def any_certificate(name: str, value: Any, sizes: Sizes) -> None:
             if not abs(part.relative_gap - relative) <= 1e-3 * relative:
                 raise refuse(
                     name,
-                    f"has the relative gap {part.relative_gap:.3g}, and its gap {part.gap:.3g} of "
-                    f"{part.primal:.3g} is {relative:.3g}",
+                    f"states the relative gap {part.relative_gap:.3g}, but its gap {part.gap:.3g} "
+                    f"relative to {part.primal:.3g} is {relative:.3g}",
                 )
 
 
@@ -209,7 +209,7 @@ def _residual_certificate(name: str, value: Any, sizes: Sizes) -> None:
 
 def _check_certificate(name: str, value: Any, positive: tuple[str, ...], depth: int) -> None:
     if depth > _DEEPEST:
-        raise refuse(name, "has parts of parts without end")
+        raise refuse(name, "nests its parts too deeply")
     if value.status not in REMEDIES:
         raise refuse(name, f"has the status {value.status[:40]!r}, which does not exist")
     for figure in (*positive, "tol", "seconds", "n_iter"):
@@ -220,7 +220,7 @@ def _check_certificate(name: str, value: Any, positive: tuple[str, ...], depth: 
         raise refuse(name, "has a tolerance or a time that is not finite")
     for part in value.parts:
         if type(part) is not type(value):
-            raise refuse(name, "has a part that is none")
+            raise refuse(name, "has a part that is not a certificate")
         _check_certificate(name, part, positive, depth + 1)
 
 
@@ -238,7 +238,10 @@ def equations(name: str, value: Any, sizes: Sizes) -> None:
 
 def _require_within(name: str, value: Any, off: float) -> None:
     if value.ok and not off <= value.tol * (1.0 + 1e-9):
-        raise refuse(name, f"says optimal at {off:.3g}, with the tolerance {value.tol:.3g}")
+        raise refuse(
+            name,
+            f"has the status optimal at {off:.3g}, which is above the tolerance {value.tol:.3g}",
+        )
 
 
 def check_parts(name: str, value: Any, rules: Rules, sizes: Sizes) -> None:
@@ -250,7 +253,7 @@ def check_parts(name: str, value: Any, rules: Rules, sizes: Sizes) -> None:
 
 def label(name: str, value: Any, sizes: Sizes) -> None:
     if not isinstance(value, _LABELS):
-        raise refuse(name, f"is of {type(value).__name__}, and no label")
+        raise refuse(name, f"is of {type(value).__name__}, which cannot be a label")
 
 
 def record(kind: str, rules: Rules) -> Rule:
@@ -333,13 +336,15 @@ def check_attributes(fitted: Any, sizes: Sizes, where: str = "") -> None:
     unknown = [name for name in own if name.endswith("_") and name not in rules]
     foreign = next((name for name in unknown if name in sizes.foreign()), None)
     if foreign is not None:
-        raise refuse(where + foreign, f"is nothing that {type(fitted).__name__} has")
+        raise refuse(where + foreign, f"is not an attribute of {type(fitted).__name__}")
     require(fitted, ["n_features_in_"])
     # Those come first that others are measured by.
     rules["n_features_in_"](f"{where}n_features_in_", own["n_features_in_"], sizes)
     d = int(own["n_features_in_"])
     if sizes.known.setdefault("d", d) != d:
-        raise refuse(f"{where}n_features_in_", f"is {d:,}, and that of the model is another")
+        raise refuse(
+            f"{where}n_features_in_", f"is {d:,}, which is not the number of columns of the model"
+        )
     if "n_components_" in rules:
         require(fitted, rules.keys() - {"feature_names_in_"})
         rules["n_components_"](f"{where}n_components_", own["n_components_"], sizes)

@@ -148,7 +148,7 @@ def _targets(y: Any) -> Any:
         for row, value in enumerate(kind):
             if not isinstance(value, numbers.Real):
                 raise ValueError(
-                    f"y must hold numbers to regress on; entry {row} is {value!r}. For classes "
+                    f"y must hold numbers for a regression; entry {row} is {value!r}. For classes "
                     "use a classifier."
                 ) from None
         raise
@@ -199,8 +199,8 @@ def require_some_weight(weight: float) -> None:
     """Raise ValueError unless the sum of the weights of all rows, or the largest, is positive."""
     if not weight > 0.0:
         raise ValueError(
-            "sample_weight is zero for every row; a weight of zero is the same as no row, and at "
-            "least one must be positive."
+            "sample_weight is zero for every row; rows of weight zero count as absent, and at "
+            "least one weight must be positive."
         )
 
 
@@ -269,7 +269,7 @@ def _require_numbers(X: Any) -> None:
                 continue
             found = f"{quoted(values[row], 40)} in row {row}"
         raise ValueError(
-            f"column {str(name)!r} holds {found}, and a weight needs numbers: encode the column "
+            f"column {str(name)!r} holds {found}, and a model needs numbers: encode the column "
             "(sklearn.preprocessing.OneHotEncoder, separatrix.tables), or leave it out."
         )
 

@@ -68,7 +68,7 @@ def clip_conic(
     if not np.isfinite(size):
         raise ValueError(
             "In this box the conic's equation exceeds the range of float64; divide the equation, "
-            "or the coordinates, by a number."
+            "or the coordinates, by a large number."
         )
     A, b, c = A / size, b / size, c / size
     bend, slope = float(np.linalg.norm(A)), float(np.linalg.norm(b))

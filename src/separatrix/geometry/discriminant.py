@@ -66,7 +66,7 @@ class Quadric:
         b = np.array(self.b, dtype=np.float64)
         if A.ndim != 2 or A.shape[0] != A.shape[1] or b.shape != A.shape[:1] or not len(b):
             raise ValueError(
-                f"A must be a square matrix and b a vector of as many numbers; their shapes are "
+                "A must be a square matrix and b a vector of the same length; their shapes are "
                 f"{A.shape} and {b.shape}."
             )
         A = 0.5 * A + 0.5 * A.T
@@ -341,7 +341,7 @@ class Discriminant:
         covariance = np.array(self.covariance, dtype=np.float64)
         if means.ndim != 2 or len(means) < 2 or not means.shape[1]:
             raise ValueError(
-                f"means must have a row for each of two classes or more; its shape is "
+                "means must have one row for each class, and at least two; its shape is "
                 f"{means.shape}."
             )
         k, p = means.shape
@@ -438,8 +438,8 @@ class Discriminant:
         name = type(model).__name__
         if hasattr(model, "steps"):
             raise TypeError(
-                f"{name} has steps, and its discriminants are in the coordinates of the last one; "
-                "pass model[-1], and rows that went through model[:-1]."
+                f"{name} is a pipeline, and its discriminants are in the coordinates of the last "
+                "step; pass model[-1], and rows transformed by model[:-1]."
             )
         if hasattr(model, "fit"):
             check_is_fitted(model)
@@ -471,8 +471,8 @@ class Discriminant:
         voting = k is not None and k > 2 and hasattr(model, "dual_coef_")
         if voting or (k is not None and len(coef) != (1 if k == 2 and len(coef) == 1 else k)):
             raise TypeError(
-                f"coef_ of {name} has {len(coef)} rows for {k} classes, which are not one for each "
-                "of them; discriminants are."
+                f"coef_ of {name} has {len(coef)} rows for {k} classes; discriminants need one row "
+                "for each class."
             )
         return cls.from_linear(coef, intercept, classes, names)
 
@@ -541,7 +541,7 @@ class Discriminant:
         found = [k for k, c in enumerate(self.classes.tolist()) if c == label]
         if not found:
             raise ValueError(
-                f"{label!r} is none of the classes, which are {self.classes.tolist()!r}."
+                f"{label!r} is not one of the classes, which are {self.classes.tolist()!r}."
             )
         return found[0]
 

@@ -99,8 +99,8 @@ def signs_of(y: Any, n: int) -> np.ndarray:
         held = f"{len(classes)} different labels" if len(classes) != 1 else "one label only"
         raise ValueError(
             f"y holds {held} ({', '.join(repr(c) for c in classes[:3].tolist())}"
-            f"{', ...' if len(classes) > 3 else ''}), which do not tell two sides apart; pass -1 "
-            "and +1, or two labels, of which the second in sorted order is positive."
+            f"{', ...' if len(classes) > 3 else ''}), which do not name two sides; pass -1 and "
+            "+1, or two labels, of which the second in sorted order is positive."
         )
     return np.where(y == classes[1], 1.0, -1.0)
 
@@ -206,13 +206,13 @@ class Hyperplane:
         name = type(model).__name__
         if hasattr(model, "steps"):
             raise TypeError(
-                f"{name} has steps, and its hyperplane is in the coordinates of the last one; "
-                "pass model[-1], and rows that went through model[:-1]."
+                f"{name} is a pipeline, and its hyperplane is in the coordinates of the last step; "
+                "pass model[-1], and rows transformed by model[:-1]."
             )
         if not (hasattr(model, "coef_") and hasattr(model, "intercept_")):
             if hasattr(model, "fit"):
                 check_is_fitted(model)
-            raise TypeError(f"{name} has no coef_ and intercept_, so it is no hyperplane.")
+            raise TypeError(f"{name} has no coef_ and intercept_, so it has no hyperplane.")
         coef = dense(model.coef_)
         coef = np.atleast_2d(coef).astype(np.float64)
         intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
@@ -225,14 +225,15 @@ class Hyperplane:
         if k is None:
             if len(coef) > 1:
                 raise ValueError(
-                    f"{name} has {len(coef)} rows of weights; say which one with k from 0 to "
-                    f"{len(coef) - 1}, and against=j for the plane between the classes k and j."
+                    f"{name} has {len(coef)} rows of weights; choose one with k from 0 to "
+                    f"{len(coef) - 1}, and give against=j for the plane between the classes k and "
+                    "j."
                 )
             k = 0
         for which, row in (("k", k), ("against", against)):
             if row is not None and not 0 <= row < len(coef):
                 raise ValueError(
-                    f"{which}={row} is no row of coef_, which has those from 0 to {len(coef) - 1}."
+                    f"{which}={row} is not a row of coef_, whose rows are 0 to {len(coef) - 1}."
                 )
         if against is None:
             return cls(coef[k], float(intercept[k]))
@@ -249,8 +250,8 @@ class Hyperplane:
         theta = np.asarray(theta, dtype=np.float64)
         if theta.ndim != 1 or len(theta) < 2:
             raise ValueError(
-                "theta must be a vector of the weights and the intercept, two numbers or more; its "
-                f"shape is {theta.shape}."
+                "theta must be a vector of the weights and the intercept, at least two numbers; "
+                f"its shape is {theta.shape}."
             )
         return cls(theta[:-1], float(theta[-1]))
 

@@ -332,7 +332,7 @@ class NystroemLift(_Lift):
         if w.ndim not in (1, 2) or w.shape[-1] != self.n_components_:
             raise ValueError(
                 f"w has the shape {w.shape}, but must have {self.n_components_} coefficients, one "
-                "a column of the lift."
+                "for each column of the lift."
             )
         if not w.size:
             return np.array(w)
@@ -373,16 +373,16 @@ class NystroemLift(_Lift):
         if not isinstance(kernel, Kernel):
             raise TypeError(
                 f"kernel={kernel!r} must be a kernel of separatrix.kernels, such as RBFKernel(); "
-                "wrap a function in CallableKernel."
+                "pass a function as CallableKernel(function)."
             )
         if isinstance(kernel, PrecomputedKernel):
             raise TypeError(
-                "A precomputed kernel holds no points, and landmarks are points; give the kernel "
-                "itself."
+                "A precomputed kernel matrix has no points from which to choose landmarks; give "
+                "the kernel itself."
             )
         if not kernel.semidefinite and not isinstance(kernel, CallableKernel):
             raise ValueError(
-                f"{kernel.formula} is not a scalar product in general, and only a scalar product "
+                f"{kernel.formula} is not positive semidefinite in general, and only such a kernel "
                 "has a lift to approximate."
             )
         return kernel
@@ -392,8 +392,8 @@ class NystroemLift(_Lift):
         wrong = np.flatnonzero(rest < -_NEGATIVE * np.abs(whole))
         if len(wrong):
             raise ValueError(
-                f"{kernel.formula} is not a scalar product: a squared length is negative (found at "
-                f"row {wrong[0]}), so that there is no lift to approximate."
+                f"{kernel.formula} is not positive semidefinite (row {wrong[0]} would have a "
+                "negative squared norm), so that it has no lift to approximate."
             )
 
 
@@ -574,7 +574,7 @@ class FourierLift(_Lift):
 def check_lift(name: str, value: Any, sizes: rules.Sizes) -> None:
     """The rule of a fitted lift that a file holds."""
     if type(value) not in (FourierLift, NystroemLift):
-        raise rules.refuse(name, f"is of {type(value).__name__}, and no lift")
+        raise rules.refuse(name, f"is of {type(value).__name__}, which is not a lift")
     rules.check_attributes(value, sizes, where=f"{name}.")
     m, d = sizes.known["components"], sizes.known["d"]
     if isinstance(value, FourierLift):
@@ -584,4 +584,4 @@ def check_lift(name: str, value: Any, sizes: rules.Sizes) -> None:
     if not np.all(np.diagonal(value.factor_)):
         raise rules.refuse(name, "has a factor that is singular")
     if not m and d > rules.MOST_UNSEEN:
-        raise rules.refuse(name, f"has no landmarks, and {d:,} columns")
+        raise rules.refuse(name, f"has no landmarks for {d:,} columns")

@@ -101,7 +101,8 @@ def _points(X: Any, name: str) -> Any:
     x: Any = X if sp.issparse(X) else np.asarray(X)
     if x.ndim != 2:
         raise ValueError(
-            f"{name} must have two dimensions, one row a point, but has the shape {x.shape}."
+            f"{name} must have two dimensions, with one row for each point, but has the shape "
+            f"{x.shape}."
         )
     if x.dtype.kind not in "biufO":
         raise ValueError(f"{name} must hold real numbers, but is of type {x.dtype}.")
@@ -111,7 +112,9 @@ def _points(X: Any, name: str) -> Any:
         try:
             x = x.astype(np.float64, copy=False)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} must hold real numbers, but some are none.") from None
+            raise ValueError(
+                f"{name} must hold real numbers, but has entries that are not."
+            ) from None
     require_finite(x, called=name)
     return x
 
@@ -208,7 +211,8 @@ class Kernel(ABC):
         z = x if Z is None else _points(Z, "Z")
         if x.shape[1] != z.shape[1]:
             raise ValueError(
-                f"X has {x.shape[1]} columns and Z has {z.shape[1]}, but both must have the same."
+                f"X has {x.shape[1]} columns and Z has {z.shape[1]}, but they must have the same "
+                "number."
             )
         out = np.empty((x.shape[0], z.shape[0]))
         # What overflows is found below, whichever step it was.
@@ -272,7 +276,7 @@ class Kernel(ABC):
         raise TypeError(self._why_no_lift())
 
     def _why_no_lift(self) -> str:
-        return f"A lift of {self.formula} is not known."
+        return f"No lift of {self.formula} is known."
 
     @abstractmethod
     def _fill(self, x: Any, z: Any, out: np.ndarray) -> None:
@@ -287,8 +291,8 @@ class Kernel(ABC):
         if not np.isfinite(values.sum()) and not np.isfinite(values).all():
             place = " and ".join(str(i) for i in np.argwhere(~np.isfinite(values))[0])
             raise ValueError(
-                f"{self.formula} is beyond the range of floats (first at {place}); "
-                "scale the features first."
+                f"{self.formula} is beyond the range of floats (first at {place}); scale the "
+                "features first."
             )
         return values
 
@@ -543,7 +547,7 @@ class PolynomialKernel(InnerProductKernel):
         if not self.semidefinite:
             raise TypeError(
                 f"{self.formula} has no lift: with coef0 < 0 some monomials have a negative "
-                "weight, so that it is no scalar product in general."
+                "weight, so that it is not positive semidefinite in general."
             )
         lowest = 0 if self.coef0 > 0.0 else self.degree
         return [p for p in range(lowest, self.degree + 1) if p == 0 or (self.gamma and width)]
@@ -792,7 +796,7 @@ class SigmoidKernel(InnerProductKernel):
         return self.gamma * square
 
     def _why_no_lift(self) -> str:
-        return f"{self.formula} is not a scalar product in general, so it has no lift."
+        return f"{self.formula} is not positive semidefinite in general, so it has no lift."
 
 
 # --- other kernels -------------------------------------------------------------------------------
@@ -908,7 +912,10 @@ class DeltaKernel(Kernel):
         return out
 
     def _why_no_lift(self) -> str:
-        return "The lift of DeltaKernel has a column for every distinct point, not of features."
+        return (
+            "The lift of DeltaKernel has one column for every distinct point, and does not "
+            "depend on features."
+        )
 
 
 def _numbered(x: Any, z: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -952,7 +959,9 @@ class PrecomputedKernel(Kernel):
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """The values, as a float64 array of their own."""
         if Z is not None:
-            raise ValueError("A precomputed kernel takes its values alone, and no second matrix.")
+            raise ValueError(
+                "A precomputed kernel takes one matrix, its values, and no second one."
+            )
         return np.array(_dense(_points(X, "X")))
 
     def diagonal(self, X: Any) -> np.ndarray:
@@ -971,7 +980,7 @@ class PrecomputedKernel(Kernel):
         return np.array(x.diagonal())
 
     def _why_no_lift(self) -> str:
-        return "A precomputed kernel holds no points, so there is nothing to lift."
+        return "A precomputed kernel has no points, so there is nothing to lift."
 
 
 @dataclass(frozen=True)
@@ -1014,8 +1023,8 @@ class CallableKernel(Kernel):
         values = np.asarray(_dense(values))
         if values.shape != out.shape:
             raise ValueError(
-                f"{self.formula} must return a matrix of shape {out.shape} for that many points, "
-                f"but returned one of shape {values.shape}."
+                f"{self.formula} must return a matrix of shape {out.shape} for these points, but "
+                f"returned one of shape {values.shape}."
             )
         if values.dtype.kind not in "biuf":
             raise ValueError(
@@ -1037,6 +1046,6 @@ def check_kernel(name: str, value: Any, sizes: rules.Sizes) -> None:
     """The rule of a kernel that a file holds."""
     if not isinstance(value, Kernel) or isinstance(value, CallableKernel):
         kind = type(value).__name__
-        raise rules.refuse(name, f"is of {kind}, and no kernel that a file can hold")
+        raise rules.refuse(name, f"is of {kind}, which is not a kernel that a file can hold")
     if isinstance(value, PolynomialKernel) and value.degree > 1_000_000:
         raise rules.refuse(name, f"has the degree {value.degree:,}")

@@ -126,14 +126,14 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         sides = [side for side in (y > 0.0, y < 0.0) if side.any()]
         self.one_class = len(sides) == 1
         if self.one_class and isinstance(gram.kernel, LinearKernel):
-            raise TypeError("The matrix of the linear kernel is one of centred points.")
+            raise TypeError("The matrix of the linear kernel needs centred points.")
         mass = self.nu * float(self.upper.sum()) / len(sides)
         self.groups = [(side, mass) for side in sides]
         for side, mass in self.groups:
             if mass > float(self.upper[side].sum()) * (1.0 + 1e-12):
                 most = 2.0 * min(float(self.upper[s].sum()) for s, _ in self.groups)
                 raise ValueError(
-                    f"specified nu is infeasible: nu={self.nu:g} asks for more than the smaller "
+                    f"specified nu is infeasible: nu={self.nu:g} needs more rows than the smaller "
                     f"class has; give at most {most / float(self.upper.sum()):.4g}."
                 )
 

@@ -114,8 +114,8 @@ class KKTConditions:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "Whether the conditions hold is a matter of degree: ask worst <= tol, or of each "
-            "sample violation <= tol."
+            "The conditions hold up to a tolerance: compare worst <= tol or, for each sample, "
+            "violation <= tol."
         )
 
     def __str__(self) -> str:

@@ -270,8 +270,8 @@ def values_of(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
     if not np.all(np.isfinite(out)):
         i, j = (int(v) for v in np.argwhere(~np.isfinite(out))[0])
         raise ValueError(
-            f"The kernel {kernel.formula} returned {out[i, j]} for rows {i} and {j} of the blocks "
-            "that it was given; kernels must be finite."
+            f"The kernel {kernel.formula} returned {out[i, j]} for rows {i} and {j} of its "
+            "arguments; kernels must be finite."
         )
     return out
 

@@ -153,9 +153,9 @@ TEMPLATES: dict[str, str] = {
     "more_bear_few": "and {more} more such columns",
     "degree_of_columns": "degree={degree} is more than the points determine: by its distinct "
     "values {bears}; the higher powers are left out.",
-    "degree_of_rows": "{degree} is more than the points determine: {why}. Of all polynomials that "
-    "fit equally well, this is the one with the smallest coefficients in the orthonormal basis; "
-    "lower the degree, or {set_lam}.",
+    "degree_of_rows": "{degree} is more than the points determine: {why}. Among all polynomials "
+    "that fit equally well, this is the one with the smallest coefficients in "
+    "the orthonormal basis; lower the degree, or {set_lam}.",
     "too_many_terms": "{degree} on {columns:,} columns makes {terms:,} terms{more}, and their Gram "
     "matrix alone takes {size:,.0f} GB (the most is {most:,} terms); lower the degree, leave "
     "columns out, or {set_no_interactions}.",
@@ -192,8 +192,8 @@ TEMPLATES: dict[str, str] = {
     "cache_too_large": "the cache of the kernel matrix needs {asked:,.0f} MB, which are not "
     "available; set {cache_mb} below {budget:g}",
     # Tables.
-    "counts_rows": "column {column} numbers the rows ({first}, {second}, ...), which is no "
-    "property of what they describe; leave it out with {ignored}",
+    "counts_rows": "column {column} numbers the rows ({first}, {second}, ...), which does not "
+    "describe them; leave it out with {ignored}",
     "stray_cells": "column {column}: {cells} {are} no {noun} ({where}) and {count} as missing; "
     "correct the file, or keep what is written with {category}",
     "stray_cells_later": "column {column}: {cells} {are} no {noun} ({where}) and {count} as "

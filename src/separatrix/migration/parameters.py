@@ -12,34 +12,34 @@ __all__ = ["parameter_table"]
 # Parameters of both that mean something else here, or more.
 _HERE = {
     "tol": "the certified relative gap, `{default}` by default",
-    "max_iter": "of the method that is chosen here, `{default}` by default",
-    "solver": 'its names stand for `"auto"`',
-    "verbose": "1 prints certificate checks to stderr",
-    "random_state": "for methods that visit rows at random; it moves answers by no more than `tol`",
-    "penalty": 'as there; `"deprecated"` leaves it to `l1_ratio`',
-    "eta0": 'as there, or `"search"`, the default',
-    "average": 'as there, or `"linear"`, the default',
-    "learning_rate": "as there, or a schedule; `adaptive` is `invscaling`; no `pa1`, `pa2`",
-    "loss": "as there",
-    "cv": "as there; None is 5 folds",
-    "scoring": "as there; `score` uses it, too",
-    "class_weight": "as there",
+    "max_iter": "the limit of iterations of the method, `{default}` by default",
+    "solver": 'its names mean `"auto"`',
+    "verbose": "1 prints the checks of the certificate to stderr",
+    "random_state": "the seed of methods that visit rows in random order; it changes results by no "
+    "more than `tol`",
+    "penalty": 'the same; with `"deprecated"`, `l1_ratio` decides',
+    "eta0": 'the same, or `"search"`, the default',
+    "average": 'the same, or `"linear"`, the default',
+    "learning_rate": "the same, or a schedule; `adaptive` is `invscaling`; no `pa1`, `pa2`",
+    "loss": "the same",
+    "cv": "the same; None is 5 folds",
+    "scoring": "the same; `score` also uses it",
+    "class_weight": "the same",
 }
 # Exceptions to these.
 _BY_CLASS = {
-    ("LinearSVC", "penalty"): "as there",
-    ("LinearSVC", "loss"): "as there",
-    ("LinearSVR", "loss"): "as there",
-    ("SGDClassifier", "penalty"): "as there; with L1 all rows are looked at once",
-    ("SGDClassifier", "loss"): "as there",
-    ("SGDRegressor", "penalty"): "as there",
-    ("SGDRegressor", "eta0"): "as there",
-    ("SGDRegressor", "average"): "as there, of `partial_fit`",
-    ("SGDClassifier", "tol"): "the certified relative gap; None asks for all passes",
-    ("HuberRegressor", "max_iter"): "as there",
+    ("LinearSVC", "penalty"): "the same",
+    ("LinearSVC", "loss"): "the same",
+    ("LinearSVR", "loss"): "the same",
+    ("SGDClassifier", "penalty"): "the same; with L1 the solver uses all rows at once",
+    ("SGDClassifier", "loss"): "the same",
+    ("SGDRegressor", "penalty"): "the same",
+    ("SGDRegressor", "eta0"): "the same",
+    ("SGDRegressor", "average"): "the same, for `partial_fit`",
+    ("SGDClassifier", "tol"): "the certified relative gap; None makes all passes",
+    ("HuberRegressor", "max_iter"): "the same",
     **{
-        (name, "cv"): "as there; None leaves out every row"
-        for name in ("RidgeCV", "RidgeClassifierCV")
+        (name, "cv"): "the same; None is leave-one-out" for name in ("RidgeCV", "RidgeClassifierCV")
     },
 }
 
@@ -50,7 +50,7 @@ def parameter_table() -> str:
     Returns
     -------
     str
-        A table for each class: the parameter, its default there, and what it does here.
+        A table for each class: the parameter, its default in scikit-learn, and what it does here.
 
     Examples
     --------
@@ -63,14 +63,19 @@ def parameter_table() -> str:
     for name in sorted(name for names in CLASSES.values() for name in names):
         ours = getattr(library, name)
         known = inspect.signature(ours).parameters
-        out += [f"### {name}", "", "| parameter | there | here |", "|---|---|---|"]
+        out += [
+            f"### {name}",
+            "",
+            "| parameter | default of scikit-learn | here |",
+            "|---|---|---|",
+        ]
         for key, parameter in inspect.signature(originals()[name]).parameters.items():
             inherited = getattr(ours, "_inherited", {})
             if key in inherited:
                 text = inherited[key].meaning.replace("``", "`")
                 text = text.replace(":func:", "").replace(":meth:", "")
             else:
-                text = _BY_CLASS.get((name, key)) or _HERE.get(key, "as there")
+                text = _BY_CLASS.get((name, key)) or _HERE.get(key, "the same")
                 text = text.format(default=known[key].default)
             out.append(f"| `{key}` | `{parameter.default!r}` | {text} |")
         out.append("")

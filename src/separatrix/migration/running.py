@@ -27,10 +27,10 @@ __all__ = ["Fits", "run"]
 
 USAGE = """usage: python -m separatrix [--compare] script.py [argument ...]
 
-Runs a script that uses scikit-learn with this library's classes in place of those of the same
-name, and says at its end what was certified.
+Runs a script that uses scikit-learn, with this library's classes in place of those of the same
+name, and reports at its end which fits were certified.
 
-  --compare  fit scikit-learn's class as well, each time, and say where it stopped
+  --compare  also fit scikit-learn's class each time, and report how far from the optimum it stopped
 """
 
 
@@ -161,14 +161,14 @@ class Fits:
         count = sum(len(fits) for fits in self.ours.values())
         passes = ", ".join(f"{times:,} of {name}" for name, times in self.partial.items())
         if passes:
-            passes = f"  calls of partial_fit, which are not judged: {passes}"
+            passes = f"  calls of partial_fit, which have no certificate: {passes}"
         if not count:
             if passes:
-                return f"separatrix: the script called partial_fit alone\n{passes}"
-            return "separatrix: the script fitted none of the classes that this library has"
+                return f"separatrix: the script called only partial_fit, and no fit\n{passes}"
+            return "separatrix: the script fitted no class of this library"
         good = sum(ok for fits in self.ours.values() for _, ok, _ in fits)
         lines = [
-            f"separatrix: {count:,} fit{'s' if count > 1 else ''} in scikit-learn's place, "
+            f"separatrix: {count:,} fit{'s' if count > 1 else ''} in place of scikit-learn's, "
             f"{'all' if good == count else f'{good:,}'} certified to their tolerance"
         ]
         width = max(map(len, self.ours))
@@ -230,7 +230,10 @@ def run(arguments: list[str], err: TextIO | None = None) -> int:
         print(USAGE, end="", file=err)
         return 0 if rest[:1] in (["-h"], ["--help"]) else 2
     if not Path(rest[0]).is_file():
-        print(f"python -m separatrix: there is no file {rest[0]!r}; name a script.", file=err)
+        print(
+            f"python -m separatrix: there is no file {rest[0]!r}; give the name of a script.",
+            file=err,
+        )
         return 2
     fits = Fits(compare)
     before, argv, path = fits.watch(), sys.argv, sys.path[0]
@@ -242,8 +245,8 @@ def run(arguments: list[str], err: TextIO | None = None) -> int:
         runpy.run_path(rest[0], run_name="__main__")
     except Exception as error:
         error.add_note(
-            "The script ran with separatrix's classes in place of scikit-learn's; "
-            f"`python {shlex.join(rest)}` runs it without."
+            "The script ran with separatrix's classes in place of scikit-learn's; `python "
+            f"{shlex.join(rest)}` runs it with the original ones."
         )
         raise
     finally:

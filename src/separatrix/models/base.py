@@ -145,7 +145,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         TypeError
             For a model, or parameters, that cannot be fitted in passes.
         """
-        raise blocked.refuse(self, "it has no form that is a sum over rows")
+        raise blocked.refuse(self, "its objective is not a sum over rows")
 
     def _blocked_claims(
         self, data: Any, engine: Any
@@ -163,7 +163,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
 
     def _points(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray]:
         """The weights and intercepts of the fit, as points of problems."""
-        raise blocked.refuse(self, "its weights are not those of columns")
+        raise blocked.refuse(self, "its weights do not belong to columns")
 
     def _concluded(
         self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
@@ -363,19 +363,19 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         Returns
         -------
         ndarray of shape (n_samples,)
-            Of equal scores the first class wins; for two classes, a point on the plane (score 0)
-            belongs to ``classes_[0]``.
+            The first class wins ties; for two classes, a point on the plane (score 0) belongs to
+            ``classes_[0]``.
         """
         scores = self.decision_function(X)
         return self.classes_[winners(scores)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of the rows that are predicted right.
+        """The accuracy: the share of the rows that are predicted correctly.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks have labels and weights of their own.
+            Row blocks contain their labels and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -513,7 +513,7 @@ def linear_scores(
         # Attributes can be set by hand, and compiled loops follow the shape of the data.
         raise ValueError(
             f"The coef_ of this {type(estimator).__name__} has the shape {coef.shape}, which does "
-            f"not go with data of {matrix.shape[1]:,} columns (n_features_in_ is "
+            f"not match data of {matrix.shape[1]:,} columns (n_features_in_ is "
             f"{estimator.n_features_in_!r}); fit it again."
         )
     single = coef.dtype == np.float32

@@ -199,8 +199,8 @@ def begin_equations(
     """
     if checkpoint is not None:
         raise ValueError(
-            f"checkpoint is for fits of many passes, and {type(model).__name__} takes a few that "
-            "build on each other: leave it out."
+            f"checkpoint is for fits of many passes, and {type(model).__name__} needs only a few: "
+            "leave it out."
         )
     return begin(model, data, engine, classes=classes)
 
@@ -219,12 +219,14 @@ def require_alone(y: Any, sample_weight: Any, groups: Any = None) -> None:
     """Raise ValueError where labels or weights are given beside blocks, which have their own."""
     if groups is not None:
         raise ValueError(
-            "groups is given, but the folds of blocks are those of a hash of the rows: leave it "
-            "out."
+            "groups is given, but the folds of row blocks are chosen by a hash of the rows: leave "
+            "it out."
         )
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:
-            raise ValueError(f"{name} is given, but blocks have theirs: name it in scan instead.")
+            raise ValueError(
+                f"{name} is given, but row blocks contain it: name it in scan instead."
+            )
 
 
 def require_blocks(engine: Any, checkpoint: Any) -> None:
@@ -232,7 +234,7 @@ def require_blocks(engine: Any, checkpoint: Any) -> None:
     for name, given in (("engine", engine), ("checkpoint", checkpoint)):
         if given is not None:
             raise ValueError(
-                f"{name} is for data in row blocks: make them by separatrix.scale.scan(X, y)."
+                f"{name} is for data in row blocks: make them with separatrix.scale.scan(X, y)."
             )
 
 
@@ -283,7 +285,7 @@ def require_same(model: Any, data: BlockedData) -> None:
         if not np.array_equal(codes, np.arange(len(model.classes_))):
             raise ValueError(
                 f"The classes of {data.source} are not those of this {type(model).__name__}; give "
-                "the blocks that it was fitted to."
+                "the row blocks that it was fitted to."
             )
 
 
@@ -385,12 +387,12 @@ class ScoresClasses:
     """A classifier's score, also over row blocks."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of the rows that are predicted right.
+        """The accuracy: the share of the rows that are predicted correctly.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks have labels and weights of their own.
+            Row blocks contain their labels and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -407,12 +409,12 @@ class ScoresNumbers:
     """A regression's score, also over row blocks."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        r"""The share of the variation that is explained, :math:`R^2`.
+        r"""The coefficient of determination :math:`R^2`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks have targets and weights of their own.
+            Row blocks contain their targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
 

@@ -74,10 +74,14 @@ def fit_path_in_passes(
     wanted = given[parameter]
     prepared = prepared_model(model, parameter)
     if scoring not in (None, "accuracy"):
-        raise blocked.refuse(model, "its folds are scored by accuracy: leave out scoring")
+        raise blocked.refuse(
+            model,
+            "scoring is not supported, because its folds are scored by accuracy: leave it out",
+        )
     if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
         raise blocked.refuse(
-            model, "folds are those of a hash of the rows: give their number, two or more, as cv"
+            model,
+            "its folds are chosen by a hash of the rows: give their number, at least two, as cv",
         )
     count = 0 if cv is None else int(cv)
     values = None if wanted is None or np.ndim(wanted) == 0 else checked_values(parameter, wanted)
@@ -96,7 +100,7 @@ def fit_path_in_passes(
             members.append(member)
             problems.append(member._blocked_problems(fit))
     if not blocked.share([p for part in problems for p in part]):
-        raise blocked.refuse(model, "its loss has no path: fit the values one by one")
+        raise blocked.refuse(model, "its loss has no path: fit the values separately")
     with Interrupt() as interrupt:
         seed = seed_of(prepared.random_state)
         jobs = [
@@ -152,8 +156,8 @@ def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPa
             label = whole.classes[int(np.argmin(totals > 0.0))]
             label = label.item() if hasattr(label, "item") else label
             raise ValueError(
-                f"without the rows of fold {k + 1} of {count} none of class {label!r} is left to "
-                "fit to; give fewer folds, or more rows of that class."
+                f"fold {k + 1} of {count} holds out all rows of class {label!r}, so that none is "
+                "left to fit; give fewer folds, or more rows of that class."
             )
         if not held.sum() > 0.0:
             raise ValueError(f"fold {k + 1} of {count} has no row to score; give fewer folds.")

@@ -82,7 +82,7 @@ _STEEPEST = float(np.finfo(np.float64).max)
 def fit_calibration(
     method: str, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """Fit the function that turns scores into probabilities.
+    """Fit the function that maps scores to probabilities.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def fit_calibration(
     -------
     dict
         ``method``; for the sigmoid ``slope`` and, for two classes, ``intercept``, floats; for
-        the isotonic ``scores`` and ``probabilities``, arrays of equal length between whose
-        points it is linear and beyond which it is constant.
+        the isotonic ``scores`` and ``probabilities``, arrays of equal length: the function is
+        linear between these points and constant beyond them.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def probabilities(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray
     Returns
     -------
     ndarray of shape (n_samples, 2) or (n_samples, K)
-        The class that the scores choose has the only largest entry.
+        The class chosen by the scores has the largest entry, without ties.
     """
     winner = winners(scores)
     scores = _bounded(scores)
@@ -294,7 +294,7 @@ def _interpolate(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray:
 def check_calibration(name: str, value: Any, sizes: rules.Sizes) -> None:
     """The rule of ``calibration_``."""
     if not isinstance(value, dict) or value.get("method") not in ("sigmoid", "isotonic"):
-        raise rules.refuse(name, "is no calibration")
+        raise rules.refuse(name, "is not a calibration")
     wanted: rules.Rules = {"method": rules.text, "folds": rules.whole(1)}
     if value["method"] == "sigmoid":
         wanted["slope"] = rules.number(low=0.0)
@@ -308,7 +308,7 @@ def check_calibration(name: str, value: Any, sizes: rules.Sizes) -> None:
         scores, shares = value["scores"], value["probabilities"]
         rising = np.all(scores[1:] >= scores[:-1]) and np.all(shares[1:] >= shares[:-1])
         if not (len(scores) and rising and shares[-1] <= 1.0):
-            raise rules.refuse(name, "is no function that rises from 0 to at most 1")
+            raise rules.refuse(name, "is not a nondecreasing function from 0 to at most 1")
 
 
 @dataclass(frozen=True)
@@ -402,8 +402,8 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
 def _calibrating(model: Any) -> bool:
     if model._method is None:
         raise AttributeError(
-            f"{type(model).__name__} has scores and no probabilities unless it is told how to "
-            "make them: set calibrate='sigmoid' or calibrate='isotonic', and fit."
+            f"{type(model).__name__} has scores but no probabilities: set calibrate='sigmoid' or "
+            "calibrate='isotonic', and fit it again."
         )
     return True
 
@@ -433,23 +433,23 @@ class CalibrationMixin:
         Returns
         -------
         ndarray of shape (n_samples, K)
-            Rows sum to one.  The largest entry is always the class that ``predict`` gives, and
-            it is the only largest: where two would be equal, that class has the next number up.
-            The entry of a class never falls as its score rises and the others stay, but for
-            rounding in the last digit.
+            Rows sum to one. The largest entry always belongs to the predicted class, without ties:
+            where two would be equal, that class has the next larger number. The entry of a class
+            never decreases as its score increases and the others stay, except by rounding in the
+            last digit.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            If there is no calibration, because there was no fit since ``calibrate`` was set, or
-            the fit was interrupted before it, or ``partial_fit`` went on from it.
+            If there is no calibration, because there was no fit since ``calibrate`` was set, the
+            fit was interrupted before it, or ``partial_fit`` was called afterwards.
         """
         model: Any = self
         check_is_fitted(model)
         if not hasattr(self, "calibration_"):
             raise NotFittedError(
-                f"This {type(self).__name__} has weights and no calibration: it was fitted with "
-                "calibrate=None, interrupted before it was calibrated, or went on with "
+                f"This {type(self).__name__} has weights but no calibration: it was fitted with "
+                "calibrate=None, was interrupted before its calibration, or was continued with "
                 "partial_fit; call fit."
             )
         return probabilities(self.calibration_, self._calibration_scores(X))
@@ -565,7 +565,7 @@ class CalibrationMixin:
                 )
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(
-                    "interrupted while the probabilities were calibrated; the model itself is "
+                    "interrupted during the calibration of the probabilities; the model itself is "
                     "fitted, and a new fit starts over"
                 ) from None
         self.calibration_ = {**found, "folds": len(folds)}

@@ -205,7 +205,7 @@ class _GaussianClassifier(
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
             Of no use here: one pass leaves nothing to go on from.
 
@@ -262,7 +262,7 @@ class _GaussianClassifier(
         if not moments.finite:
             raise ValueError(
                 "The squares of the values are out of the range of float64; divide the columns by "
-                "their size."
+                "their largest absolute values."
             )
         found = self._estimate(moments, fit.classes)
         self.classes_ = fit.classes
@@ -314,14 +314,14 @@ class _GaussianClassifier(
         if not first:
             if (self.moments_.fourth is None) != (moments.fourth is None):
                 raise ValueError(
-                    f"shrinkage={self.shrinkage!r} needs other sums than those of the earlier "
-                    "calls; make a new model."
+                    f"shrinkage={self.shrinkage!r} needs sums that the earlier calls did not keep; "
+                    "make a new model."
                 )
             moments = self.moments_.merge(moments)
         if not moments.finite:
             raise ValueError(
                 "The squares of the values of this call are out of the range of float64, so the "
-                "model is left as it was; divide the columns by their size."
+                "model was not changed; divide the columns by their largest absolute values."
             )
         before = getattr(self, "independent_columns_", np.arange(moments.n_columns))
         self._clear()
@@ -361,7 +361,7 @@ class _GaussianClassifier(
         shrinkages : int or array-like of shape (n_values,), default=20
             Values from 0 to 1, or how many, evenly from 1 down to 0.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------
@@ -430,13 +430,13 @@ class _GaussianClassifier(
         estimator = self.covariance_estimator
         if estimator is not None and not hasattr(estimator, "fit"):
             raise ValueError(
-                f"covariance_estimator={estimator!r} has no fit; give an estimator such as those "
-                "of sklearn.covariance, or shrinkage='auto' for Ledoit and Wolf's."
+                f"covariance_estimator={estimator!r} has no fit method; give an estimator of "
+                "sklearn.covariance, or shrinkage='auto' for Ledoit and Wolf's."
             )
         if estimator is not None and self.shrinkage not in (None, 0):
             raise ValueError(
-                f"covariance_estimator and shrinkage={self.shrinkage!r} are two ways to the same "
-                "covariances; leave one at None."
+                f"covariance_estimator and shrinkage={self.shrinkage!r} both set the covariances; "
+                "leave one at None."
             )
 
     def _refuse_estimator(self, method: str) -> None:
@@ -452,7 +452,7 @@ class _GaussianClassifier(
             return None
         if labels.weights is not None and np.ptp(labels.weights) > 0.0:
             raise ValueError(
-                "covariance_estimator counts every row alike; leave sample_weight out, or leave "
+                "covariance_estimator does not use weights; leave out sample_weight, or leave "
                 "covariance_estimator at None."
             )
         k, names = len(labels.classes), self._names(labels.classes)
@@ -569,7 +569,7 @@ class _GaussianClassifier(
             # Raises what partial_fit did not.
             self._estimate(self.moments_, self.classes_)
             raise NotFittedError(
-                f"This {type(self).__name__} was not fitted to the end; call fit or partial_fit."
+                f"The fit of this {type(self).__name__} did not finish; call fit or partial_fit."
             )
         if "_gaussians" not in self.__dict__:
             self._gaussians = Gaussians.of(
@@ -597,7 +597,7 @@ class _GaussianClassifier(
         if np.any(kept[1:] <= kept[:-1]):
             raise rules.refuse("independent_columns_", "are not in ascending order")
         if not (np.all(priors > 0.0) and abs(float(priors.sum()) - 1.0) <= 1e-6):
-            raise rules.refuse("priors_", "are not positive, with the sum 1")
+            raise rules.refuse("priors_", "are not positive numbers with the sum 1")
         if not len(kept):
             raise rules.refuse("independent_columns_", "are none")
 
@@ -784,7 +784,7 @@ class _GaussianClassifier(
         ----------
         n : int, default=1
         random_state : int, RandomState or None
-            None is a fixed stream: the same call on the same data gives the same bits.
+            None uses a fixed seed: the same call on the same data gives the same bits.
 
         Returns
         -------
@@ -820,16 +820,16 @@ def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
 @inherits(
     solver=Inherited(
         "svd",
-        "the equations are solved from sums over the rows",
+        "not needed: the equations are solved from sums over the rows",
         ("svd", "lsqr", "eigen"),
-        "there is one way",
+        "give 'svd', 'lsqr' or 'eigen'",
     ),
-    store_covariance=Inherited(False, "``covariance_`` is there in any case"),
-    tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
+    store_covariance=Inherited(False, "not needed: the fit always has ``covariance_``"),
+    tol=Inherited(1e-4, "not needed: rounding decides which columns count as dependent"),
     covariance_estimator=Inherited(
         None,
-        "fitted to the rows of each class, it says their covariances, which are pooled by the "
-        "numbers of rows",
+        "the estimator of the covariance of each class; the covariances are averaged with the "
+        "numbers of rows as weights",
     ),
 )
 class LinearDiscriminantAnalysis(
@@ -852,8 +852,8 @@ class LinearDiscriminantAnalysis(
     ----------
     priors : array-like of shape (K,), optional
         Probabilities of the classes, in sorted order; by default their shares of the weights.
-        They enter the discriminants and the directions of :meth:`transform` alone:
-        :math:`\Sigma` is pooled by the rows (scikit-learn's ``lsqr`` pools by the priors).
+        They affect only the discriminants and the directions of :meth:`transform`: :math:`\Sigma`
+        is pooled by the numbers of rows (scikit-learn's ``lsqr`` pools by the priors).
     covariance : {"mle", "unbiased"}, default="mle"
         Divide the scatter by :math:`N`, the maximum of the likelihood, or by :math:`N - K`.
     shrinkage : float or "auto", optional
@@ -861,7 +861,8 @@ class LinearDiscriminantAnalysis(
         each :math:`\Sigma_k` by the rule of Ledoit and Wolf (2004) on standardised columns, before
         they are pooled; the third and fourth moments take another 2 K matrices.
     n_components : int, optional
-        Directions of :meth:`transform`; at most, and by default, ``min(K - 1, n_features)``.
+        The number of directions of :meth:`transform`; at most, and by default, ``min(K - 1,
+        n_features)``.
 
     Attributes
     ----------
@@ -873,35 +874,35 @@ class LinearDiscriminantAnalysis(
         :math:`\Sigma^{-1}\mu_k`, and the rest of :math:`\delta_k`; for two classes the difference
         of the two, of shape (1, n_features) and (1,).
     centred_coef_, centred_intercept_ : ndarray of shape (K, n_features) and (K,)
-        The same with the means less ``xbar_``: equal but for what all classes share.  Decisions
-        are made of these, which lose no digits where the data are far from the origin.
+        The same with the means minus ``xbar_``: they differ by a term that all classes share.
+        Predictions use them, because they lose no digits where the data are far from the origin.
     xbar_ : ndarray of shape (n_features,)
-        The mean of the classes by their priors.
+        The mean of the class means, weighted by the priors.
     scalings_ : ndarray of shape (n_features, n_components)
-        Directions of :meth:`transform`; within the classes the coordinates have unit variance.
+        The directions of :meth:`transform`; within the classes the coordinates have unit variance.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Shares of the variance between the classes.
     independent_columns_ : ndarray of int
-        Columns that do not follow from those before them.  The others are left out of the
-        equations, and ``coef_`` is the solution of least norm.
+        Columns that do not depend on those before them. The others are left out of the equations,
+        and ``coef_`` is the solution of least norm.
     shrinkage_ : ndarray of shape (K,)
-        The intensity of each class.
+        The shrinkage of each class.
     floored_ : ndarray of bool, shape (1,)
         Whether the covariance is singular, and a millionth of the variance of each column over
         all rows has been added to it.
     moments_ : Moments
-        What :meth:`partial_fit` goes on from.
+        The state from which :meth:`partial_fit` continues.
     certificate_ : ResidualCertificate
-        Of :math:`\Sigma W = M`.
+        The certificate of the equations :math:`\Sigma W = M`.
     condition_number_ : float
-        Of the correlations within the classes.
+        The condition number of the correlations within the classes.
     objective_formula_ : str
-        The discriminant.
+        The formula of the discriminant.
     n_iter_ : int
-        1: the equations are solved, not approached.
+        1, because the equations are solved directly.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
@@ -925,8 +926,8 @@ class LinearDiscriminantAnalysis(
 
     _label = "linear discriminant analysis"
     _where_separable = (
-        "Gaussian classes have a finite optimum all the same, and its plane need not be one that "
-        "separates them"
+        "the estimates of Gaussian classes are finite all the same, and their plane need not "
+        "separate the classes"
     )
     _attributes: ClassVar[rules.Rules] = {
         **_GaussianClassifier._attributes,
@@ -978,8 +979,8 @@ class LinearDiscriminantAnalysis(
         most = min(len(classes) - 1, moments.n_columns)
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
-                f"n_components={self.n_components!r} is more than the {most} that {len(classes)} "
-                f"classes and {moments.n_columns} columns have: min(K - 1, n_features)."
+                f"n_components={self.n_components!r} is more than min(K - 1, n_features), which is "
+                f"{most} for {len(classes)} classes and {moments.n_columns} columns."
             )
         return super()._estimate(moments, classes, given)
 
@@ -1018,7 +1019,7 @@ class LinearDiscriminantAnalysis(
         return _first(scores, winner)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Coordinates in which the classes are furthest apart: ``(X - xbar_) scalings_``.
+        """The coordinates in which the classes are furthest apart: ``(X - xbar_) scalings_``.
 
         Parameters
         ----------
@@ -1041,15 +1042,15 @@ class LinearDiscriminantAnalysis(
 @inherits(
     solver=Inherited(
         "svd",
-        "the equations are solved from sums over the rows",
+        "not needed: the equations are solved from sums over the rows",
         ("svd", "eigen"),
-        "there is one way",
+        "give 'svd' or 'eigen'",
     ),
-    store_covariance=Inherited(False, "``covariance_`` is there in any case"),
-    tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
+    store_covariance=Inherited(False, "not needed: the fit always has ``covariance_``"),
+    tol=Inherited(1e-4, "not needed: rounding decides which columns count as dependent"),
     covariance_estimator=Inherited(
         None,
-        "fitted to the rows of each class, it says their covariances",
+        "the estimator of the covariance of each class",
     ),
 )
 class QuadraticDiscriminantAnalysis(_GaussianClassifier):
@@ -1075,8 +1076,9 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         the rule of Ledoit and Wolf (2004) on the standardised columns of each class; the third and
         fourth moments take another 2 K matrices.
     reg_param : float, default=0.0
-        Scikit-learn's: ``(1 - reg_param) Sigma_k + reg_param I``, of shrunk covariances if both
-        are given; it depends on the units of the columns, ``shrinkage`` hardly.
+        Scikit-learn's regularisation: ``(1 - reg_param) Sigma_k + reg_param I``, applied to shrunk
+        covariances if both are given; unlike ``shrinkage``, it depends strongly on the units of the
+        columns.
 
     Attributes
     ----------
@@ -1085,27 +1087,27 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     means_ : ndarray of shape (K, n_features)
     covariance_ : ndarray of shape (K, n_features, n_features)
     rotations_, scalings_ : list of ndarray of shape (n_features, n_features) and (n_features,)
-        Of each class, the axes of the covariance and the variances along them, the largest first.
+        For each class, the axes of the covariance and the variances along them, the largest first.
     independent_columns_ : ndarray of int
-        Columns that do not follow from those before them, in all classes alike.
+        Columns that do not depend on those before them, in all classes.
     shrinkage_ : ndarray of shape (K,)
-        The intensity of each class.
+        The shrinkage of each class.
     floored_ : ndarray of bool, shape (K,)
         Whether the covariance is singular, and a millionth of the variance of each column over
         all rows has been added to it.
     moments_ : Moments
-        What :meth:`partial_fit` goes on from.
+        The state from which :meth:`partial_fit` continues.
     certificate_ : ResidualCertificate
-        Of :math:`L_k L_k' = \Sigma_k`, with the classes as ``parts``.
+        The certificate of the equations :math:`L_k L_k' = \Sigma_k`, with the classes as ``parts``.
     condition_number_ : float
-        The largest of those of the correlations in each class.
+        The largest condition number of the correlations of a class.
     objective_formula_ : str
-        The discriminant.
+        The formula of the discriminant.
     n_iter_ : int
-        1: the equations are solved, not approached.
+        1, because the equations are solved directly.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
@@ -1129,8 +1131,8 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
 
     _label = "quadratic discriminant analysis"
     _where_separable = (
-        "Gaussian classes have a finite optimum all the same, and its boundary need not be one "
-        "that separates them"
+        "the estimates of Gaussian classes are finite all the same, and their boundary need not "
+        "separate the classes"
     )
     _attributes: ClassVar[rules.Rules] = {
         **_GaussianClassifier._attributes,

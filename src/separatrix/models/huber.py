@@ -19,7 +19,7 @@ __all__ = ["HuberRegressor"]
 
 
 class HuberRegressor(CertifiedRegressor):
-    r"""Linear regression that outliers do not bend, with a certificate.
+    r"""Linear regression that is robust to outliers, with a certificate.
 
     Minimises over the weights, the intercept and the scale :math:`\sigma` of the residuals
 
@@ -28,28 +28,28 @@ class HuberRegressor(CertifiedRegressor):
         H_\epsilon(z) = \begin{cases} z^2 & |z| \le \epsilon \\
         2\epsilon|z| - \epsilon^2 & \text{otherwise.} \end{cases}
 
-    Rows within :math:`\epsilon\sigma` of the plane count by the square of their distance, those
-    beyond, the outliers, by the distance itself.  The scale makes the fit independent of the
-    targets' unit.  The intercept is never penalised.  The same problem as scikit-learn's; the
-    certificate is about it divided by :math:`2\alpha` (by 2 where that is zero), as
-    ``objective_formula_`` says, with :math:`H(z) = H_\epsilon(z) / 2`.
+    Residuals up to :math:`\epsilon\sigma` are squared, and larger ones, the outliers, enter
+    linearly. The scale makes the fit independent of the unit of the targets.  The intercept is
+    never penalised.  The problem is scikit-learn's; the certificate holds for it divided by
+    :math:`2\alpha` (by 2 where that is zero), as ``objective_formula_`` says, with :math:`H(z) =
+    H_\epsilon(z) / 2`.
 
     Parameters
     ----------
     epsilon : float, default=1.35
-        At least 1, where the scale falls to zero and least absolute deviations are left.  With
-        1.35 the estimate has 95 % of the efficiency of least squares where the errors are normal,
-        and the scale falls to zero where a plane fits more than 45 % of the rows exactly.
+        At least 1; at 1 the scale falls to zero and the fit is that of least absolute deviations.
+        With 1.35 the estimate has 95 % of the efficiency of least squares where the errors are
+        normal, and the scale falls to zero where a plane fits more than 45 % of the rows exactly.
     max_iter : int, default=100
     alpha : float, default=0.0001
         Strength of the penalty; 0 for none.
     warm_start : bool, default=False
-        Start from the coefficients of the fit before.
+        Start from the coefficients of the previous fit.
     fit_intercept : bool, default=True
     tol : float, default=1e-6
         Target for the certified relative gap.
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -60,7 +60,7 @@ class HuberRegressor(CertifiedRegressor):
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     scale_ : float
-        The scale :math:`\sigma`, in the unit of ``y``: never less than 4.5e-13 times the largest.
+        The scale :math:`\sigma`, in the unit of ``y``; it is at least 4.5e-13 of the largest target.
     outliers_ : ndarray of bool, shape (n_samples,)
         The rows beyond :math:`\epsilon\sigma`.
     certificate_ : Certificate
@@ -68,7 +68,7 @@ class HuberRegressor(CertifiedRegressor):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References
@@ -78,7 +78,7 @@ class HuberRegressor(CertifiedRegressor):
 
     Examples
     --------
-    Of a line with one bad reading least squares makes another line:
+    One wrong reading changes the line of least squares, but not this one:
 
     >>> import numpy as np
     >>> from separatrix import HuberRegressor, LinearRegression

@@ -133,16 +133,18 @@ def tells(estimator: Any) -> dict[str, Any]:
 
 # What differs from scikit-learn on purpose, and is told once.
 CONVENTIONS = {
-    "free_intercept_of_regression": "the intercept is not penalised here, and scikit-learn's "
-    "LinearSVR penalises it along with the weights: intercept_ and what follows from it differ",
-    "weights_are_copies": "a row of weight k counts as k copies of it here, so that weights change "
-    "what the mean of the losses is taken over; scikit-learn's strengthen the loss against the "
-    "penalty: give alpha / mean(sample_weight) for that",
-    "free_perceptron": "the perceptron's loss is least at zero weights under any penalty, which "
-    "tell no classes apart, so none is applied here; scikit-learn's steps shrink the weights",
-    "free_intercept": "the intercept is not penalised here, and scikit-learn's LinearSVC penalises "
-    "it along with the weights: intercept_ and what follows from it differ; verify(model, X, y) "
-    "of either says how far each is from its own optimum",
+    "free_intercept_of_regression": "the intercept is not penalised here, but scikit-learn's "
+    "LinearSVR penalises it with the weights, so intercept_ and "
+    "the predictions differ",
+    "weights_are_copies": "a row of weight k counts as k copies of the row here, so the mean loss "
+    "is divided by the sum of the weights; scikit-learn divides by the "
+    "number of rows: give alpha / mean(sample_weight) for its objective",
+    "free_perceptron": "under any penalty the perceptron's loss is smallest at zero weights, which "
+    "separate no classes, so no penalty is applied here; scikit-learn's steps "
+    "shrink the weights",
+    "free_intercept": "the intercept is not penalised here, but scikit-learn's LinearSVC penalises "
+    "it with the weights, so intercept_ and the scores differ; verify(model, X, "
+    "y) shows for both how far each is from its own optimum",
 }
 _told: set[str] = set()
 

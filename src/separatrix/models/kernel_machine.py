@@ -37,7 +37,9 @@ _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 # Iterations that no fit comes to.
 _NO_LIMIT = 2**62
 STEERING = {
-    "shrinking": Inherited(True, "rows are left out of working sets as the bounds allow"),
+    "shrinking": Inherited(
+        True, "not needed: rows leave the working set where the bounds prove that they may"
+    ),
     "cache_size": Inherited(
         200, "``cache_mb`` is the limit of what is kept of the kernel's matrix"
     ),
@@ -99,7 +101,7 @@ class KernelMachine:
             if not 0.0 < gamma < np.inf:
                 raise ValueError(
                     f"gamma='scale' is 1 / (n_features X.var()), and X.var() is {variance:.3g}, "
-                    "too near the end of the range of floats; scale the features."
+                    "too close to the limits of floats; scale the features."
                 )
         if self.kernel == "poly":
             return PolynomialKernel(int(self.degree), float(gamma), float(self.coef0))
@@ -150,8 +152,8 @@ class KernelMachine:
         size = float(np.abs(made).max(initial=0.0))
         if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * size):
             raise ValueError(
-                "The model's coef_ is not the sum of its support vectors, weighted by dual_coef_, "
-                "so it is not clear which of the two to judge."
+                "The model's coef_ is not the sum of its support vectors weighted by dual_coef_, "
+                "so it is unclear which of the two to verify."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -259,7 +261,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
 
     @property
     def fit_status_(self) -> int:
-        """0 where the certificate is as good as was asked for, else 1."""
+        """0 where the certificate is within ``tol``, else 1."""
         check_is_fitted(self, "certificate_")
         return 0 if self.certificate_.ok else 1
 
@@ -283,12 +285,12 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
             raise rules.refuse("n_support_", "is not the number of the support vectors")
         rows, d = self.n_samples_fit_, sizes.known["d"]
         if len(self.support_) and int(self.support_.max()) >= rows:
-            raise rules.refuse("support_", f"names a row that is none of the {rows:,} of the fit")
+            raise rules.refuse("support_", f"names a row outside the {rows:,} rows of the fit")
         if isinstance(self.kernel_, LinearKernel):
             rules.require(self, ["coef_"])
         elif isinstance(self.kernel_, PrecomputedKernel):
             if d != rows:
-                why = f"is {rows:,}, of a kernel's matrix of {d:,} columns"
+                why = f"is {rows:,}, for a kernel matrix of {d:,} columns"
                 raise rules.refuse("n_samples_fit_", why)
         else:
             rules.require(self, ["support_vectors_"])

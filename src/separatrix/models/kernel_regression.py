@@ -96,25 +96,25 @@ class SVR(_KernelRegressor):
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
-        As of :class:`~separatrix.SVC`.
+        See :class:`~separatrix.SVC`.
     degree : int, default=3
-        Of ``"poly"``.
+        The degree of ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+        The scale of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
     coef0 : float, default=0.0
-        Of ``"poly"`` and ``"sigmoid"``.
+        The constant term of ``"poly"`` and ``"sigmoid"``.
     tol : float, default=1e-6
         Target for the certified relative gap.
     C : float, default=1.0
         Weight of the losses against the squared norm.
     epsilon : float, default=0.1
-        Half the width of the tube in which a row costs nothing.
+        Half the width of the tube in which residuals cost nothing.
     max_iter : int, default=100_000
-        Iterations on working sets; -1 is no limit.
+        Limit on the iterations on working sets; -1 is no limit.
     cache_mb : float, default=1000.0
-        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+        The size of the cache of rows of the kernel matrix, in megabytes (1e6 bytes).
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -123,26 +123,26 @@ class SVR(_KernelRegressor):
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        The rows with a coefficient.
+        The rows with a coefficient that is not zero.
     support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
         Empty for a precomputed kernel.
     n_support_ : ndarray of shape (1,)
     dual_coef_ : ndarray or CSR matrix of shape (1, n_support)
     intercept_ : ndarray of shape (1,)
     coef_ : ndarray or CSR matrix of shape (1, n_features)
-        Of the linear kernel.
+        The weights of the linear kernel.
     kernel_ : Kernel
-        With its numbers.
+        The kernel, with all its parameters set.
     certificate_ : Certificate
     objective_formula_ : str
     fit_status_ : int
-        0 where the certificate is as good as was asked for.
+        0 where the certificate is within ``tol``, else 1.
     n_iter_ : int
     n_samples_fit_ : int
     shape_fit_ : tuple
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References
@@ -205,7 +205,7 @@ class SVR(_KernelRegressor):
 
 @inherits(**STEERING)
 class NuSVR(_KernelRegressor):
-    r"""Support vector regression whose tube leaves a share of the rows outside, with a certificate.
+    r"""Support vector regression with a share of the rows as parameter, with a certificate.
 
     Minimises, with :math:`n = \sum_i s_i`, over the width :math:`\epsilon` as well,
 
@@ -217,26 +217,26 @@ class NuSVR(_KernelRegressor):
     Parameters
     ----------
     nu : float, default=0.5
-        The largest share of the rows that is outside the tube, and the least share of the support
-        vectors; above 0 and up to 1.
+        An upper bound of the share of the rows outside the tube, and a lower bound of the share of
+        support vectors; above 0 and at most 1.
     C : float, default=1.0
         Weight of the losses against the squared norm.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
-        As of :class:`~separatrix.SVC`.
+        See :class:`~separatrix.SVC`.
     degree : int, default=3
-        Of ``"poly"``.
+        The degree of ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+        The scale of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
     coef0 : float, default=0.0
-        Of ``"poly"`` and ``"sigmoid"``.
+        The constant term of ``"poly"`` and ``"sigmoid"``.
     tol : float, default=1e-6
         Target for the certified relative gap.
     max_iter : int, default=100_000
-        Iterations on working sets; -1 is no limit.
+        Limit on the iterations on working sets; -1 is no limit.
     cache_mb : float, default=1000.0
-        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+        The size of the cache of rows of the kernel matrix, in megabytes (1e6 bytes).
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -245,26 +245,26 @@ class NuSVR(_KernelRegressor):
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        The rows with a coefficient.
+        The rows with a coefficient that is not zero.
     support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
         Empty for a precomputed kernel.
     n_support_ : ndarray of shape (1,)
     dual_coef_ : ndarray or CSR matrix of shape (1, n_support)
     intercept_ : ndarray of shape (1,)
     coef_ : ndarray or CSR matrix of shape (1, n_features)
-        Of the linear kernel.
+        The weights of the linear kernel.
     kernel_ : Kernel
-        With its numbers.
+        The kernel, with all its parameters set.
     certificate_ : Certificate
     objective_formula_ : str
     fit_status_ : int
-        0 where the certificate is as good as was asked for.
+        0 where the certificate is within ``tol``, else 1.
     n_iter_ : int
     n_samples_fit_ : int
     shape_fit_ : tuple
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References
@@ -318,7 +318,7 @@ class NuSVR(_KernelRegressor):
         super()._check_parameters()
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
         assert targets is not None

@@ -92,13 +92,13 @@ class _Fitting:
     **STEERING,
     probability=Inherited(
         "deprecated",
-        'True is ``calibrate="sigmoid"``, for classes of one row, too, which no fit leaves out',
+        'True is ``calibrate="sigmoid"``; classes of one row are allowed, too',
         ("deprecated", True, False),
-        "True or False",
+        "give True or False",
     ),
     break_ties=Inherited(
         False,
-        "``predict`` takes equal votes of the pairs apart by the sum of the scores in any case",
+        "not needed: ``predict`` always breaks ties of votes by the sum of the scores",
     ),
 )
 class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
@@ -117,9 +117,9 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         0 \le \alpha_i \le C s_i, \quad \sum_i \alpha_i y_i = 0 .
 
     The intercept is never penalised, so that ``SVC(kernel="linear")`` and
-    ``LinearSVC(loss="hinge")`` minimise the same.  More than two classes are taken one against
-    one; the class with the most votes wins, and between equal numbers of votes the larger sum of
-    scores.
+    ``LinearSVC(loss="hinge")`` minimise the same.  More than two classes are fitted one against
+    one; the class with the most votes wins, and among equal numbers of votes the one with the
+    larger sum of scores.
 
     ``C=inf`` (or ``lam=0``) is the hard margin in the kernel's space.
 
@@ -129,52 +129,50 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         Weight of the slack against the squared norm; ``inf`` for the hard margin.
     lam : float, optional
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
-        sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
+        sum of the sample weights.  Give only one of the two: with ``lam``, leave ``C`` at 1.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
-        A callable gets two matrices and returns ``k(x_i, z_j)``, shape (n, m).  With
-        ``"precomputed"``, ``X`` is the kernel's matrix itself: (n_samples, n_samples) in ``fit``,
-        (n_new, n_samples) afterwards.  Of kernels in :mod:`separatrix.kernels` see there.
+        A callable takes two matrices and returns ``k(x_i, z_j)``, shape (n, m). With
+        ``"precomputed"``, ``X`` is the kernel matrix itself: (n_samples, n_samples) in ``fit``,
+        (n_new, n_samples) afterwards. See also :mod:`separatrix.kernels`.
     degree : int, default=3
-        Of ``"poly"``.
+        The degree of ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``: a number >= 0; ``"scale"`` is
-        ``1 / (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
+        The scale of ``"rbf"``, ``"poly"`` and ``"sigmoid"``: a number >= 0; ``"scale"`` is ``1 /
+        (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
     coef0 : float, default=0.0
-        Of ``"poly"`` and ``"sigmoid"``.
+        The constant term of ``"poly"`` and ``"sigmoid"``.
     class_weight : dict or "balanced", optional
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        For more than two classes, whether ``decision_function`` has one score a class or one a
+        For more than two classes, whether ``decision_function`` has one score per class or one per
         pair.  ``predict`` is the same for both.
     tol : float, default=1e-6
         Target for the certified relative gap.
     max_iter : int, default=100_000
-        -1 is no limit.
-        Limit on iterations: on working sets, each of up to a thousand coefficients.
+        Limit on the iterations on working sets of up to a thousand coefficients; -1 is no limit.
     cache_mb : float, default=1000.0
-        Megabytes (1e6 bytes) for rows of the kernel's matrix; where ``4e-6 n_samples**2`` is
-        no more, no row is computed twice.  Beside the cache a fit needs a copy of dense ``X`` in
-        float32, and blocks of some thirty megabytes at most.
+        The size of the cache of rows of the kernel matrix, in megabytes (1e6 bytes); where ``4e-6
+        n_samples**2`` is no larger, no row is computed twice. Besides the cache a fit needs a copy
+        of dense ``X`` in float32, and blocks of at most about thirty megabytes.
     approximation : {"nystroem", "fourier"}, optional
         For large data: a linear machine on ``n_components`` coordinates whose scalar products are
         nearly those of the kernel; see :class:`separatrix.lifts.NystroemLift` and
         :class:`separatrix.lifts.FourierLift` (``"rbf"`` only).  The certificate is then that of
         the approximate problem.
     n_components : int, default=1000
-        How many, at most.
+        The number of coordinates, at most.
     calibrate : {"sigmoid", "isotonic"}, optional
-        Make ``predict_proba`` available: probabilities that are fitted to scores of models that
-        were fitted without the row, and never contradict ``predict``; the folds share the rows of
-        the kernel's matrix.
+        Make ``predict_proba`` available: probabilities that are fitted to cross-fitted scores and
+        always agree with ``predict``; the folds share the rows of the kernel matrix.
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     random_state : int, RandomState or None
-        For the approximation, and for the folds of the calibration.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        The seed of the approximation and of the folds of the calibration. None uses a fixed seed:
+        the same call on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
         Keep ``trace_``: both objectives after every step, the number of support vectors and of
-        those at their upper end.
+        those at their upper bound.
 
     Attributes
     ----------
@@ -183,36 +181,35 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
         Empty for a precomputed kernel.
     n_support_ : ndarray of shape (K,)
-        How many each class has.
+        The number of support vectors of each class.
     dual_coef_ : ndarray or CSR matrix of shape (K - 1, n_support)
         ``alpha_i y_i``, in scikit-learn's layout: for a support vector of class k the first k
         rows belong to the pairs with the classes before it, the others to those after it.
     bounded_ : ndarray of bool of shape (K - 1, n_support)
-        Whether ``alpha_i`` is at its upper end ``C s_i``, in the layout of ``dual_coef_``: a
-        support vector that is bounded is on the margin by chance alone, and one that is not lies
-        on it.
+        Whether ``alpha_i`` is at its upper bound ``C s_i``, in the layout of ``dual_coef_``: a
+        bounded support vector lies on the margin only by chance, and any other lies on it.
     intercept_ : ndarray of shape (K * (K - 1) / 2,)
     coef_ : ndarray or CSR matrix of shape (K * (K - 1) / 2, n_features)
-        The weights, of the linear kernel, or in the coordinates of an approximation.
+        The weights of the linear kernel, or in the coordinates of an approximation.
     shape_fit_ : tuple
         ``X.shape`` of the fit.
     fit_status_ : int
-        0 where the certificate is as good as was asked for, else 1.
+        0 where the certificate is within ``tol``, else 1.
     slack_ : ndarray of shape (n_samples,), or (n_samples, K * (K - 1) / 2) for K > 2
-        ``xi_i``; NaN for a row that is not of the pair.
+        ``xi_i``; NaN for a row that does not belong to the pair.
     margin_ : ndarray of shape (K * (K - 1) / 2,)
-        ``1 / |w|``: how far, in the kernel's space, the surface is from the points that hold
-        their margin.
+        ``1 / |w|``: the distance, in the kernel's space, of the surface from the points on the
+        margin.
     certificate_ : Certificate
-        Of the sum over the pairs, which are its ``parts``.
+        The certificate of the sum over the pairs, which are its ``parts``.
     kernel_ : Kernel
-        With its numbers.
+        The kernel, with all its parameters set.
     lift_ : NystroemLift or FourierLift
-        Of an approximation.
+        The lift of an approximation.
     exact_primal_, exact_dual_ : float
-        For ``approximation="nystroem"``, the true problem's objective at the returned function,
-        evaluated with the true kernel, and a lower bound of the true problem: what the
-        approximation has cost is at most their difference.
+        For ``approximation="nystroem"``, the objective of the exact problem at the returned
+        function, evaluated with the exact kernel, and a lower bound of the exact problem: the
+        approximation costs at most their difference.
     calibration_ : dict
         Where ``calibrate`` is set.
     classes_ : ndarray of shape (K,)
@@ -220,15 +217,15 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     n_iter_ : ndarray of shape (1,), or one for each pair
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each pair
 
     Notes
     -----
-    A kernel that is no scalar product (``"sigmoid"``, as a rule) has no convex problem and no
-    bound; its fit stops where the conditions of optimality hold, and says so with the status
-    ``"indefinite"``.  Whether a sigmoid, precomputed or callable kernel is one is looked up in a
-    factorisation of its matrix, of up to 6,000 rows.
+    With a kernel that is not positive semidefinite (usually ``"sigmoid"``), the problem is not
+    convex and has no bound; the fit stops where the conditions of optimality hold, with the status
+    ``"indefinite"``. For a sigmoid, precomputed or callable kernel this is decided by a
+    factorisation of its matrix on up to 6,000 rows.
 
     References
     ----------
@@ -387,15 +384,15 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             raise ValueError(Message("fourier_needs_rbf"))
         if self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel):
             raise ValueError(
-                "A precomputed kernel has no points to approximate from; leave approximation at "
+                "A precomputed kernel has no points for an approximation; leave approximation at "
                 "None."
             )
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
         raise refuse(
             self,
-            "a kernel's matrix has a row for every row; lift the blocks by an approximation "
-            "(separatrix.scale.lifting.lifted) and fit LinearSVC to them",
+            "a kernel matrix has a row and a column for every row; lift the blocks by an "
+            "approximation (separatrix.scale.lifting.lifted) and fit LinearSVC to them",
         )
 
     @property
@@ -627,7 +624,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
 
     @property
     def fit_status_(self) -> int:
-        """0 where the certificate is as good as was asked for, else 1."""
+        """0 where the certificate is within ``tol``, else 1."""
         check_is_fitted(self, "certificate_")
         return 0 if self.certificate_.ok else 1
 
@@ -749,12 +746,12 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 raise rules.refuse("coef_", f"has the shape {self.coef_.shape}, of {d:,} columns")
         elif isinstance(self.kernel_, PrecomputedKernel):
             if d != rows:
-                why = f"is {d:,}, of a kernel's matrix of {rows:,} rows"
+                why = f"is {d:,}, for a kernel matrix of {rows:,} rows"
                 raise rules.refuse("n_features_in_", why)
         else:
             rules.require(self, ["support_vectors_"])
         if len(self.support_) and int(self.support_.max()) >= rows:
-            raise rules.refuse("support_", f"names a row that is none of the {rows:,} of the fit")
+            raise rules.refuse("support_", f"names a row outside the {rows:,} rows of the fit")
         if int(self.n_support_.sum()) != len(self.support_):
             raise rules.refuse("n_support_", "does not add up to the support vectors")
         if not len(self.support_) and d > rules.MOST_UNSEEN:
@@ -766,34 +763,36 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         if isinstance(self.kernel_, PrecomputedKernel) or type(self.lift_) is not kind:
             raise self._refuse_lift()
         if sizes.known["coordinates"] != sizes.known["components"]:
-            raise rules.refuse("coef_", f"has the shape {self.coef_.shape}, and the lift another")
+            raise rules.refuse(
+                "coef_", f"has the shape {self.coef_.shape}, which does not match the lift"
+            )
         landmarks = getattr(self.lift_, "landmarks_", np.zeros(0, dtype=int))
         if len(landmarks) and int(landmarks.max()) >= rows:
-            why = f"name a row that is none of the {rows:,} of the fit"
+            why = f"name a row outside the {rows:,} rows of the fit"
             raise rules.refuse("lift_.landmarks_", why)
 
     def _refuse_lift(self) -> rules.ModelCheckError:
-        return rules.refuse("lift_", f"does not go with approximation={self.approximation!r}")
+        return rules.refuse("lift_", f"does not match approximation={self.approximation!r}")
 
     # --- complementary slackness ------------------------------------------------------------
 
     def kkt_violations(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-3
     ) -> KKTConditions | tuple[KKTConditions, ...]:
-        """Which samples are outside the margin, on it, inside it or wrong, and whether they may.
+        """Where the samples lie relative to the margin, and how well the KKT conditions hold.
 
         Parameters
         ----------
         X, y, sample_weight : optional
-            The training data; needed only of a model that was loaded from a file.
+            The training data; needed only for a model that was loaded from a file.
         tol : float, default=1e-3
-            How far from 1 a margin ``y f(x)`` still counts as on it.
+            How far from 1 a score ``y f(x)`` may be to count as on the margin.
 
         Returns
         -------
         KKTConditions
-            Of all training rows; for more than two classes a tuple of one for each pair, in
-            which rows of other classes take no part.
+            For all training rows; for more than two classes a tuple with one for each pair, without
+            the rows of other classes.
 
         Examples
         --------

@@ -38,17 +38,17 @@ _PRODUCT_BYTES = 1 << 26
 
 _STEERING = {
     "precompute": Inherited(
-        False, "whether a Gram matrix is formed follows from the size of the problem"
+        False, "not needed: the size of the problem decides whether a Gram matrix is formed"
     ),
-    "copy_X": Inherited(True, "the rows are read where they lie and never written to"),
-    "random_state": Inherited(None, "nothing is drawn at random"),
-    "selection": Inherited("cyclic", "which columns are looked at follows from their slopes"),
+    "copy_X": Inherited(True, "not needed: the rows are not copied and not changed"),
+    "random_state": Inherited(None, "not needed: nothing is random"),
+    "selection": Inherited("cyclic", "not needed: the slopes decide which columns are updated"),
     "positive": Inherited(
-        False, "whether weights must not be below zero", (False, True), "give True or False"
+        False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
     ),
 }
 _SEVERAL = {
-    "n_jobs": Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    "n_jobs": Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     "precompute": Inherited("auto", _STEERING["precompute"].meaning),
 }
 
@@ -72,7 +72,7 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "is of one target, and intercept_ of several, or the reverse"
+            why = "has one target where intercept_ has several, or the reverse"
             raise rules.refuse("coef_", why)
 
     def _check_options(self) -> None:
@@ -131,8 +131,8 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
             _check_share("eps", eps, above=0)
             if l1_ratio == 0.0:
                 raise ValueError(
-                    "Under an L2 penalty alone no strength is the least under which all weights "
-                    "are zero; give alphas, or an l1_ratio above 0."
+                    "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
+                    "default range; give alphas, or an l1_ratio above 0."
                 )
             first = (
                 strengths_of_targets(design, rows, centred=centred, nonnegative=bool(self.positive))
@@ -236,8 +236,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     .. math:: \frac1{2n} \sum_i s_i (y_i - w\cdot x_i - b)^2
         + \alpha\Big(\rho \|w\|_1 + \frac{1-\rho}2 \|w\|^2\Big) ,
 
-    scikit-learn's problem, for each target by itself.  The certificate is about it divided by
-    :math:`\alpha`, as ``objective_formula_`` says; ``dual_gap_`` is in the units above.
+    scikit-learn's problem, for each target separately. The certificate holds for it divided by
+    :math:`\alpha`, as ``objective_formula_`` states; ``dual_gap_`` is in the units above.
 
     Parameters
     ----------
@@ -251,15 +251,15 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     tol : float, default=1e-6
         Target for the certified relative gap.
     warm_start : bool, default=False
-        Start from the weights of the fit before.
+        Start from the weights of the previous fit.
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
         Keep ``trace_``.
     positive : bool, default=False
-        Whether weights must not be below zero; needs a share of L1.
+        Constrain the weights to be nonnegative; needs a share of L1.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     n_iter_ : int or ndarray of int, shape (n_targets,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References
@@ -329,13 +329,13 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; sums are float64.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
+            float64.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         check_input : bool, default=True
-            Input is checked in any case.
+            Ignored: the input is always checked.
 
         Returns
         -------
@@ -427,30 +427,31 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         max_iter: int = 1000,
         **steering: Any,
     ) -> tuple[Any, ...]:
-        """Fits without an intercept along strengths of the penalty, as scikit-learn's ``path`` has.
+        """Fit along strengths of the penalty, without an intercept, as scikit-learn's ``path``.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         l1_ratio : float, default=0.5
-            As in scikit-learn 0.5 also where it is called as ``Lasso.path``.
+            The default is 0.5 for ``Lasso.path``, too, as in scikit-learn.
         eps : float, default=1e-3
-            The last strength as a share of the first.
+            The ratio of the smallest strength to the largest.
         alphas : int or array-like, default=100
-            The strengths, or how many; the first is the least under which all weights are zero.
+            The strengths, or their number; the largest is then the least at which all weights are
+            zero.
         coef_init : array-like of shape (n_features,), optional
-            Where the first fit starts.
+            The weights from which the first fit starts.
         return_n_iter : bool, default=False
         tol : float, default=1e-6
         max_iter : int, default=1000
         **steering : dict
-            What steers scikit-learn's solver is taken, and changes nothing.
+            Parameters of scikit-learn's solver, which have no effect.
 
         Returns
         -------
         alphas : ndarray of shape (n_alphas,)
-            From the largest on.
+            In descending order.
         coefs : ndarray of shape (n_features, n_alphas) or (n_targets, n_features, n_alphas)
         dual_gaps : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
         n_iters : list of int
@@ -594,7 +595,7 @@ class Lasso(ElasticNet):
 
     .. math:: \frac1{2n} \sum_i s_i (y_i - w\cdot x_i - b)^2 + \alpha \|w\|_1 ,
 
-    scikit-learn's problem, for each target by itself: :class:`ElasticNet` with ``l1_ratio=1``.
+    scikit-learn's problem, for each target separately: :class:`ElasticNet` with ``l1_ratio=1``.
 
     Parameters
     ----------
@@ -712,8 +713,9 @@ class _Chosen(_Sparse):
             column_or_1d(y, warn=True)
         elif not rows.alone:
             raise ValueError(
-                f"y has {rows.targets.shape[1]} targets, and a strength is chosen for one; fit "
-                "each by itself, or several to one strength by MultiTaskLassoCV of scikit-learn."
+                f"y has {rows.targets.shape[1]} targets, and the strength is chosen for one; fit "
+                "each target separately, or use scikit-learn's MultiTaskLassoCV for one strength "
+                "of all."
             )
         grid = [
             self._strengths(
@@ -828,9 +830,9 @@ class LassoCV(_Chosen):
     Parameters
     ----------
     eps : float, default=1e-3
-        The last strength as a share of the first.
+        The ratio of the smallest strength to the largest.
     alphas : int or array-like, default=100
-        The strengths, or how many; the first is the least under which all weights are zero.
+        The strengths, or their number; the largest is then the least at which all weights are zero.
     fit_intercept : bool, default=True
     max_iter : int, default=1000
     tol : float, default=1e-6
@@ -838,24 +840,24 @@ class LassoCV(_Chosen):
     cv : int, splitter or iterable, default=5
     verbose : int, default=0
     time_limit : float, optional
-        Seconds for all fits: each path of a fold has its share, and strengths that it does not
-        reach are NaN in ``mse_path_`` and are not chosen.
+        Time limit in seconds for all fits: each path of a fold has its share, and strengths that it
+        does not reach are NaN in ``mse_path_`` and are not chosen.
     record : bool, default=False
         Keep ``trace_``, of the fit to all rows.
 
     Attributes
     ----------
     alpha_ : float
-        The strength chosen: that of the least mean of ``mse_path_``.
+        The chosen strength, with the smallest mean of ``mse_path_``.
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     mse_path_ : ndarray of shape (n_alphas, n_folds)
         Mean squared errors of the held-out rows.
     alphas_ : ndarray of shape (n_alphas,)
-        From the largest on.
+        In descending order.
     dual_gap_ : float
     certificate_ : Certificate
-        Of the fit to all rows.
+        The certificate of the fit to all rows.
     n_iter_ : int
 
     Examples
@@ -908,7 +910,7 @@ class ElasticNetCV(_Chosen):
     Parameters
     ----------
     l1_ratio : float or array-like, default=0.5
-        The share of L1, or several to choose from.
+        The share of L1, or several from which to choose.
     eps, alphas, fit_intercept, max_iter, tol, cv, verbose, time_limit, record
         See :class:`LassoCV`.
 
@@ -922,7 +924,7 @@ class ElasticNetCV(_Chosen):
     alphas_ : ndarray of shape (n_l1_ratios, n_alphas), or (n_alphas,) where all are the same
     dual_gap_ : float
     certificate_ : Certificate
-        Of the fit to all rows.
+        The certificate of the fit to all rows.
     n_iter_ : int
 
     Examples

@@ -111,7 +111,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
     def _continue(self, rows: TrainingRows) -> None:
         """Take in more rows, by merging what is kept of them."""
         if self._nonnegative:
-            raise ValueError("positive=True needs all rows at once; use fit.")
+            raise ValueError("positive=True needs all rows in one call; use fit.")
         n_columns = rows.matrix.shape[1]
         if n_columns + rows.targets.shape[1] > _MOST_FACTOR:
             raise ValueError(
@@ -126,13 +126,13 @@ class _LeastSquares(RidgePath, BaseEstimator):
         if hasattr(self, "factor_"):
             if self.factor_ is None:
                 raise ValueError(
-                    "this model was fitted to so many columns that nothing was kept to go on "
-                    "from; make a new one, or fit it to all rows."
+                    "this model was fitted to so many columns that the sums were not kept, so "
+                    "partial_fit cannot continue; make a new model, or fit it to all rows."
                 )
             if self.factor_.centred != factor.centred:
                 raise ValueError(
-                    f"fit_intercept={self.fit_intercept!r} is not what it was in the calls before; "
-                    "make a new model."
+                    f"fit_intercept={self.fit_intercept!r} differs from the earlier calls; make a "
+                    "new model."
                 )
             factor = self.factor_.merge(factor)
             rows = rows._replace(total=rows.total + self.n_samples_seen_)
@@ -149,7 +149,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         from separatrix.scale.equations import solve_in_passes
 
         if self._nonnegative:
-            raise refuse(self, "positive=True decides which columns are in use row by row")
+            raise refuse(self, "positive=True needs all rows to choose the columns")
         labelled = isinstance(self, ClassifierMixin)
         fit = begin_equations(self, data, engine, checkpoint, classes=labelled)
         targets = self._targets_of(fit)
@@ -191,8 +191,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             raise refuse(
                 self,
                 f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
-                "columns out, or give more memory (for up to "
-                f"{MOST_SQUARE:,} columns)",
+                f"out columns, or give more memory (at most {MOST_SQUARE:,} columns are possible)",
             )
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
@@ -338,13 +337,13 @@ def _relations(
 
 
 @inherits(
-    copy_X=Inherited(True, "the rows are read where they lie and never written to"),
-    tol=Inherited(1e-6, "the equations are solved to rounding"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    copy_X=Inherited(True, "not needed: the rows are not copied and not changed"),
+    tol=Inherited(1e-6, "not needed: the equations are solved to rounding"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     positive=Inherited(
         False,
-        "whether weights must not be below zero; the certificate is then of the conditions of "
-        "Karush, Kuhn and Tucker",
+        "True constrains the weights to be nonnegative; the certificate then covers the conditions "
+        "of Karush, Kuhn and Tucker",
         (False, True),
         "give True or False",
     ),
@@ -352,14 +351,14 @@ def _relations(
 class LinearRegression(Inheriting, Regressor, _LeastSquares):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
-    Minimised is, with :math:`n = \sum_i s_i`,
+    Minimises, with :math:`n = \sum_i s_i`,
 
     .. math::
         \frac{1}{2n} \sum_i s_i \|y_i - W x_i - b\|^2 + \frac{\lambda}{2} \|W\|^2 .
 
     The intercept is never penalised. Where columns depend on one another (or there are fewer rows
-    than columns) and nothing is penalised, the answer is the one of the smallest :math:`\|W\|`,
-    and a warning says what depends on what.
+    than columns) and nothing is penalised, the solution is the one of smallest :math:`\|W\|`, and a
+    warning names the columns.
 
     Parameters
     ----------
@@ -370,33 +369,36 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        One row for each target where ``y`` had two dimensions.
+        With one row for each target where ``y`` had two dimensions.
     intercept_ : float or ndarray of shape (n_targets,)
     mse_ : float or ndarray of shape (n_targets,)
         Weighted mean of the squared residuals of the training rows.
     rank_ : int
-        Columns that are independent of one another (and of a constant, with an intercept); all of
-        them with a penalty; with ``positive=True`` of the columns whose weights are above zero.
+        The number of columns that are independent of one another (and, with an intercept, of a
+        constant); with a penalty all columns; with ``positive=True`` among the columns with
+        positive weights.
     condition_number_ : float
-        Of the independent columns, centred (with an intercept) and scaled to unit length; with a
-        penalty, with it below them. For more than 400 columns an estimate; of sparse rows with
-        more than 1,024 columns, and where rows and columns are more than 8,192, what the steps of
-        conjugate gradients saw of it, of the latter without a penalty in the units of the columns.
+        The condition number of the independent columns, centred (with an intercept) and scaled to
+        unit length, with the rows of the penalty appended. For more than 400 columns it is an
+        estimate; for sparse rows with more than 1,024 columns, and for more than 8,192 rows and
+        columns, the estimate comes from the steps of conjugate gradients, in the latter case
+        without a penalty in the units of the columns.
     n_samples_seen_ : float
         Sum of the weights of all rows.
     lam_ : float
         The penalty of the fit.
     factor_ : TriangularFactor or None
-        What :meth:`partial_fit` goes on from; None where there were too many columns,
-        of sparse rows more than 1,024.
+        The state from which :meth:`partial_fit` continues; None for too many columns (for sparse
+        rows more than 1,024).
     certificate_ : ResidualCertificate
-        What is left of the normal equations: residuals that are orthogonal to the columns.
+        How well the normal equations hold, that is, how nearly the residuals are orthogonal to the
+        columns.
     objective_formula_ : str
     n_iter_ : int
         Steps of refinement, or iterations.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
@@ -445,17 +447,16 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; sums are float64.
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have targets and
-            weights of their own.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
+            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
+            their targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            Of no use here: a few passes leave nothing to go on from.
+            Not supported: the fit needs only a few passes.
 
         Returns
         -------
@@ -481,13 +482,13 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
-        """Take in more rows: the same as one fit to all rows so far, to rounding.
+        """Add rows: the result is the same as that of one fit to all rows so far, to rounding.
 
-        What is kept between the calls is a triangular matrix over the columns, whose condition
-        number is that of the data, so that nothing is lost that :meth:`fit` would have. After
-        :meth:`fit` it goes on from there. The certificate is of that matrix, because the rows
-        are no longer at hand; ``verify`` with all rows gives the other. Columns that depend on
-        one another are no reason for a warning here: rows may follow.
+        The model keeps a triangular matrix over the columns, whose condition number is that of the
+        data, so that no accuracy is lost compared with :meth:`fit`. A call after :meth:`fit`
+        continues from its rows. The certificate is computed from that matrix, because the rows are
+        no longer available; ``verify`` with all rows computes it from the rows. Columns that depend
+        on one another cause no warning here, because more rows may follow.
 
         Parameters
         ----------
@@ -503,7 +504,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         Raises
         ------
         ValueError
-            For bad parameters or data, other columns or targets than in the calls before, or
+            For bad parameters or data, columns or targets that differ from the earlier calls, or
             more than 12,000 columns.
 
         Examples
@@ -519,7 +520,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         first = not hasattr(self, "factor_")
         rows = self._rows_of(X, y, sample_weight, finite=False, reset=first)
         if not first:
-            require_targets(rows.target_shape, self.coef_.shape[:-1], "in the calls before it had")
+            require_targets(rows.target_shape, self.coef_.shape[:-1], "in the earlier calls it had")
         self._continue(rows)
         return self
 
@@ -557,9 +558,9 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         r"""Standard errors, t, p-values and confidence intervals of the coefficients.
 
         For a fit without a penalty only. The classic errors are the roots of the diagonal of
-        :math:`\hat\sigma^2 (A^\top A)^{-1}`, :math:`\hat\sigma^2 = \|r\|^2 / (n - p)`, and need
-        no data; the robust ones need the rows again. See
-        :mod:`separatrix.closed_form.inference` for the formulas.
+        :math:`\hat\sigma^2 (A^\top A)^{-1}`, :math:`\hat\sigma^2 = \|r\|^2 / (n - p)`, and need no
+        data; robust errors need the rows again. See :mod:`separatrix.closed_form.inference` for the
+        formulas.
 
         Parameters
         ----------
@@ -567,10 +568,10 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
             The rows that the model was fitted to.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         sample_weight : array-like of shape (n_samples,), optional
-            As in the fit: a weight of k stands for k copies of the row.
+            The weights of the fit; a weight of k stands for k copies of the row.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
         level : float, default=0.95
-            Of the confidence intervals.
+            The level of the confidence intervals.
 
         Returns
         -------
@@ -580,8 +581,8 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         Raises
         ------
         ValueError
-            For a fit with a penalty, columns that depend on one another, no more rows than
-            coefficients, or other rows than those of the fit.
+            For a fit with a penalty, columns that depend on one another, too few rows for the
+            coefficients, or rows that are not those of the fit.
 
         Examples
         --------
@@ -611,18 +612,19 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
 
 
 class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
-    r"""Classification by least squares on targets that stand for the classes.
+    r"""Classification by least squares on targets that encode the classes.
 
-    Of two classes the targets are -1 and +1, of K classes the K columns of a one-hot encoding;
-    the class of a row is that of the largest :math:`y_k(x) = w_k \cdot x + b_k`. Minimised is, with
-    weights :math:`s_i` of the rows and :math:`n` the sum of the sample weights,
+    The targets are -1 and +1 for two classes, and the K columns of a one-hot encoding for K
+    classes; a row is assigned to the class of the largest :math:`y_k(x) = w_k \cdot x + b_k`.
+    The objective is, with weights :math:`s_i` of the rows and :math:`n` the sum of the sample
+    weights,
 
     .. math::
         \frac{1}{2n} \sum_i s_i \|t_i - W x_i - b\|^2 + \frac{\lambda}{2} \|W\|^2 .
 
-    For two classes the direction :math:`w` is that of Fisher's discriminant. For more, a class
-    that lies between others is easily never the largest ("masked"); LinearDiscriminantAnalysis
-    does not have this flaw.
+    For two classes the direction :math:`w` is that of Fisher's discriminant. For more classes, one
+    that lies between others may never have the largest score ("masking");
+    LinearDiscriminantAnalysis does not have this flaw.
 
     Parameters
     ----------
@@ -647,7 +649,7 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     See Also
     --------
@@ -674,8 +676,8 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
 
     _label = "least squares classifier"
     _where_separable = (
-        "least squares has a finite optimum all the same, and its plane need not be one that "
-        "separates them"
+        "least squares has a finite optimum all the same, and its plane need not separate the "
+        "classes"
     )
     _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
@@ -709,18 +711,17 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; sums are float64.
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have labels and
-            weights of their own.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
+            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
+            their labels and weights.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            Of no use here: a few passes leave nothing to go on from.
+            Not supported: the fit needs only a few passes.
 
         Returns
         -------
@@ -753,7 +754,7 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> LeastSquaresClassifier:
-        """Take in more rows: the same as one fit to all rows so far, to rounding.
+        """Add rows: the result is the same as that of one fit to all rows so far, to rounding.
 
         Parameters
         ----------
@@ -811,7 +812,7 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-            Of two classes positive for ``classes_[1]``.
+            For two classes, positive for ``classes_[1]``.
         """
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores

@@ -139,4 +139,4 @@ AVERAGED: rules.Rules = {
 def check_averaged(model: Any) -> None:
     """Raise ModelCheckError unless all of :data:`AVERAGED` are there, or none."""
     if len({name in vars(model) for name in AVERAGED}) > 1:
-        raise rules.refuse("plain_coef_", "goes with plain_intercept_ and n_visits_")
+        raise rules.refuse("plain_coef_", "must come with plain_intercept_ and n_visits_")

@@ -23,24 +23,24 @@ _LOSSES = {
 
 
 @inherits(
-    intercept_scaling=Inherited(1.0, "the intercept is not penalised, so its scale is nothing"),
-    dual=Inherited("auto", "which of the two forms is solved follows from the problem"),
-    random_state=Inherited(None, "nothing is drawn at random"),
+    intercept_scaling=Inherited(1.0, "not needed: the intercept is not penalised"),
+    dual=Inherited("auto", "not needed: the solver follows from the problem"),
+    random_state=Inherited(None, "not needed: nothing is random"),
 )
 class LinearSVR(Inheriting, CertifiedRegressor):
-    r"""Linear regression that rows near the plane do not count for, with a certificate.
+    r"""Linear support vector regression, with a certificate.
 
     Minimises
 
     .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - w\cdot x_i - b| - \epsilon) ,
 
-    or the squares of these losses: scikit-learn's problem, but for the intercept, which is never
-    penalised.  The sharp loss is minimised by way of smooth ones that come ever closer.
+    or the squares of these losses: scikit-learn's problem, except that the intercept is never
+    penalised. The loss with a kink is minimised through smooth losses that approach it.
 
     Parameters
     ----------
     epsilon : float, default=0.0
-        Half the width of the tube in which a row costs nothing.
+        Half the width of the tube in which residuals cost nothing.
     tol : float, default=1e-6
         Target for the certified relative gap.
     C : float, default=1.0
@@ -49,9 +49,9 @@ class LinearSVR(Inheriting, CertifiedRegressor):
     fit_intercept : bool, default=True
     max_iter : int, default=1000
     warm_start : bool, default=False
-        Start from the coefficients of the fit before.
+        Start from the coefficients of the previous fit.
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -66,7 +66,7 @@ class LinearSVR(Inheriting, CertifiedRegressor):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References

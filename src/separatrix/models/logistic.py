@@ -37,15 +37,15 @@ __all__ = ["LogisticRegression"]
 
 
 @inherits(
-    dual=Inherited(False, "which of the two forms is solved follows from the problem"),
-    intercept_scaling=Inherited(1, "the intercept is not penalised, so its scale is nothing"),
-    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    dual=Inherited(False, "not needed: the solver follows from the problem"),
+    intercept_scaling=Inherited(1, "not needed: the intercept is not penalised"),
+    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     multi_class=Inherited(
         "deprecated",
-        "``multiclass``, by its older name",
+        "an older name of ``multiclass``",
         ("deprecated", "auto", "multinomial", "ovr"),
-        "there are 'multinomial' and 'ovr'",
+        "give 'multinomial' or 'ovr'",
     ),
 )
 class LogisticRegression(Penalised, LinearClassifier):
@@ -65,20 +65,20 @@ class LogisticRegression(Penalised, LinearClassifier):
         Weight of the loss against the penalty; ``inf`` for no penalty.
     lam : float, optional
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
-        sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
+        sum of the sample weights.  Give only one of the two: with ``lam``, leave ``C`` at 1.
     penalty : {"l2", "l1", "elasticnet", None}, default="l2"
-        ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` says what ``l1_ratio`` says by
-        itself.  Without a penalty separable data have no finite optimum; the fit then stops and its
+        ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` uses ``l1_ratio`` as it is.
+        Without a penalty separable data have no finite optimum; the fit then stops and its
         certificate says so.
     l1_ratio : float or None, default=0.0
         From 0 to 1, the share of L1 in the penalty ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``.
-        L1 sets weights to exactly zero. 0 is L2, 1 is L1, and what is between them the elastic
-        net; all three may be had by ``l1_ratio`` alone, as in scikit-learn.
+        L1 sets weights to exactly zero. 0 is L2, 1 is L1, and values between them are the elastic
+        net; ``l1_ratio`` alone selects among all three, as in scikit-learn.
     multiclass : {"multinomial", "ovr"}, default="multinomial"
         For more than two classes: one problem, or one-vs-rest.
     steepness : float, default=1.0
-        ``k`` in the probability ``sigma(k (w.x + b))`` at prediction; it changes how sharply
-        probabilities turn from 0 to 1, and no decision.
+        ``k`` in the probability ``sigma(k (w.x + b))`` at prediction; it changes how steeply the
+        probabilities rise from 0 to 1, but no prediction.
     fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
     tol : float, default=1e-6
@@ -88,12 +88,12 @@ class LogisticRegression(Penalised, LinearClassifier):
     solver : str or Solver, default="auto"
         ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"`` or
         ``"proximal-newton"``.
-        See :func:`separatrix.select_solver`.  Scikit-learn's names stand for "auto".
+        See :func:`separatrix.select_solver`.  Scikit-learn's names mean "auto".
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     random_state : int, RandomState or None
-        For solvers that visit rows at random.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        The seed of solvers that visit rows in random order. None uses a fixed seed: the same call
+        on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -113,13 +113,13 @@ class LogisticRegression(Penalised, LinearClassifier):
     information_ : ndarray of shape (k, k)
         Without a penalty, and for up to 2,000 coefficients k: the information, whose inverse is
         the covariance of the estimates. For K > 2 classes that of their contrasts with the first
-        class, one class after another, each with its intercept first. It is not there where it
-        would have taken longer than the fit, or where the likelihood has no finite maximum.
+        class, one class after another, each with its intercept first. It is absent where it would
+        have taken longer than the fit, or where the likelihood has no finite maximum.
     class_totals_ : ndarray of shape (K,)
         Without a penalty: sums of the sample weights of the classes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
 
     References
@@ -139,7 +139,7 @@ class LogisticRegression(Penalised, LinearClassifier):
     >>> model.certificate_.relative_gap <= 1e-6
     True
 
-    L1 leaves out what it can do without, here both columns of the sepals altogether:
+    L1 leaves out columns, here both columns of the sepals:
 
     >>> model = LogisticRegression(l1_ratio=1, C=0.5).fit(X, y)
     >>> (model.coef_ == 0).all(axis=0).tolist()
@@ -292,7 +292,7 @@ class LogisticRegression(Penalised, LinearClassifier):
             return
         d, k, order = (sizes.known[size] for size in ("d", "K", "order"))
         if order not in ((k - 1) * d, (k - 1) * (d + 1)):
-            raise rules.refuse("information_", f"is of {order:,} weights")
+            raise rules.refuse("information_", f"is for {order:,} weights")
 
     def summary(
         self,
@@ -318,15 +318,15 @@ class LogisticRegression(Penalised, LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
-            The rows that the model was fitted to. Without them the classic errors come from what
-            the fit kept; robust errors need them.
+            The rows that the model was fitted to. Without them the classic errors are computed from
+            the information matrix of the fit; robust errors need them.
         y : array-like of shape (n_samples,), optional
         sample_weight : array-like of shape (n_samples,), optional
-            As in the fit: a weight of k stands for k copies of the row.
+            The weights of the fit; a weight of k stands for k copies of the row.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
             HC2 and HC3 for two classes only.
         level : float, default=0.95
-            Of the confidence intervals.
+            The level of the confidence intervals.
 
         Returns
         -------
@@ -361,7 +361,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         if self.class_weight is not None:
             raise ValueError(Message("summary_of_weighted"))
         if (X is None) != (y is None):
-            raise ValueError("give X and y together, or neither of them.")
+            raise ValueError("give both X and y, or neither.")
         rows: dict[str, Any] = {}
         if X is not None:
             matrix = validate(self, X)
@@ -402,9 +402,8 @@ class LogisticRegression(Penalised, LinearClassifier):
         Returns
         -------
         ndarray of shape (n_samples, K)
-            Rows sum to one.  The largest entry is always the class that ``predict`` gives, and
-            it is the only largest: where two would round to the same number, that class has
-            the next number up.
+            Rows sum to one. The largest entry always belongs to the predicted class, without ties:
+            where two would round to the same number, that class has the next larger number.
         """
         scores = self.decision_function(X)
         winner = winners(scores)

@@ -35,43 +35,43 @@ _RULES = ("best", "one_standard_error")
 
 
 @inherits(
-    l1_ratios=Inherited("warn", "the mixtures of penalties to choose from, beside ``Cs``"),
-    dual=Inherited(False, "which of the two forms is solved follows from the problem"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    l1_ratios=Inherited("warn", "the shares of L1 to choose from, besides ``Cs``"),
+    dual=Inherited(False, "not needed: the solver follows from the problem"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     refit=Inherited(
         True,
-        "False has the mean of the folds' weights, each at its own best, with the certificate of "
-        "that point",
+        "False returns the mean of the weights of the folds, each at its best values, with the "
+        "certificate of that mean",
         (True, False),
         "give True or False",
     ),
-    intercept_scaling=Inherited(1.0, "the intercept is not penalised, so its scale is nothing"),
+    intercept_scaling=Inherited(1.0, "not needed: the intercept is not penalised"),
     use_legacy_attributes=Inherited(
         "warn",
-        "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: "
-        "scikit-learn's before 1.10, unless it is False",
+        "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: that "
+        "of scikit-learn before 1.10, unless it is False",
         ("warn", True, False),
         "give True or False",
     ),
     multi_class=LogisticRegression._inherited["multi_class"],
 )
 class LogisticRegressionCV(LogisticRegression):
-    r"""Logistic regression that chooses ``C`` on held-out rows.
+    r"""Logistic regression with ``C`` chosen by cross-validation.
 
-    The name and the grid of scikit-learn; :meth:`LogisticRegression.path` does the work, and
-    ``path_`` is what it found: every fit on the way starts from where the ones before point to,
-    and is certified to ``tol``, those to the folds as well.
+    The name and the grid are scikit-learn's; :meth:`LogisticRegression.path` computes the fits, and
+    ``path_`` is its result. Every fit, also of a fold, is warm-started from those before and
+    certified to ``tol``.
 
     Parameters
     ----------
     Cs : int or array-like of shape (n_values,), default=10
-        Values of ``C``, or how many, from 1e-4 to 1e4, evenly in the logarithm.
+        Values of ``C``, or their number, on a logarithmic scale from 1e-4 to 1e4.
     cv : int, splitter or iterable, default=5
         The folds, as in scikit-learn; a number is that of stratified folds.
     scoring : str or callable, optional
-        Of scikit-learn's scorers; accuracy by default.
+        One of scikit-learn's scorers; accuracy by default.
     choice : {"best", "one_standard_error"}, default="best"
-        The best mean score (of equal ones the smallest ``C``), or the smallest ``C`` within one
+        The best mean score (among equal ones the smallest ``C``), or the smallest ``C`` within one
         standard error of it.
     penalty : {"l2"}, default="l2"
     multiclass : {"multinomial", "ovr"}, default="multinomial"
@@ -83,21 +83,20 @@ class LogisticRegressionCV(LogisticRegression):
     max_iter : int, default=10_000
     solver : str or Solver, default="auto"
     time_limit : float, optional
-        Seconds for all fits; what was reached by then is chosen from.
+        Time limit in seconds for all fits; the choice is among the values reached by then.
     random_state : int, RandomState or None
-        For solvers that visit rows at random; the folds are drawn by ``cv``.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        The seed of solvers that visit rows in random order; ``cv`` draws the folds. None uses a
+        fixed seed: the same call on the same data gives the same bits.
     verbose : int, default=0
 
     Attributes
     ----------
     C_ : ndarray of shape (1,), or (K,) for more than two classes
-        The one chosen, as often as scikit-learn has it; a float with
-        ``use_legacy_attributes=False``.
+        The chosen value, repeated as in scikit-learn; a float with ``use_legacy_attributes=False``.
     l1_ratio_ : ndarray of shape (1,) or (K,), or float
         Likewise.
     Cs_ : ndarray of shape (n_values,)
-        Those that were reached.
+        The values that were reached.
     l1_ratios_ : ndarray of shape (n_ratios,)
     scores_ : dict
         For ``classes_[1]``, or for each of more classes, the scores of the folds, of shape
@@ -108,14 +107,14 @@ class LogisticRegressionCV(LogisticRegression):
         (n_folds, n_values, n_ratios, n_weights); with ``use_legacy_attributes=False`` an array of
         shape (n_folds, n_ratios, n_values, K or 1, n_weights).
     path_ : Path
-        Of the mixture chosen: the model at every ``C``, means and standard errors; it is not
-        stored in model files.
+        The path of the chosen mixture: the model at every ``C``, means and standard errors; it is
+        not stored in model files.
     fold_scores_, fold_coefs_, fold_iterations_ : ndarray
-        What the attributes above are made of, in the last of their layouts.
+        The arrays behind the attributes above, in the layout of ``use_legacy_attributes=False``.
     chosen_C_, chosen_l1_ratio_ : float
     coef_ : ndarray of shape (1, n_features) or (K, n_features)
-        Of the fit to all rows at ``C_``, as all that follow: to the last bit that of
-        ``LogisticRegression(C=C_)``, unless time was up.
+        The weights of the fit to all rows at ``C_``, as are the attributes that follow; they equal
+        those of ``LogisticRegression(C=C_)`` to the last bit, unless the time limit came first.
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
@@ -125,7 +124,7 @@ class LogisticRegressionCV(LogisticRegression):
         (n_folds, n_ratios, n_values).  Those of the fit itself are ``certificate_.n_iter``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     Examples
     --------
@@ -196,12 +195,12 @@ class LogisticRegressionCV(LogisticRegression):
 
     @property
     def l1_ratio(self) -> float:  # type: ignore[override]
-        """``l1_ratio_``; before a fit the first of ``l1_ratios``."""
+        """``l1_ratio_``, or before a fit the first of ``l1_ratios``."""
         return float(getattr(self, "chosen_l1_ratio_", self._ratios[0]))
 
     @property
     def C(self) -> float:  # type: ignore[override]
-        """``C_``; there is no other."""
+        """The same as ``C_``."""
         return float(getattr(self, "chosen_C_", 1.0))
 
     @property
@@ -222,7 +221,7 @@ class LogisticRegressionCV(LogisticRegression):
         for ratio in self._ratios:
             check_number("l1_ratios", ratio, minimum=0)
             if ratio > 1:
-                raise ValueError(f"l1_ratios has {ratio!r}, and each must be a number from 0 to 1.")
+                raise ValueError(f"l1_ratios has {ratio!r}, but each must be a number from 0 to 1.")
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, engine: Any = None, **params: Any
@@ -232,16 +231,16 @@ class LogisticRegressionCV(LogisticRegression):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Of row blocks all values and folds share the passes, and ``cv`` is a number of folds.
+            With row blocks, all values and folds share the passes, and ``cv`` is a number of folds.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0, of the fits and of the scores.
+            Weights >= 0, used in the fits and in the scores.
         engine : separatrix.scale.Engine, optional
-            For blocks: who goes over them.
+            For row blocks: what computes the passes.
         **params : dict
             ``groups``, of shape (n_samples,), for splitters that keep groups together; and other
-            metadata, where scikit-learn's routing is enabled, which then says what of it and of
-            the weights reaches the splitter and the scores.
+            metadata, where scikit-learn's routing is enabled, which then decides which metadata and
+            weights reach the splitter and the scores.
 
         Returns
         -------
@@ -271,7 +270,11 @@ class LogisticRegressionCV(LogisticRegression):
         if in_blocks:
             require_alone(y, sample_weight, params.pop("groups", None))
             if not self.refit:
-                raise refuse(self, "the mean of the folds' weights is no fit: leave refit at True")
+                raise refuse(
+                    self,
+                    "the mean of the weights of the folds cannot be computed in "
+                    "passes: leave refit at True",
+                )
         else:
             require_blocks(engine, None)
         groups, scored_with = self._routed(sample_weight, params)
@@ -353,12 +356,12 @@ class LogisticRegressionCV(LogisticRegression):
         return routed.splitter.split.get("groups"), dict(routed.scorer.score)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What of the metadata of ``fit`` and ``score`` reaches the splitter and the scorer.
+        """The routing of the metadata of ``fit`` and ``score`` to the splitter and the scorer.
 
         Returns
         -------
         MetadataRouter
-            Of scikit-learn.
+            The router of scikit-learn.
         """
         return (
             MetadataRouter(owner=self)
@@ -385,7 +388,7 @@ class LogisticRegressionCV(LogisticRegression):
         return None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **score_params: Any) -> float:
-        """The score by ``scoring``; without one the share of the rows that are predicted right.
+        """The score of ``scoring``; by default the accuracy.
 
         Parameters
         ----------
@@ -424,7 +427,7 @@ class LogisticRegressionCV(LogisticRegression):
         scored = [k for k, p in enumerate(paths) if not np.all(np.isnan(p.mean_scores))]
         best = max(scored, key=lambda k: float(np.nanmax(paths[k].mean_scores)), default=None)
         if best is None:
-            raise ValueError("no value was scored on all folds; allow more time.")
+            raise ValueError("no value was scored on all folds; raise time_limit.")
         path = paths[best]
         index = path.one_standard_error_index if careful else path.best_index
         self._take(path[index])
@@ -467,7 +470,7 @@ class LogisticRegressionCV(LogisticRegression):
         each = self.fold_coefs_[np.arange(n_folds), ratio, value]
         if not np.isfinite(each).all():
             raise ValueError(
-                "refit=False has the mean of the folds' weights, and of a fold that lacks a class "
+                "refit=False averages the weights of the folds, and in a fold that lacks a class "
                 "they are infinite; give stratified folds (cv=5), or refit=True."
             )
         mean = each.mean(axis=0)
@@ -506,12 +509,12 @@ class LogisticRegressionCV(LogisticRegression):
 
     @property
     def C_(self) -> Any:
-        """The ``C`` chosen."""
+        """The chosen ``C``."""
         return self._chosen(self.chosen_C_)
 
     @property
     def l1_ratio_(self) -> Any:
-        """The mixture chosen."""
+        """The chosen mixture."""
         return self._chosen(self.chosen_l1_ratio_)
 
     @property
@@ -525,7 +528,7 @@ class LogisticRegressionCV(LogisticRegression):
 
     @property
     def coefs_paths_(self) -> Any:
-        """Weights of the folds' fits."""
+        """Weights of the fits to the folds."""
         if not self._legacy:
             return self.fold_coefs_
         by_class = np.moveaxis(self.fold_coefs_, (3, 1), (0, 3))
@@ -533,7 +536,7 @@ class LogisticRegressionCV(LogisticRegression):
 
     @property
     def n_iter_(self) -> np.ndarray:
-        """Iterations of the folds' fits."""
+        """Iterations of the fits to the folds."""
         if not self._legacy:
             return self.fold_iterations_
         return self._with_ratios(np.swapaxes(self.fold_iterations_, 1, 2), axis=2)[None]

@@ -24,49 +24,49 @@ __all__ = ["NuSVC"]
 
 @inherits(**SVC._inherited)
 class NuSVC(SVC):
-    r"""Support vector classification whose parameter is a share of the rows, with a certificate.
+    r"""Support vector classification with a share of the rows as parameter, with a certificate.
 
     Minimises, for each pair of classes and with :math:`n = \sum_i s_i` over its rows,
 
     .. math:: \tfrac12 \|w\|^2 - \nu n \rho
         + \sum_i s_i \max(0, \rho - y_i (\langle w, \varphi(x_i)\rangle + b)) ,
 
-    scikit-learn's problem.  Divided by :math:`\rho`, the answer is the one of
-    :class:`~separatrix.SVC` with :math:`C = 1/\rho`, and so is everything that is kept of it.  The
-    certificate is about the dual, :math:`\min_\alpha \tfrac12 \|\sum_i \alpha_i y_i
-    \varphi(x_i)\|^2` with :math:`0 \le \alpha_i \le s_i` and sums of
-    :math:`\tfrac\nu2 n` over both classes, which is never negative, and minus the above bounds it
-    from below.
+    scikit-learn's problem.  Divided by :math:`\rho`, the solution is that of
+    :class:`~separatrix.SVC` with :math:`C = 1/\rho`, and the attributes hold the divided numbers.
+    The certificate is that of the dual, :math:`\min_\alpha \tfrac12 \|\sum_i \alpha_i y_i
+    \varphi(x_i)\|^2` with :math:`0 \le \alpha_i \le s_i` and sums of :math:`\tfrac\nu2 n` over both
+    classes, which is never negative; minus the objective above bounds it from below.
 
     Parameters
     ----------
     nu : float, default=0.5
-        The largest share of the rows that is within the margin or wrong, and the least share of
-        the support vectors; above 0, and up to twice the share of a pair's smaller class.
+        An upper bound of the share of the rows inside the margin or on the wrong side, and a lower
+        bound of the share of support vectors; above 0, and at most twice the share of the smaller
+        class of a pair.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
-        As of :class:`~separatrix.SVC`.
+        See :class:`~separatrix.SVC`.
     degree : int, default=3
-        Of ``"poly"``.
+        The degree of ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+        The scale of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
     coef0 : float, default=0.0
-        Of ``"poly"`` and ``"sigmoid"``.
+        The constant term of ``"poly"`` and ``"sigmoid"``.
     tol : float, default=1e-6
         Target for the certified relative gap.
     class_weight : dict or "balanced", optional
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        As of :class:`~separatrix.SVC`.
+        See :class:`~separatrix.SVC`.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` available.
     max_iter : int, default=100_000
-        Iterations on working sets; -1 is no limit.
+        Limit on the iterations on working sets; -1 is no limit.
     cache_mb : float, default=1000.0
-        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+        The size of the cache of rows of the kernel matrix, in megabytes (1e6 bytes).
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     random_state : int, RandomState or None
-        For the folds of the calibration.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        The seed of the folds of the calibration. None uses a fixed seed: the same call on the same
+        data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -75,7 +75,7 @@ class NuSVC(SVC):
     Attributes
     ----------
     rho_ : ndarray of shape (K * (K - 1) / 2,)
-        What the answer was divided by.
+        The number by which the solution was divided.
     certificate_ : Certificate
 
     See Also
@@ -145,11 +145,11 @@ class NuSVC(SVC):
         super()._check_parameters()
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def path(self, *arguments: Any, **options: Any) -> Any:
         """There is no ``C`` to make a path of."""
-        raise AttributeError("NuSVC has no C, and so no path; SVC has one.")
+        raise AttributeError("NuSVC has no C, so it has no path; use SVC.")
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         fitting = self.__dict__.get("_fitting")

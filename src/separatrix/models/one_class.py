@@ -25,39 +25,38 @@ _SURFACE = 1e-7
 
 @inherits(**STEERING)
 class OneClassSVM(OutlierMixin, OneFunction):
-    r"""The plane in a kernel's space that keeps most rows farthest from the origin, certified.
+    r"""One-class support vector machine: separates most rows from the origin, with a certificate.
 
     Minimises, with :math:`n = \sum_i s_i`,
 
     .. math:: \tfrac12 \|w\|^2 - \nu n \rho
         + \sum_i s_i \max(0, \rho - \langle w, \varphi(x_i)\rangle) ,
 
-    scikit-learn's problem.  The certificate is about its dual,
-    :math:`\min_\alpha \tfrac12 \|\sum_i \alpha_i \varphi(x_i)\|^2` with
-    :math:`0 \le \alpha_i \le s_i` and :math:`\sum_i \alpha_i = \nu n`, which is never negative, and
-    minus the above bounds it from below.
+    scikit-learn's problem.  The certificate is that of its dual, :math:`\min_\alpha \tfrac12
+    \|\sum_i \alpha_i \varphi(x_i)\|^2` with :math:`0 \le \alpha_i \le s_i` and :math:`\sum_i
+    \alpha_i = \nu n`, which is never negative; minus the objective above bounds it from below.
 
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
-        As of :class:`~separatrix.SVC`.
+        See :class:`~separatrix.SVC`.
     degree : int, default=3
-        Of ``"poly"``.
+        The degree of ``"poly"``.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+        The scale of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
     coef0 : float, default=0.0
-        Of ``"poly"`` and ``"sigmoid"``.
+        The constant term of ``"poly"`` and ``"sigmoid"``.
     tol : float, default=1e-6
         Target for the certified relative gap.
     nu : float, default=0.5
-        The largest share of the rows that is outside, and the least share of the support vectors;
-        above 0 and up to 1.
+        An upper bound of the share of the rows outside, and a lower bound of the share of support
+        vectors; above 0 and at most 1.
     max_iter : int, default=100_000
-        Iterations on working sets; -1 is no limit.
+        Limit on the iterations on working sets; -1 is no limit.
     cache_mb : float, default=1000.0
-        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+        The size of the cache of rows of the kernel matrix, in megabytes (1e6 bytes).
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -66,7 +65,7 @@ class OneClassSVM(OutlierMixin, OneFunction):
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        The rows with a coefficient.
+        The rows with a coefficient that is not zero.
     support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
         Empty for a precomputed kernel.
     n_support_ : ndarray of shape (1,)
@@ -76,19 +75,19 @@ class OneClassSVM(OutlierMixin, OneFunction):
     offset_ : float
         ``rho``.
     coef_ : ndarray or CSR matrix of shape (1, n_features)
-        Of the linear kernel.
+        The weights of the linear kernel.
     kernel_ : Kernel
-        With its numbers.
+        The kernel, with all its parameters set.
     certificate_ : Certificate
     objective_formula_ : str
     fit_status_ : int
-        0 where the certificate is as good as was asked for.
+        0 where the certificate is within ``tol``, else 1.
     n_iter_ : int
     n_samples_fit_ : int
     shape_fit_ : tuple
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References
@@ -141,7 +140,7 @@ class OneClassSVM(OutlierMixin, OneFunction):
         super()._check_parameters()
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit to training data.
@@ -199,11 +198,11 @@ class OneClassSVM(OutlierMixin, OneFunction):
 
     @property
     def offset_(self) -> float:
-        """What the scores of :meth:`score_samples` are compared with."""
+        """The threshold for the scores of :meth:`score_samples`."""
         return -float(self.intercept_[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """:meth:`score_samples` less ``offset_``: positive where most rows are.
+        """:meth:`score_samples` minus ``offset_``: positive where most rows are.
 
         Parameters
         ----------

@@ -45,34 +45,35 @@ _COUNT, _REACH = 20, 1e6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
-    """Fits of one model to the same rows along values of its strength.
+    """Fits of one model to the same rows along values of the strength of its penalty.
 
-    What ``path`` of an estimator returns.  ``path[i]`` is the fitted model at the value of number
-    ``i``, ``path.at(value)`` the one at a value; neither is fitted again.
+    What ``path`` of an estimator returns.  ``path[i]`` is the fitted model at value number ``i``
+    and ``path.at(value)`` the model at a value; neither is fitted again.
 
     Attributes
     ----------
     parameter : str
-        What the values are of: ``"C"``, ``"lam"``, ``"alpha"`` or ``"shrinkage"``.
+        The parameter that has the values: ``"C"``, ``"lam"``, ``"alpha"`` or ``"shrinkage"``.
     values : ndarray of shape (n_values,)
         In the order given; by default from the strongest penalty to the weakest.
     certificates : tuple of Certificate
         One for each value.
     scores : ndarray of shape (n_folds, n_values), or None
-        With ``cv``: on the rows that each fold holds out; NaN where time was up first.
+        With ``cv``: the scores on the held-out rows of each fold; NaN where the time limit came
+        first.
     fold_certificates : tuple of tuple of Certificate
-        With ``cv``: for each fold, of its fit at each value.
+        With ``cv``: for each fold, the certificate of its fit at each value.
     scoring : str
-        What the scores are.
+        The name of the scores.
     not_reached : ndarray
-        Values that were asked for and for which no time was left.
+        Values for which no time was left.
     models : tuple of estimators
-        One for each value, fitted to all rows; a kernel machine's without its support vectors,
-        which ``path[i]`` gives back.
+        One for each value, fitted to all rows; kernel machines lack their support vectors, which
+        ``path[i]`` restores.
     fold_models : tuple of tuple of estimators
-        For each fold, of its fit at each value; where they were asked for.
+        For each fold, the model at each value, if the models of the folds were kept.
     matrix : ndarray or CSR matrix
-        The rows, for these support vectors.
+        The rows, from which the support vectors are restored.
 
     Examples
     --------
@@ -110,12 +111,12 @@ class Path:
         Raises
         ------
         ValueError
-            For a number that is none of the values.
+            For a number that is not one of the values.
         """
         near = np.flatnonzero(np.isclose(self.values, value, rtol=1e-9, atol=0.0))
         if not len(near):
             raise ValueError(
-                f"{self.parameter}={value!r} is no value of this path, which has "
+                f"{self.parameter}={value!r} is not a value of this path, which has "
                 f"{', '.join(f'{v:.6g}' for v in self.values)}."
             )
         return self[int(near[0])]
@@ -142,7 +143,7 @@ class Path:
 
     @property
     def n_nonzero(self) -> np.ndarray | None:
-        """Columns with a weight that is not zero; None for models without weights."""
+        """The number of columns with a weight that is not zero; None for models without weights."""
         if not all(hasattr(model, "coef_") for model in self.models):
             return None
         return np.array([int(np.any(c != 0.0, axis=0).sum()) for c in self.coefs])
@@ -156,9 +157,9 @@ class Path:
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """Standard errors of these means: the folds' deviation over the root of their number.
+        """Standard errors of these means, from the standard deviation over the folds.
 
-        The folds share rows, so that it is too small rather than too large.
+        The folds share rows, so these are rather too small than too large.
         """
         scores = self._scored()
         if len(scores) < 2:
@@ -167,10 +168,10 @@ class Path:
 
     @property
     def best_index(self) -> int:
-        """The value of the best mean score; of equal ones that of the strongest penalty."""
+        """The index of the best mean score; among equal ones that of the strongest penalty."""
         mean = self.mean_scores
         if np.all(np.isnan(mean)):
-            raise ValueError("no value was scored on all folds; allow more time.")
+            raise ValueError("no value was scored on all folds; raise time_limit.")
         best = np.flatnonzero(mean == np.nanmax(mean))
         return min(best.tolist(), key=self._ease)
 
@@ -197,10 +198,10 @@ class Path:
 
     @property
     def edge(self) -> str | None:
-        """``"strongest"`` or ``"weakest"`` where the best value is the last that way, else None.
+        """``"strongest"`` or ``"weakest"`` if the best value is at that end, else None.
 
-        There the scores may get better still beyond the values that were tried.  A value that
-        ends the range, such as a shrinkage of 1 or a penalty of 0, is no such edge.
+        At an edge, values beyond the range may score better. A value that has none beyond it, such
+        as a shrinkage of 1 or a penalty of 0, is not an edge.
         """
         best = self.best
         if len(self) < 3 or self.parameter == "shrinkage" or best == 0.0:
@@ -211,7 +212,7 @@ class Path:
         return "strongest" if ease[self.best_index] == min(ease) else None
 
     def beyond(self, count: int = 7, reach: float = 100.0) -> np.ndarray:
-        """Values on from the :attr:`edge`, up to so many times the last; empty without an edge."""
+        """Values beyond the :attr:`edge`, up to a multiple of the last; empty without one."""
         edge = self.edge
         if edge is None:
             return np.empty(0)
@@ -248,7 +249,8 @@ class Path:
     def _scored(self) -> np.ndarray:
         if self.scores is None:
             raise ValueError(
-                "this path has no scores on held-out rows to choose by; give cv, for instance cv=5."
+                "this path has no scores on held-out rows, which the choice needs; give cv, for "
+                "instance cv=5."
             )
         return self.scores
 
@@ -260,7 +262,7 @@ class Path:
     # --- what it looks like -----------------------------------------------------------------
 
     def table(self) -> dict[str, list[Any]]:
-        """Columns of one entry a value, JSON-able."""
+        """Columns with one entry for each value, JSON-able."""
         closed = isinstance(self.certificates[0], ResidualCertificate)
         figure = "relative_residual" if closed else "relative_gap"
         out: dict[str, list[Any]] = {self.parameter: self.values.tolist()}
@@ -278,7 +280,7 @@ class Path:
         return out
 
     def to_frame(self) -> Any:
-        """The table as a data frame, one row a value.
+        """The table as a data frame, with one row for each value.
 
         Raises
         ------
@@ -351,7 +353,7 @@ class Path:
 
 
 class PathInterrupt(KeyboardInterrupt):
-    """Ctrl-C along a path, with what was fitted before.
+    """Ctrl-C along a path, with the values that were fitted before.
 
     Parameters
     ----------
@@ -411,20 +413,20 @@ class RidgePath:
         sample_weight: Any = None,
         groups: Any = None,
     ) -> Path:
-        """Fit along values of ``lam``, and judge them on held-out rows.
+        """Fit along values of ``lam``, and score them on held-out rows.
 
-        The model itself is not fitted; its ``lam`` does not count.
+        The model itself is not fitted; its ``lam`` is ignored.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         lams : int or array-like of shape (n_values,), default=20
-            Values of ``lam``, or how many.  The first is then the mean squared length of a row
-            (from their mean), and the last a millionth of it, evenly in the logarithm; of
-            polynomials the first is 10, since their columns have a length of their own.
+            Values of ``lam``, or their number. A number means values on a logarithmic scale from
+            the mean squared length of the centred rows to a millionth of it; for polynomials from
+            10, because their columns are normalised.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------
@@ -640,8 +642,8 @@ def prepared_model(model: Any, parameter: str) -> Any:
         out.C, out.lam = 1.0, None
     if getattr(out, "calibrate", None) is not None:
         raise ValueError(
-            f"calibrate={out.calibrate!r} fits probabilities to one model; take the path without, "
-            "and fit the value that it chooses with calibrate."
+            f"calibrate={out.calibrate!r} fits probabilities to one model; compute the path "
+            "without it, and fit the best value with calibrate."
         )
     if hasattr(out, "_check_parameters"):
         out._check_parameters()
@@ -727,8 +729,8 @@ def _folds(
         mask[train] = True
         if mask[held].any():
             raise ValueError(
-                f"cv gives a fold that fits row {int(held[mask[held]][0])} and scores it too; the "
-                "two must be apart."
+                f"cv has a fold that both fits and scores row {int(held[mask[held]][0])}; a fold "
+                "must score other rows than it fits."
             )
         out.append(_Fold(np.flatnonzero(~mask), held))
     return out
@@ -789,7 +791,7 @@ def _collected(
             )
         except AttributeError as error:
             # Scikit-learn's scorers look for what a model gives only then.
-            raise ValueError(f"this scoring is not for such a model: {error}") from error
+            raise ValueError(f"this scoring does not suit the model: {error}") from error
 
     for i, j, member in run.model._path_fits(run):
         for name in ("_fitting", "_ready"):

@@ -43,19 +43,19 @@ class Penalised(CertifiedClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have labels and
-            weights of their own.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; other types
+            are converted once to float64, other sparse formats to CSR. Row blocks of
+            :func:`separatrix.scale.scan` are fitted in passes; they contain their labels and
+            weights.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            For blocks: a file that keeps what every pass has found. A fit that finds its own goes
-            on from there; when it is done, the file goes.
+            For row blocks: a file in which every pass saves its state. A fit that finds its own
+            file continues from it, and removes it at the end.
 
         Returns
         -------
@@ -169,39 +169,40 @@ class Penalised(CertifiedClassifier):
         groups: Any = None,
         engine: Any = None,
     ) -> Path:
-        """Fit along values of ``C``, or of ``lam``, each from where the ones before point to.
+        """Fit along values of ``C`` or ``lam``, each warm-started from those before.
 
-        Every fit is certified to ``tol``, as if it had been made alone.  With ``cv`` so are those
-        to the folds: a fold is the same rows with those held out at a weight of zero, which is no
-        row, and nothing is copied; where a fit starts changes what it costs and not, beyond
-        ``tol``, what it finds, so that no score knows of the rows that it is taken on.
+        Every fit is certified to ``tol``, as a single fit is, and with ``cv`` those to the folds
+        are, too. In a fold the held-out rows have weight zero, so that nothing is copied. The start
+        of a fit changes its cost, but its result by no more than ``tol``, so that held-out rows do
+        not influence their scores.
 
-        The model itself is not fitted; its ``C`` and ``lam`` do not count.
+        The model itself is not fitted; its ``C`` and ``lam`` are ignored.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Of row blocks all values and folds share the passes, and every fit is the one that it
-            is alone.
+            With row blocks, all values and folds share the passes, and every fit gives the same
+            result as a single fit.
         y : array-like of shape (n_samples,)
         Cs : int or array-like of shape (n_values,), default=20
-            Values of ``C``, or how many.  The first is then where all rows still weigh about the
-            same, one over the sum of the squared lengths of the rows (from their mean), and the
-            last a million times that, evenly in the logarithm.  With L1 in the penalty, the first
-            is just below the largest at which all weights are zero, the last a thousand times that.
+            Values of ``C``, or their number. A number means values on a logarithmic scale from one
+            over the sum of the squared lengths of the centred rows, where the penalty dominates, to
+            a million times that; with L1 in the penalty, from just below the largest value at which
+            all weights are zero to a thousand times that.
         lams : array-like of shape (n_values,), optional
             Values of ``lam`` instead.
         cv : int, splitter or iterable of pairs (train, test), optional
-            As in scikit-learn; a number is that of stratified folds.  Without, there is no choice.
-            Of row blocks a number, that of folds by what is in a row, so that equal rows share one.
+            As in scikit-learn; a number is that of stratified folds. Without ``cv`` nothing is
+            scored or chosen. For row blocks a number; a hash of each row decides its fold, so that
+            equal rows share one.
         scoring : str or callable, optional
-            Of scikit-learn's scorers; by default the model's ``score``.
+            One of scikit-learn's scorers; by default the model's ``score``.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0, of the fits and of the scores.  Rows of weight zero are in no fold.
+            Weights >= 0, used in the fits and in the scores. Rows of weight zero are in no fold.
         groups : array-like of shape (n_samples,), optional
             For splitters that keep groups together.
         engine : separatrix.scale.Engine, optional
-            For blocks: who goes over them.
+            For row blocks: what computes the passes.
 
         Returns
         -------
@@ -212,13 +213,13 @@ class Penalised(CertifiedClassifier):
         ValueError
             For bad parameters, data or values, or a fold without rows of some class.
         PathInterrupt
-            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
+            On Ctrl-C; this KeyboardInterrupt has the values that were reached as its ``path``.
 
         Warns
         -----
         ConvergenceWarning
-            Once, naming the values whose certificate is above ``tol`` and those that the time
-            limit, which is that of the whole path, left no time for.
+            Once, with the values whose certificate is above ``tol`` and those that were not reached
+            within the time limit of the whole path.
 
         Examples
         --------

@@ -53,31 +53,41 @@ def _is_rate(value: Any) -> bool:
 @inherits(
     penalty=Inherited(
         None,
-        "none is applied, as the best weights under any would be zero",
+        "no penalty is applied, because the best weights under any penalty are zero",
         (None, "l2", "l1", "elasticnet"),
-        "choose one of 'l2', 'l1', 'elasticnet', None",
+        "give one of 'l2', 'l1', 'elasticnet', None",
     ),
-    alpha=Inherited(1e-4, "without a penalty it has no strength"),
-    l1_ratio=Inherited(0.15, "the same"),
+    alpha=Inherited(1e-4, "not needed: no penalty is applied"),
+    l1_ratio=Inherited(0.15, "not needed: no penalty is applied"),
     max_iter=Inherited(
-        1000, "``max_passes``, where that is left alone", _is_count, "a whole number of passes"
+        1000,
+        "another name of ``max_passes``, used where that keeps its default",
+        _is_count,
+        "give a whole number of passes",
     ),
-    tol=Inherited(1e-3, "a fit ends at the first pass without a mistake, or at ``max_passes``"),
-    shuffle=Inherited(True, "``order`` says in which order the rows are visited"),
+    tol=Inherited(
+        1e-3, "not needed: a fit ends at the first pass without a mistake, or at ``max_passes``"
+    ),
+    shuffle=Inherited(True, "not needed: ``order`` sets the order of the rows"),
     eta0=Inherited(
-        1.0, "``learning_rate``, where that is left alone", _is_rate, "a number greater than 0"
+        1.0,
+        "another name of ``learning_rate``, used where that keeps its default",
+        _is_rate,
+        "give a number greater than 0",
     ),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     early_stopping=Inherited(
         False,
-        "True holds rows out, and keeps the weights that are best on them, by way of "
-        "``SGDClassifier.perceptron``",
+        "True holds out rows and keeps the weights that are best on them, as "
+        "``SGDClassifier.perceptron`` does",
         (False, True),
         "give True or False",
     ),
-    validation_fraction=Inherited(0.1, "the share of the rows that is then held out"),
-    n_iter_no_change=Inherited(5, "passes without a better score after which it then stops"),
-    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+    validation_fraction=Inherited(0.1, "the share of the rows that ``early_stopping`` holds out"),
+    n_iter_no_change=Inherited(
+        5, "the number of passes without a better score after which ``early_stopping`` ends the fit"
+    ),
+    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
 )
 class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
@@ -85,50 +95,52 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
     without a mistake; a point on the plane counts as one.  On separable data at most
     :math:`(R/\gamma)^2` updates are made (Novikoff, 1962), see
-    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes`` and keeps the
-    weights that make the fewest training mistakes among the start and, of every pass, those at
-    its end and those that stood for the most visits in it (the pocket of Gallant, 1990).  Up to
-    262,144 stored entries all rows decide which make the fewest, beyond a fixed sample of the
-    rows, a sixteenth or more; the certificate always counts all rows.
+    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes`` and returns the
+    weights with the fewest training mistakes (the pocket of Gallant, 1990): the start, the weights
+    at the end of each pass, and those that lasted longest in each pass are candidates. They are
+    compared on all rows for up to 262,144 stored entries, and beyond that on a fixed sample of at
+    least a sixteenth of the rows; the certificate always counts all rows.
 
     Parameters
     ----------
     order : {"cyclic", "restart", "random"}, default="cyclic"
-        Rows as they come; as they come, and from the first one again after every update; or
-        shuffled anew for every pass.  With "restart" as many visits as there are rows are a
-        pass, wherever they lie, and it is clean when it goes from the first row to the last;
-        where the classes overlap, it may never get beyond the first rows.
+        The order of the rows: as given; as given, starting again from the first row after every
+        update; or shuffled in every pass. With "restart" a pass is as many visits as there are
+        rows, and it is free of mistakes when it goes from the first row to the last; where the
+        classes overlap, it may never get beyond the first rows.
     learning_rate : float, default=1.0
     fit_intercept : bool, default=True
-        With an offset, as if every row ended in a constant 1, or through the origin.
+        Whether there is an offset, as if every row ended in a constant 1; otherwise the plane
+        passes through the origin.
     margin : float, default=0.0
-        Update while ``y (w.x + b) < margin``: the margin perceptron.  With 0, the plain rule,
-        update while ``y (w.x + b) <= 0``.  The margin is that of the score, not a distance: what
-        counts is ``margin / learning_rate``.
+        Update while ``y (w.x + b) < margin``: the margin perceptron.  With 0 it is the plain rule:
+        update while ``y (w.x + b) <= 0``. The margin is a score, not a distance, and only ``margin
+        / learning_rate`` matters.
     average : bool, default=False
         Keep the average of the weights after each visit (Freund and Schapire, 1999) instead of
         the best weights.  ``coef_``, ``intercept_`` and the certificate are then the average's;
-        when to stop is still up to the weights themselves, and once a pass is clean the average
-        may still make mistakes.
+        the weights themselves still decide when to stop, and after a pass without mistakes the
+        average may still make some.
     max_passes : int, default=1000
     class_weight : dict or "balanced", optional
-        A row of weight k is visited k times in a row; a fraction is a visit with a step of
+        A row of weight k is visited k times in succession; a fraction is a visit with a step of
         that fraction.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,
-        by Platt's sigmoid or by isotonic regression, that never contradict ``predict``.  They are
-        fitted to scores that models fitted to the other folds give to every fold, five or as
-        many as the smallest class allows; those models start from zero.  With ``class_weight`` they
-        are those of a population in which the classes have these weights.
+        by Platt's sigmoid or by isotonic regression, that always agree with ``predict``.  They are
+        fitted to cross-fitted scores, with five folds, or as many as the smallest class allows;
+        those models start from zero.  With ``class_weight`` they refer to a population in which the
+        classes have these weights.
     random_state : int, RandomState or None
-        None is a fixed stream: the same call on the same data gives the same bits.
+        None uses a fixed seed: the same call on the same data gives the same bits.
     time_limit : float, optional
-        Seconds, for :meth:`fit`.
+        Time limit in seconds of :meth:`fit`.
     verbose : int, default=0
     record : bool, default=False
         Keep ``trace_``, whose ``updates`` hold every correction with the weights before and
-        after it: ``8 * n_features`` bytes an update, so ten thousand updates of fifty thousand
-        weights are 4 GB.  It also looks at the weights after every pass, a product with ``X``.
+        after it: ``8 * n_features`` bytes for each update, so ten thousand updates of fifty
+        thousand weights take 4 GB. It also evaluates the weights after every pass, which is a
+        product with ``X``.
 
     Attributes
     ----------
@@ -138,21 +150,22 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     mistakes_ : ndarray of shape (n_samples,) or (K, n_samples)
         Updates made on each training row; after :meth:`partial_fit`, on each row of that call.
     n_updates_ : int
-        Their total, of all calls of :meth:`partial_fit`.
+        The total number of updates, over all calls of :meth:`partial_fit`.
     plain_coef_, plain_intercept_, n_visits_ : ndarray
-        With ``average``: the weights of which ``coef_`` and ``intercept_`` are the average, as
-        they are last, and the visits that it is over, of shape (1,) or (K,).
+        With ``average``: the last weights before averaging, and the number of visits over which
+        ``coef_`` and ``intercept_`` are averages, of shape (1,) or (K,).
     certificate_ : Certificate
-        Its objective is the (weighted) number of training mistakes, its bound zero.  With a
-        margin, every row with ``y (w.x + b)`` below it is one.
+        Its objective is the (weighted) number of training mistakes, and its bound is zero. With a
+        margin, every row with ``y (w.x + b)`` below it counts as a mistake.
     objective_formula_ : str
     n_iter_ : int
-        Passes, the clean one included; 0 where the start makes no mistake.
+        The number of passes, including the last one without mistakes; 0 where the start makes no
+        mistake.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
-        At each check it has the best weights so far.
+        At each check it records the best weights so far.
     calibration_ : dict
         Where ``calibrate`` is set, until the next :meth:`partial_fit`: the function from scores to
         probabilities, see :func:`separatrix.models.calibration.fit_calibration`, and the number
@@ -236,11 +249,11 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-            Row blocks, of :func:`separatrix.scale.scan`, are visited in their order, with the same
-            updates as rows in memory, and have labels and weights of their own. There is then no
-            ``mistakes_``, which would be as long as the data.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; other types
+            are converted once to float64, other sparse formats to CSR. Row blocks, of
+            :func:`separatrix.scale.scan`, are visited in their order, with the same updates as rows
+            in memory, and have labels and weights of their own. There is then no ``mistakes_``,
+            which would be as long as the data.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
@@ -249,13 +262,13 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             Intercept to start from; zero by default.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0.  A row of weight k is visited k times in a row, and a fraction is a visit
-            with a step of that fraction.  Where the passes end depends on the order of the rows,
-            so that this is not the same as copies of the row wherever they lie.
+            with a step of that fraction.  The result depends on the order of the visits, so this is
+            not the same as copies of the row elsewhere in the data.
         engine : separatrix.scale.Engine, optional
-            Who loads the blocks, ahead of their turn; by default threads of this process.
+            What loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
-            For blocks: a file that keeps the weights after every pass. A fit that finds its own
-            goes on from there; when it is done, the file goes.
+            For row blocks: a file in which every pass saves the weights. A fit that finds its own
+            file continues from it, and removes it at the end.
 
         Returns
         -------
@@ -274,8 +287,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         -----
         ConvergenceWarning
             If no pass was free of mistakes, or with ``average`` if the average is not; the text
-            is the certificate.  Once more, in one sentence, if that is so for some of the folds
-            of a calibration.
+            is the certificate.  A second warning covers the folds of a calibration.
         """
         began = time.perf_counter()
         in_passes = in_blocks(X, y, sample_weight, engine, checkpoint)
@@ -318,7 +330,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         for given, why in (
             (self.calibrate is not None, "calibration needs the rows of its folds"),
             (self.early_stopping is True, "early_stopping draws rows to hold out"),
-            (self.order != "cyclic", "blocks are visited as they come: give order='cyclic'"),
+            (self.order != "cyclic", "row blocks are visited in their order: give order='cyclic'"),
             (bool(self.record), "a record of every update is as long as the data"),
         ):
             if given:
@@ -389,15 +401,15 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Perceptron:
-        """One pass over the given rows, going on from the weights of the calls before.
+        """One pass over the given rows, starting from the weights of the earlier calls.
 
-        The first call starts from zero; after :meth:`fit` it goes on from ``coef_`` and
-        ``intercept_``, with ``average`` from ``plain_coef_`` and ``plain_intercept_``.  The
-        weights that the pass ends with are kept, or their average over the visits of all calls;
-        there is no pocket, because rows of earlier calls cannot be looked at again.
-        ``certificate_``, ``mistakes_`` and ``trace_`` are of the rows of this call; ``n_updates_``
-        and ``n_iter_`` count on.  A ``calibration_`` is dropped, because the weights are no longer
-        those that it is of.  That mistakes are left is no reason for a warning here.
+        The first call starts from zero; a call after :meth:`fit` starts from ``coef_`` and
+        ``intercept_``, or with ``average`` from ``plain_coef_`` and ``plain_intercept_``. The
+        weights at the end of the pass are kept, or their average over the visits of all calls;
+        there is no pocket, because rows of earlier calls are not available. ``certificate_``,
+        ``mistakes_`` and ``trace_`` describe the rows of this call; ``n_updates_`` and ``n_iter_``
+        add up over calls. A ``calibration_`` is dropped, because it belongs to other weights.
+        Remaining mistakes cause no warning here.
 
         Parameters
         ----------
@@ -417,8 +429,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         ------
         ValueError
             For bad parameters or data, ``classes`` missing in the first call or changed in a
-            later one, a label not among them, or ``class_weight="balanced"``, which needs to
-            know all rows.
+            later one, a label not among them, or ``class_weight="balanced"``, which needs all rows.
         KeyboardInterrupt
             On Ctrl-C, with the model as it was before the call.
 

@@ -45,17 +45,17 @@ _MOST_POWERS = 1000
 
 @dataclass(frozen=True, eq=False)
 class DegreeCurve:
-    """Errors on the rows that were fitted and on rows that were not, for each degree.
+    """Errors on the fitted rows and on held-out rows, for each degree.
 
     Attributes
     ----------
     degrees : tuple of int
     n_terms : tuple of int
-        Terms without the constant.
+        The number of terms without the constant.
     training_mse, validation_mse : ndarray of shape (n_degrees,)
-        Weighted mean squared errors; of several targets their mean.
+        Weighted mean squared errors; for several targets their mean.
     best_degree : int
-        The one of the smallest error on the validation rows; of equal ones the lowest.
+        The degree with the smallest error on the validation rows; among equal ones the lowest.
     """
 
     degrees: tuple[int, ...]
@@ -82,29 +82,29 @@ class PolynomialRegression(RidgePath, Regressor):
 
     where :math:`c` are the coefficients of f, without that of the constant, in products of
     polynomials of single columns that are orthonormal over the rows: :math:`\tfrac1n \sum_i s_i
-    p_j(x_i) p_k(x_i) = \delta_{jk}` (see :mod:`separatrix.closed_form.polynomial`). The fit is made
-    in that basis, which is stable at any degree and any offset of the columns, and refined in
-    arithmetic of twice float64's digits; the coefficients of plain powers are converted exactly
-    and rounded once. Predictions do not go through plain powers.
+    p_j(x_i) p_k(x_i) = \delta_{jk}` (see :mod:`separatrix.closed_form.polynomial`). The fit is
+    computed in that basis, which is stable for any degree and any offset of the columns, and
+    refined with twice the digits of float64; the coefficients of plain powers are converted exactly
+    and rounded once. Predictions do not use plain powers.
 
-    A column with q distinct values bears the powers below q: on its values every higher one is a
-    combination of those. They are left out, with a
+    A column with q distinct values determines the powers below q: on its values every higher power
+    is a combination of those. Higher powers are left out, with a
     :class:`~separatrix.closed_form.polynomial.DegreeWarning`; an indicator column, for instance,
     has no square.
 
     Parameters
     ----------
     degree : int, default=2
-        The total degree: of a product the sum of its exponents.
+        The total degree; the degree of a product is the sum of its exponents.
     interactions : bool, default=True
-        Products of several columns; without them the powers of each column alone.
+        Whether there are products of several columns; otherwise only the powers of each column.
     lam : float, default=0.0
         Strength of the penalty.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_terms,) or (n_targets, n_terms)
-        Coefficients of plain powers of the columns as they are; see ``terms_``.
+        Coefficients of plain powers of the columns in their units; see ``terms_``.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant.
     powers_ : ndarray of shape (n_terms, n_features)
@@ -121,12 +121,12 @@ class PolynomialRegression(RidgePath, Regressor):
     mse_ : float or ndarray of shape (n_targets,)
         Weighted mean of the squared residuals of the training rows.
     rank_ : int
-        How many terms are independent of one another over the rows.
+        The number of terms that are independent of one another on the rows.
     condition_number_ : float
-        Of the terms in the basis, scaled to length one.
+        The condition number of the terms in the basis, scaled to length one.
     factor_ : TriangularFactor or None
-        Of the terms in the basis, centred: what :meth:`summary` works from; None where it would
-        be too large.
+        The factor of the centred terms in the basis, which :meth:`summary` uses; None where it
+        would be too large.
     n_samples_seen_ : float
         The sum of the weights.
     lam_ : float
@@ -136,7 +136,7 @@ class PolynomialRegression(RidgePath, Regressor):
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
@@ -154,7 +154,7 @@ class PolynomialRegression(RidgePath, Regressor):
     >>> model.coef_.round(12).tolist(), round(float(model.intercept_), 12)
     ([2.0, 0.0, -3.0], 1.0)
 
-    Through 20 points goes a polynomial of degree 19:
+    A polynomial of degree 19 passes through 20 points:
 
     >>> y = np.random.default_rng(0).normal(size=20)
     >>> bool(PolynomialRegression(degree=19).fit(x, y).mse_ < 1e-26)
@@ -195,7 +195,7 @@ class PolynomialRegression(RidgePath, Regressor):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Used where it lies; the powers are computed a block of rows at a time.
+            Used without a copy; the powers are computed for one block of rows at a time.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
@@ -213,7 +213,8 @@ class PolynomialRegression(RidgePath, Regressor):
         Warns
         -----
         DegreeWarning
-            If the degree exceeds what the points bear; the text says which one they do.
+            If the points do not determine the degree; the text states the degree that they
+            determine.
         ConvergenceWarning
             If the certificate is above its tolerance; the text is the certificate.
         """
@@ -259,7 +260,7 @@ class PolynomialRegression(RidgePath, Regressor):
         super()._check_attributes(sizes)
         terms = sizes.known["terms"]
         if len(self.terms_) != terms:
-            raise rules.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
+            raise rules.refuse("terms_", f"has {len(self.terms_):,} names for {terms:,} terms")
         self._fitted_basis().require_closed()
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
@@ -314,13 +315,13 @@ class PolynomialRegression(RidgePath, Regressor):
             while count_terms(top.tolist(), largest + 1, self.interactions) < n_rows:
                 largest += 1
             why = (
-                f"{terms:,} terms and a constant on {n_rows:,} rows are not determined; the rows "
-                f"bear degree {largest}"
+                f"{n_rows:,} rows do not determine {terms:,} terms and a constant; they determine "
+                f"degree {largest}"
             )
         else:
             why = (
-                f"of {terms:,} terms {terms - self.rank_:,} depend on the others over these rows, "
-                "as where columns depend on one another"
+                f"{terms - self.rank_:,} of {terms:,} terms depend on the others on these rows, "
+                "for instance because columns depend on one another"
             )
         warn(
             Message("degree_of_rows", degree=Setting("degree", degree), why=why),
@@ -401,8 +402,9 @@ class PolynomialRegression(RidgePath, Regressor):
     ) -> Summary | tuple[Summary, ...]:
         """Standard errors, t, p-values and confidence intervals of the plain coefficients.
 
-        For a fit without a penalty only. The errors are worked out in the orthogonal basis and
-        converted by its exact matrix; see :mod:`separatrix.closed_form.inference` for the formulas.
+        For a fit without a penalty only. The errors are computed in the orthogonal basis and
+        converted with its exact matrix; see :mod:`separatrix.closed_form.inference` for the
+        formulas.
 
         Parameters
         ----------
@@ -413,7 +415,7 @@ class PolynomialRegression(RidgePath, Regressor):
             As in the fit.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
         level : float, default=0.95
-            Of the confidence intervals.
+            The level of the confidence intervals.
 
         Returns
         -------
@@ -444,9 +446,9 @@ class PolynomialRegression(RidgePath, Regressor):
             if self.factor_ is not None:
                 which = f" ({undetermined(self.factor_, self.rank_, self.terms_)})"
             raise ValueError(
-                f"of {len(self.powers_):,} terms only {self.rank_:,} are independent over the "
-                f"rows, so that some coefficients{which} are not determined and have no standard "
-                "errors; lower the degree, or leave out columns that depend on others."
+                f"only {self.rank_:,} of {len(self.powers_):,} terms are independent on the rows, "
+                f"so that some coefficients{which} are not determined and have no standard errors; "
+                "lower the degree, or leave out columns that depend on others."
             )
         if self.factor_ is None:
             raise ValueError(f"{len(self.powers_):,} terms are too many for a summary.")
@@ -474,9 +476,9 @@ class PolynomialRegression(RidgePath, Regressor):
         sample_weight: Any = None,
         random_state: Any = 0,
     ) -> DegreeCurve:
-        """How the error falls on the rows that are fitted, and rises again on those that are not.
+        """Errors of each degree on the fitted rows and on held-out rows.
 
-        The rows are read once for all degrees: the triangular factor of the highest degree holds
+        The rows are read once for all degrees: the triangular factor of the highest degree contains
         those of the lower ones.
 
         Parameters
@@ -485,14 +487,14 @@ class PolynomialRegression(RidgePath, Regressor):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         degrees : iterable of int, default=range(1, 11)
         validation : float or (X, y), default=0.3
-            Rows to hold out: a share of them, drawn at random, or rows of their own.
+            The held-out rows: a share that is drawn at random, or separate rows.
         interactions : bool, default=True
         lam : float, default=0.0
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows of ``X``.
         random_state : int, RandomState or None, default=0
-            For the draw.
-            None is a fixed stream: the same call on the same data gives the same bits.
+            The seed of the draw. None uses a fixed seed: the same call on the same data gives the
+            same bits.
 
         Returns
         -------
@@ -501,12 +503,12 @@ class PolynomialRegression(RidgePath, Regressor):
         Raises
         ------
         ValueError
-            For bad parameters or data, or no rows on one of the sides.
+            For bad parameters or data, or no rows to fit or to validate.
 
         Warns
         -----
         DegreeWarning
-            If a degree exceeds what the training rows bear.
+            If the training rows do not determine a degree.
 
         Examples
         --------
@@ -540,8 +542,8 @@ class PolynomialRegression(RidgePath, Regressor):
         borne = [d for d in degrees if top >= d and basis.leading(d) < n_used]
         if len(borne) < len(degrees):
             warn(
-                f"degree={degrees[-1]} exceeds what the {n_used:,} training rows bear; of the "
-                f"degrees asked for, {borne[-1] if borne else 0} is the highest that they do.",
+                f"degree={degrees[-1]} is more than the {n_used:,} training rows determine; the "
+                f"highest of the given degrees that they do is {borne[-1] if borne else 0}.",
                 DegreeWarning,
             )
         training, held_out = degree_errors(
@@ -574,13 +576,15 @@ class PolynomialRegression(RidgePath, Regressor):
             held = self._rows_of(*validation, None, reset=False)
             n_targets, n_held = rows.targets.shape[1], held.targets.shape[1]
             if n_held != n_targets:
-                raise ValueError(f"y has {n_targets} targets, and that of validation {n_held}.")
+                raise ValueError(
+                    f"y has {n_targets} targets, and the y of validation has {n_held}."
+                )
         else:
             parts = held_out_rows(len(rows.targets), validation, random_state)
             rows, held = (rows.take(part) for part in parts)
         for side, part in (("training", rows), ("validation", held)):
             if not part.n_used:
-                raise ValueError(f"all {side} rows have the weight zero.")
+                raise ValueError(f"all {side} rows have weight zero.")
         return rows, held
 
     def __sklearn_tags__(self) -> Any:
@@ -595,8 +599,8 @@ def held_out_rows(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np
     held = round(n * float(share))
     if not 0 < held < n:
         raise ValueError(
-            f"validation={share!r} of {n} rows leaves none on one side; a share lies between 0 "
-            "and 1."
+            f"validation={share!r} of {n} rows leaves no rows to fit or none to validate; give a "
+            "share between 0 and 1."
         )
     order = random_state_of(random_state).permutation(n)
     return np.sort(order[held:]), np.sort(order[:held])

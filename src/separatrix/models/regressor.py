@@ -104,12 +104,12 @@ def check_factor(model: Any, sizes: rules.Sizes) -> None:
     m = sizes.known.setdefault("m", sizes.known.get("h", 1))
     columns = sizes.known.get("terms", sizes.known["d"])
     if vars(model).get("rank_", 0) > columns:
-        raise rules.refuse("rank_", f"is {model.rank_:,}, of {columns:,} columns")
+        raise rules.refuse("rank_", f"is {model.rank_:,} for {columns:,} columns")
     factor = vars(model).get("factor_")
     if factor is not None and (
         factor.n_targets != m or len(factor.mean) != columns + m or len(factor.r) > len(factor.mean)
     ):
-        raise rules.refuse("factor_", "is of other columns or targets than the model")
+        raise rules.refuse("factor_", "has columns or targets that the model does not have")
 
 
 def rows_of_fit(model: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
@@ -166,17 +166,18 @@ class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "is of one target, and intercept_ of several, or the reverse"
+            why = "has one target where intercept_ has several, or the reverse"
             raise rules.refuse("coef_", why)
         if np.ndim(self.coef_) == 1 and sizes.known.setdefault("m", 1) != 1:
-            raise rules.refuse("coef_", f"is of one target, and there are {sizes.known['m']:,}")
+            raise rules.refuse("coef_", f"has one target, and the model has {sizes.known['m']:,}")
         check_factor(self, sizes)
 
     def _require_no_penalty(self) -> None:
         check_is_fitted(self)
         if getattr(self, "positive", False):
             raise ValueError(
-                "weights that may not be negative have no standard errors; fit with positive=False."
+                "weights that are constrained to be nonnegative have no standard errors; fit with "
+                "positive=False."
             )
         # Of the fit, whatever the parameter has been set to since.
         if vars(self).get("lam_", self.lam) > 0:
@@ -196,7 +197,7 @@ class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
                 Message("summary_of_unfinished", fit="this fit", certificate=certificate)
             )
         if (X is None) != (y is None):
-            raise ValueError("give X and y together, or neither of them.")
+            raise ValueError("give both X and y, or neither.")
         alone = np.ndim(self.intercept_) == 0
         if X is not None:
             rows = self._rows_of(X, y, sample_weight, reset=False)
@@ -230,7 +231,7 @@ class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
         return self.predict(X)
 
     def residuals(self, X: Any, y: Any) -> np.ndarray:
-        """``y`` less the fitted values.
+        """``y`` minus the fitted values.
 
         Parameters
         ----------
@@ -248,11 +249,11 @@ class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
         return numbers - fitted
 
     def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        r"""The share of the variation that is explained.
+        r"""The coefficient of determination :math:`R^2`.
 
         .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - \hat y_i)^2}{\sum_i s_i (y_i - \bar y)^2} ,
 
-        the mean of it over several targets; the same as :meth:`score`.
+        averaged over several targets; the same as :meth:`score`.
 
         Parameters
         ----------

@@ -41,13 +41,15 @@ from separatrix.models.regressor import (
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
 
 _STEERING = {
-    "copy_X": Inherited(True, "the rows are read where they lie and never written to"),
-    "max_iter": Inherited(None, "the equations are solved to rounding"),
-    "solver": Inherited("auto", "how the equations are solved follows from their size"),
-    "positive": Inherited(
-        False, "whether weights must not be below zero", (False, True), "give True or False"
+    "copy_X": Inherited(True, "not needed: the rows are not copied and not changed"),
+    "max_iter": Inherited(None, "not needed: the equations are solved to rounding"),
+    "solver": Inherited(
+        "auto", "not needed: the size of the equations decides how they are solved"
     ),
-    "random_state": Inherited(None, "nothing is drawn at random"),
+    "positive": Inherited(
+        False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
+    ),
+    "random_state": Inherited(None, "not needed: nothing is random"),
 }
 _STRENGTHS: rules.Rules = {
     **{name: rule for name, rule in LEAST_SQUARES.items() if name != "lam_"},
@@ -107,7 +109,7 @@ class _Ridge(Pickled, _LeastSquares):
         alphas : int or array-like of shape (n_values,), default=20
             Values of ``alpha``, or how many.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------
@@ -134,7 +136,7 @@ class _Ridge(Pickled, _LeastSquares):
     def _strength(self) -> float:
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
         if len(alphas) != 1:
-            raise refuse(self, "alpha is one for each target: give a single number")
+            raise refuse(self, "alpha has one value for each target: give a single number")
         return float(alphas[0])
 
     def _alphas(self, rows: TrainingRows) -> np.ndarray:
@@ -144,7 +146,7 @@ class _Ridge(Pickled, _LeastSquares):
         if len(alphas) not in (1, n_targets):
             raise ValueError(
                 f"alpha has {len(alphas)} values, and there are {n_targets} targets; give one "
-                "value, or one for each."
+                "value, or one for each target."
             )
         return np.broadcast_to(alphas, n_targets)
 
@@ -225,7 +227,7 @@ def _joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
 class Ridge(Inheriting, Regressor, _Ridge):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
-    Minimised is, for each target,
+    Minimises, for each target,
 
     .. math:: \sum_i s_i (y_i - w\cdot x_i - b)^2 + \alpha \|w\|^2 ,
 
@@ -238,8 +240,8 @@ class Ridge(Inheriting, Regressor, _Ridge):
         Strength of the penalty, one for all targets or one for each.
     fit_intercept : bool, default=True
     tol : float, default=1e-10
-        Target for the certificate where the equations are solved by steps: of sparse rows with
-        many columns.  Elsewhere they are solved to rounding.
+        Target for the certificate where the equations are solved iteratively, for sparse rows with
+        many columns. Elsewhere they are solved to rounding.
 
     Attributes
     ----------
@@ -303,17 +305,16 @@ class Ridge(Inheriting, Regressor, _Ridge):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; sums are float64.
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have targets and
-            weights of their own.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
+            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
+            their targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : float or array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            Of no use here: a few passes leave nothing to go on from.
+            Not supported: the fit needs only a few passes.
 
         Returns
         -------
@@ -483,8 +484,8 @@ _NEEDED_OF_LABELS = (
 class RidgeClassifier(Inheriting, _RidgeLabels):
     r"""Classification by ridge regression on targets -1 and +1, certified as :class:`Ridge` is.
 
-    Of K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others; so
-    there is where a row has several labels.
+    For K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others;
+    the same holds where a row has several labels.
 
     Parameters
     ----------
@@ -552,16 +553,16 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have labels and
-            weights of their own.
+            Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain their
+            labels and weights.
         y : array-like of shape (n_samples,) or (n_samples, K)
-            Labels: numbers, strings or booleans; or, of several labels a row, 1 for each that it
-            has and 0 for the others.
+            Labels: numbers, strings or booleans; or, for several labels per row, 1 for each label
+            of the row and 0 for the others.
         sample_weight : array-like of shape (n_samples,), optional
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            Of no use here: a few passes leave nothing to go on from.
+            Not supported: the fit needs only a few passes.
 
         Returns
         -------
@@ -606,13 +607,11 @@ class _ChosenRidge:
                 check_number("alphas", value, above=0)
         if self.cv is not None and self.store_cv_results:
             raise ValueError(
-                "store_cv_results=True keeps the errors of every row left out, which folds "
-                "(cv) do not have; give cv=None."
+                "store_cv_results=True needs leave-one-out errors, which folds (cv) do not have; "
+                "give cv=None."
             )
         if self.cv is not None and getattr(self, "alpha_per_target", False):
-            raise ValueError(
-                "alpha_per_target=True goes by the errors of every row left out; give cv=None."
-            )
+            raise ValueError("alpha_per_target=True needs leave-one-out errors; give cv=None.")
 
     def _choose(self, rows: TrainingRows, X: Any, y: Any) -> None:
         """Set ``alpha_`` and ``best_score_``."""
@@ -622,7 +621,7 @@ class _ChosenRidge:
             self._choose_by_folds(values, X, y, rows.weights)
             return
         if len(rows.targets) < 2:
-            raise ValueError("To leave a row out takes two; there is 1 sample.")
+            raise ValueError("Leave-one-out needs at least two rows, and there is 1 sample.")
         residuals = leave_one_out_residuals(
             as_design(rows.matrix), rows.targets, values, rows.weights, bool(self.fit_intercept)
         )
@@ -634,9 +633,9 @@ class _ChosenRidge:
         if lost.all(axis=0).any():
             row = int(np.argmax(np.isnan(residuals[int(np.argmax(values))]).any(axis=1)))
             raise ValueError(
-                "No value of alphas says how well a row is predicted from the others: as far as "
-                f"float64 tells, row {row} alone determines a coefficient; give larger alphas, or "
-                "folds (cv=5)."
+                "The leave-one-out errors are not defined for any value of alphas, because in "
+                f"float64 row {row} alone determines a coefficient; give larger alphas, or folds "
+                "(cv=5)."
             )
         best = np.argmax(np.where(lost, -np.inf, scores), axis=0)
         found = values[best]
@@ -719,13 +718,14 @@ class _Given:
 
 
 @inherits(
-    gcv_mode=Inherited(None, "one decomposition of the rows serves all of them and all strengths")
+    gcv_mode=Inherited(
+        None, "not needed: one decomposition of the rows serves all folds and strengths"
+    )
 )
 class RidgeCV(_ChosenRidge, Ridge):
-    """:class:`Ridge` with ``alpha`` chosen by leaving rows out.
+    """:class:`Ridge` with ``alpha`` chosen by cross-validation, by default leave-one-out.
 
-    Without ``cv`` every row is left out in turn, by a formula that takes one decomposition for
-    all of them.
+    Without ``cv`` every row is left out in turn, by a formula that needs only one decomposition.
 
     Parameters
     ----------
@@ -744,7 +744,7 @@ class RidgeCV(_ChosenRidge, Ridge):
     alpha_ : float or ndarray of shape (n_targets,)
     best_score_ : float or ndarray of shape (n_targets,)
     cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
-        Squared errors of the rows left out, or with ``scoring`` what was predicted.
+        Squared errors of the rows left out, or with ``scoring`` their predictions.
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
     intercept_ : float or ndarray of shape (n_targets,)
     certificate_ : ResidualCertificate
@@ -800,7 +800,7 @@ class RidgeCV(_ChosenRidge, Ridge):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
         **params : dict
-            Metadata of scikit-learn's routing; there is none.
+            Metadata of scikit-learn's routing; none is supported.
 
         Returns
         -------
@@ -820,7 +820,7 @@ class RidgeCV(_ChosenRidge, Ridge):
 
 @inherits()
 class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
-    """:class:`RidgeClassifier` with ``alpha`` chosen by leaving rows out, as :class:`RidgeCV` does.
+    """:class:`RidgeClassifier` with ``alpha`` chosen by cross-validation, as in :class:`RidgeCV`.
 
     Parameters
     ----------

@@ -86,8 +86,8 @@ _ADAPTIVE = "adaptive"
 
 
 KINKED_PART = (
-    "partial_fit goes row by row, which under a penalty with L1 finds no weight that is zero; give "
-    "penalty='l2' or use fit."
+    "partial_fit takes one step for each row, and such steps do not make weights exactly zero as "
+    "an L1 penalty should; give penalty='l2' or use fit."
 )
 
 
@@ -106,9 +106,8 @@ def check_rate_name(name: Any) -> None:
     """Raise ValueError for a ``learning_rate`` that is no schedule of rates."""
     if isinstance(name, str) and name in ("pa1", "pa2"):
         raise ValueError(
-            f"learning_rate={name!r} is the passive-aggressive algorithm, whose steps follow from "
-            "each row and are of no schedule; it is not here. Give learning_rate='optimal', or use "
-            "scikit-learn's own class."
+            f"learning_rate={name!r} is the passive-aggressive algorithm, which is not "
+            "implemented; give learning_rate='optimal', or use scikit-learn's own class."
         )
     check_choice("learning_rate", name, [*SCHEDULES, _ADAPTIVE])
 
@@ -124,8 +123,8 @@ def _has_probabilities(model: Any) -> bool:
     if model.loss in known or isinstance(model.loss, LogLoss | ModifiedHuber):
         return True
     raise AttributeError(
-        f"SGDClassifier(loss={model.loss!r}) has scores and no probabilities; loss='log_loss' and "
-        "loss='modified_huber' have them."
+        f"SGDClassifier(loss={model.loss!r}) has scores but no probabilities; loss='log_loss' and "
+        "loss='modified_huber' have both."
     )
 
 
@@ -148,9 +147,9 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
 
 @inherits(
     l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=Inherited(0.1, "of the losses ``huber`` and ``epsilon_insensitive``"),
-    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
-    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+    epsilon=Inherited(0.1, "the parameter of the losses ``huber`` and ``epsilon_insensitive``"),
+    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
+    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
 )
 class SGDClassifier(LinearClassifier):
     r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
@@ -159,29 +158,29 @@ class SGDClassifier(LinearClassifier):
 
     .. math:: \frac1n \sum_i s_i\, \ell(y_i (w\cdot x_i + b)) + \frac\alpha2 \|w\|^2
 
-    with :math:`n` the sum of the sample weights, a step along the slope of one row at a time:
+    with :math:`n` the sum of the sample weights, by steps along the gradient of one row at a time:
 
     .. math:: w \leftarrow (1 - \eta_k \alpha)\, w - \eta_k\, \ell'(z_i)\, y_i x_i, \qquad
         b \leftarrow b - \eta_k\, \ell'(z_i)\, y_i .
 
-    The intercept is never penalised.  More than two classes are taken one against the rest.
+    The intercept is never penalised.  More than two classes are fitted one against the rest.
 
-    A row of weight ``k`` is visited ``k`` times in a pass; a fraction left over is a visit with a
-    step of that fraction.  With ``shuffle`` the order of the visits is drawn from the values of
-    the rows and not from how they lie, so that weights are the same as copies of a row wherever
-    these are, but for a ``finish``.
+    A row of weight ``k`` is visited ``k`` times in a pass; a remaining fraction is a visit with a
+    step of that fraction. With ``shuffle`` the random order of the visits depends on the values of
+    the rows and not on their positions, so that weights are the same as copies of a row anywhere in
+    the data, except in a ``finish``.
 
     Parameters
     ----------
     loss : str or Loss, default="hinge"
         A name, one of "hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron",
         "squared_error", "huber", "epsilon_insensitive" and "squared_epsilon_insensitive", or
-        an object of :mod:`separatrix.losses`.  The perceptron loss has no use for a penalty,
-        unless it has a ``margin``: its best weights would be zero, so that none is applied.
+        an object of :mod:`separatrix.losses`.  With the perceptron loss no penalty is applied,
+        unless it has a ``margin``, because the best weights would be zero.
     penalty : {"l2", "l1", "elasticnet", None}, default="l2"
-        Steps along the slopes of single rows find no zeros.  Under a penalty with L1, and for the
-        last three losses, the same objective is minimised by the method that
-        :func:`~separatrix.select_solver` gives for it, and schedules do not count.
+        Steps along the gradients of single rows do not make weights exactly zero. Under a penalty
+        with L1, and for the last three losses, the method of :func:`~separatrix.select_solver`
+        minimises the same objective, and schedules have no effect.
     alpha : float, default=1e-4
         Strength of the penalty; 0 for none.
     margin : float, default=0.0
@@ -193,55 +192,56 @@ class SGDClassifier(LinearClassifier):
         ``eta0 / k^power_t``, or ``eta0``; "adaptive" falls as "invscaling" does.
         Steps are counted over all passes.
     eta0 : float or "search", default="search"
-        The first rate, for a name: a number, or (also with 0) found by
-        :meth:`search_learning_rate`.  A schedule
-        has a rate of its own.
+        The first rate, if ``learning_rate`` is a name: a number, or (also with 0) the result of
+        :meth:`search_learning_rate`. A schedule has its own rate.
     power_t : float, default=0.75
-        For ``learning_rate="invscaling"``: from 0 to 1, and greater than 0.5 if the steps are to
-        reach the optimum for certain.
+        For ``learning_rate="invscaling"``: from 0 to 1, and greater than 0.5 if the steps must
+        reach the optimum with certainty.
     batch_size : int, default=1
-        Rows of one step, whose gradients are averaged.
+        The number of rows in a step, whose gradients are averaged.
     average : {"linear", True, False} or int, default="linear"
-        Return the average of the weights after each step (Polyak and Juditsky, 1992) rather than
-        the last ones; with a number, from that visit on.  With "linear" each counts as much as its
-        number (Lacoste-Julien, Schmidt and Bach, 2012), which forgets the start sooner.
+        Return the average of the weights after each step (Polyak and Juditsky, 1992) instead of the
+        last weights; with a number, the average from that visit on. With "linear" the weights after
+        step k have weight k in the average (Lacoste-Julien, Schmidt and Bach, 2012), which forgets
+        the start sooner.
     finish : {"dual", None}, default="dual"
-        What to do where the gap after 16 passes, or after twice as many and so on, tells that the
-        rates, under which it falls as one over the passes, do not reach ``tol`` within
-        ``max_iter``, and four fifths of that are left; under a tiny ``alpha`` that is so.  With
-        "dual" the other passes set the multiplier of each row that they visit to its best, all
-        others held (Shalev-Shwartz and Zhang, 2013), for a penalty, a loss that has such a step,
-        and more than 1,000 weights or a Hessian that costs more than 60 passes; the weights are
-        then theirs and no average, and the order of the rows, or copies in place of weights, can
-        change them within ``tol``.  With None there are no steps but those of the schedule.
-        Neither :meth:`partial_fit` nor ``early_stopping`` has a finish.
+        The method of the last passes where the schedule is too slow, as under a tiny ``alpha``.
+        After 16, 32, 64, ... passes the gap, which falls as one over the passes, is extrapolated;
+        if it will not reach ``tol`` within ``max_iter``, and at least four fifths of ``max_iter``
+        are left, "dual" changes to dual coordinate ascent, which sets the multiplier of each
+        visited row to its optimum for fixed others (Shalev-Shwartz and Zhang, 2013). It needs a
+        penalty, a loss with such a step, and more than 1,000 weights or a Hessian that costs more
+        than 60 passes. The result is then not an average, and the order of the rows, or copies in
+        place of weights, can change it within ``tol``. With None all steps follow the schedule.
+        :meth:`partial_fit` and ``early_stopping`` have no finish.
     shuffle : bool, default=True
-        Visit the rows in another order in every pass, or as they lie.
+        Shuffle the rows in every pass; otherwise they are visited in the given order.
     max_iter : int, default=1000
         Limit on passes.
     tol : float or None, default=1e-3
-        Target for the certified relative gap.  None, or what is not greater than 0, asks for all
-        ``max_iter`` passes, without a warning.
+        Target for the certified relative gap. With None, or a number that is not greater than 0,
+        the fit makes all ``max_iter`` passes and gives no warning.
     step_tol : float, optional
-        Stop as well when a pass changes the weights by less than this, relative to their length.
+        Also stop when a pass changes the weights by less than this, relative to their norm.
     early_stopping : bool, default=False
-        Hold out some of the rows and stop when the share of them that is right (of equals, the
-        lower loss) has not been better for ``n_iter_no_change`` passes; the weights that were best
-        on them are the answer.  The objective, and its certificate, are of the other rows.
+        Hold out a part of the rows and stop when the accuracy on them (among equals, the loss) has
+        not improved for ``n_iter_no_change`` passes; the result is the weights that were best on
+        them. The objective and its certificate cover the other rows.
     validation_fraction : float, default=0.1
-        How many of the rows of each class to hold out.
+        The share of the rows of each class to hold out.
     n_iter_no_change : int, default=5
     class_weight : dict or "balanced", optional
     random_state : int, RandomState or None
-        None is a fixed stream: the same call on the same data gives the same bits.
+        None uses a fixed seed: the same call on the same data gives the same bits.
     time_limit : float, optional
-        Seconds for the passes; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds of the passes; the fit then returns its best iterate with the gap that
+        it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
         Keep ``trace_``, with a check after every pass, so that the fit may end a few passes
-        earlier than it would have noticed; and, for the perceptron loss without a penalty and with
-        ``batch_size=1``, every single update.
+        earlier; and, for the perceptron loss without a penalty and with ``batch_size=1``, with
+        every update.
 
     Attributes
     ----------
@@ -249,37 +249,38 @@ class SGDClassifier(LinearClassifier):
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
-        Of the sum over the binary problems, which are its ``parts``.  The bound comes from the
-        slopes of the loss that the rows were met with, averaged over the passes, and from those
+        The certificate of the sum over the binary problems, which are its ``parts``.  The bound
+        comes from the slopes of the loss at the visits, averaged over the passes, and from those
         that a Newton step predicts.
     objective_formula_ : str
         The formula that was minimised, in the form ``1/2 |w|^2 + C sum`` with
         ``C = 1 / (alpha n)``.
     n_iter_ : int
-        Passes, those of a finish included.
+        The number of passes, including those of a finish.
     finish_passes_ : ndarray of shape (1,) or (K,)
-        How many of them were the finish's, for each binary problem.
+        The number of passes of the finish, for each binary problem.
     n_steps_ : ndarray of shape (1,) or (K,)
-        Steps taken, for each binary problem.
+        The number of steps, for each binary problem.
     t_ : int
-        One more than the most of them, as scikit-learn counts.
+        The largest number of steps plus one, as scikit-learn counts.
     eta0_ : float
-        The rate that a name was turned into a schedule with.
+        The first rate of the schedule, if ``learning_rate`` is a name.
     rate_curve_ : dict of ndarray
-        Of the search, where there was one: ``"rates"`` and the ``"objective"`` that each reached.
+        The result of the search for a rate, if there was one: ``"rates"`` and the ``"objective"``
+        that each reached.
     learning_rate_formula_, learning_rate_condition_ : str
         The schedule, and what is known of its convergence.
     validation_rows_ : ndarray
         With ``early_stopping``: the rows held out.
     validation_scores_ : ndarray, or list of ndarray
-        With ``early_stopping``: the share of them that is right after each pass.
+        With ``early_stopping``: the accuracy on the held-out rows after each pass.
     plain_coef_, plain_intercept_, n_visits_ : ndarray
-        With ``average``: the last weights, and the visits that the average is over (of "linear"
-        the sum of their numbers), of shape (1,) or (K,).  After a finish the last weights are
+        With ``average``: the last weights, and the number of visits in the average (for "linear"
+        the sum of their weights), of shape (1,) or (K,).  After a finish the last weights are
         ``coef_`` and ``intercept_``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
 
     References
@@ -303,7 +304,7 @@ class SGDClassifier(LinearClassifier):
     >>> model.score(scale(X), y) > 0.97
     True
 
-    The rates, and where they lead:
+    The rates of a schedule:
 
     >>> model = SGDClassifier("log_loss", alpha=0.01, eta0=0.1, random_state=0).fit(scale(X), y)
     >>> model.learning_rate_formula_
@@ -399,8 +400,9 @@ class SGDClassifier(LinearClassifier):
     def perceptron(cls, **options: Any) -> SGDClassifier:
         """The perceptron (Rosenblatt, 1958): ``w += y x`` and ``b += y`` on every mistake.
 
-        The perceptron loss without a penalty, at the constant rate 1, over the rows as they lie:
-        the very updates of :class:`separatrix.Perceptron`.  A point on the plane is a mistake.
+        The perceptron loss without a penalty, at the constant rate 1, over the rows in the given
+        order: exactly the updates of :class:`separatrix.Perceptron`.  A point on the plane is a
+        mistake.
 
         Parameters
         ----------
@@ -437,7 +439,7 @@ class SGDClassifier(LinearClassifier):
         Parameters
         ----------
         margin : float
-            Of the score, not a distance: what counts is the margin over the rate.
+            A score, not a distance: only the margin divided by the rate matters.
         **options
             Other parameters, or other values for those of :meth:`perceptron`.
 
@@ -473,11 +475,11 @@ class SGDClassifier(LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-            Row blocks, of :func:`separatrix.scale.scan`, are visited in their order, the rows of
-            each shuffled, or not, and have labels and weights of their own; there is no
-            ``finish``, and a rate is searched for on a sample.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; other types
+            are converted once to float64, other sparse formats to CSR. Row blocks, of
+            :func:`separatrix.scale.scan`, are visited in their order, the rows of each shuffled, or
+            not, and have labels and weights of their own; there is no ``finish``, and a rate is
+            searched for on a sample.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
@@ -487,9 +489,9 @@ class SGDClassifier(LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who loads the blocks, ahead of their turn; by default threads of this process.
+            What loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
-            Of no use here: what a pass comes to is not all that the next one needs.
+            Not supported: the next pass needs more than the weights of the last one.
 
         Returns
         -------
@@ -499,7 +501,7 @@ class SGDClassifier(LinearClassifier):
         ------
         ValueError
             For bad parameters, NaN or infinity (named by row and column), one class only, weights
-            that ask for hundreds of millions of visits, or a search in which every rate diverged.
+            that need hundreds of millions of visits, or a search in which every rate diverged.
         KeyboardInterrupt
             On Ctrl-C, after the fitted attributes have been set from the best iterate so far; the
             search for a rate is broken off at once.
@@ -512,8 +514,8 @@ class SGDClassifier(LinearClassifier):
         if in_blocks(X, y, sample_weight, engine, checkpoint):
             if checkpoint is not None or coef_init is not None or intercept_init is not None:
                 raise ValueError(
-                    "Row blocks are gone over from zero to the end: leave out checkpoint, "
-                    "coef_init and intercept_init, or go on with partial_fit."
+                    "A fit of row blocks starts from zero and runs to its end: leave out "
+                    "checkpoint, coef_init and intercept_init, or use partial_fit."
                 )
             self._fit(X, None, None, engine=engine)
             return self
@@ -531,13 +533,14 @@ class SGDClassifier(LinearClassifier):
         loss = self._loss()
         linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
         for given, why in (
-            (not self._by_rows, "L1 penalties and losses of regression go by all rows at once"),
+            (not self._by_rows, "L1 penalties and regression losses need all rows at once"),
             (not self._penalised, "without a penalty there is no bound: give an alpha"),
             (bool(self.early_stopping), "early_stopping draws rows to hold out"),
             (bool(self.record), "a record of every update is as long as the data"),
             (
                 not (linear or (loss.smooth and hasattr(loss, "shift_at"))),
-                "for this loss sums give no bound: give 'hinge', 'log_loss' or 'squared_hinge'",
+                "this loss has no bound from sums over rows: give 'hinge', 'log_loss' or "
+                "'squared_hinge'",
             ),
         ):
             if given:
@@ -561,7 +564,7 @@ class SGDClassifier(LinearClassifier):
         """Settle the rate on the rows that were drawn when the data were scanned."""
         sample = fit.data.sample
         if sample is None:
-            raise refuse(self, "there is no sample to search for a rate on: give eta0")
+            raise refuse(self, "there is no sample on which to search for a rate: give eta0")
         codes = sample.target.astype(np.intp)
         own = fit.factors[codes]
         given = np.ones(len(codes)) if sample.weights is None else sample.weights
@@ -584,12 +587,12 @@ class SGDClassifier(LinearClassifier):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> SGDClassifier:
-        """One pass over the given rows, going on from the weights of the calls before.
+        """One pass over the given rows, starting from the weights of the earlier calls.
 
-        The first call starts from zero; after :meth:`fit` it goes on from its weights, with
-        ``average`` from the last ones.  The schedule and the average count on.  There is no early
-        stopping.  ``certificate_`` and ``trace_`` are of the rows of this call; that it is above
-        ``tol`` is no reason for a warning here.  A search for the rate is made in the first call.
+        The first call starts from zero; a call after :meth:`fit` starts from its weights, or with
+        ``average`` from the last ones.  The schedule and the average continue to count.  There is
+        no early stopping.  ``certificate_`` and ``trace_`` describe the rows of this call; a gap
+        above ``tol`` causes no warning here.  A search for the rate is made in the first call.
 
         Parameters
         ----------
@@ -608,8 +611,7 @@ class SGDClassifier(LinearClassifier):
         ------
         ValueError
             For bad parameters or data, ``classes`` missing in the first call or changed in a
-            later one, a label not among them, or ``class_weight="balanced"``, which needs to
-            know all rows.
+            later one, a label not among them, or ``class_weight="balanced"``, which needs all rows.
         KeyboardInterrupt
             On Ctrl-C, with the model as it was before the call.
 
@@ -630,8 +632,8 @@ class SGDClassifier(LinearClassifier):
         self._check_parameters()
         if self.early_stopping:
             raise ValueError(
-                "partial_fit does not support early_stopping=True: it knows only the rows of one "
-                "call; use fit, or early_stopping=False."
+                "partial_fit does not support early_stopping=True, because it has only the rows of "
+                "one call; use fit, or early_stopping=False."
             )
         if self._penalised and self._share_of_l1 > 0.0:
             raise ValueError(KINKED_PART)
@@ -641,8 +643,8 @@ class SGDClassifier(LinearClassifier):
         tell_of_copies(labels.sample_weight, self._penalised)
         if labels.weights is not None and not labels.weights.any():
             raise ValueError(
-                "Every row of this call has a weight of zero, so there is nothing to visit; leave "
-                "the call out."
+                "Every row of this call has weight zero, so there is nothing to fit; leave out the "
+                "call."
             )
         design = as_design(X).merged()
         parts = 1 if labels.binary else len(known)
@@ -685,18 +687,17 @@ class SGDClassifier(LinearClassifier):
     ) -> dict[str, np.ndarray]:
         """The objective that each of a range of learning rates reaches (Bottou, 2012).
 
-        Each rate gets one pass over the same sample of the visits, of up to 100,000 (fewer of long
-        rows, and several passes over fewer than 10,000); the objective is then taken on that
-        sample.  It does not fit the model and changes nothing of it.
+        Each rate makes one pass over the same sample of up to 100,000 visits (fewer for long rows;
+        several passes for fewer than 10,000 visits), and the objective is evaluated on that sample.
+        The model is not fitted or changed.
 
         Parameters
         ----------
         X, y, sample_weight
             As in :meth:`fit`.
         rates : array-like of shape (n_rates,), optional
-            Greater than 0: the rate of a schedule, or the ``eta0`` that a name is turned into one
-            with.  By default eleven powers of four around one over the mean squared length of a
-            row.
+            Numbers greater than 0: rates of a schedule, or values of ``eta0`` for a name. By
+            default eleven powers of four around one over the mean squared length of a row.
 
         Returns
         -------
@@ -748,21 +749,20 @@ class SGDClassifier(LinearClassifier):
         sample_weight: Any = None,
         groups: Any = None,
     ) -> Path:
-        """Fit along values of ``alpha``, each from where the ones before point to.
+        """Fit along values of ``alpha``, each warm-started from those before.
 
-        A rate that is searched for is searched for at each value, on all rows, and the folds take
-        it over.  The model itself is not fitted; its ``alpha`` does not count.
+        With ``eta0="search"`` a rate is searched for at each value, on all rows, and the folds use
+        it.  The model itself is not fitted; its ``alpha`` is ignored.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         alphas : int or array-like of shape (n_values,), default=20
-            Values of ``alpha``, or how many.  The first is then a hundredth of the mean squared
-            length of a row (from their mean), and the last a ten-thousandth of that, evenly in the
-            logarithm.
+            Values of ``alpha``, or their number. A number means values on a logarithmic scale from
+            a hundredth of the mean squared length of the centred rows to a ten-thousandth of that.
         cv, scoring, sample_weight, groups
-            As for :meth:`separatrix.LogisticRegression.path`.
+            See :meth:`separatrix.LogisticRegression.path`.
 
         Returns
         -------
@@ -773,7 +773,7 @@ class SGDClassifier(LinearClassifier):
         ValueError
             For bad parameters, data or values, or a fold without rows of some class.
         PathInterrupt
-            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
+            On Ctrl-C; this KeyboardInterrupt has the values that were reached as its ``path``.
 
         Warns
         -----
@@ -812,15 +812,15 @@ class SGDClassifier(LinearClassifier):
         check_number("epsilon", self.epsilon, minimum=0)
         if self.early_stopping and not self._by_rows:
             raise ValueError(
-                "early_stopping=True goes by passes over the rows, and under a penalty with L1 or "
-                "a loss of regression there are none; leave early_stopping at False."
+                "early_stopping=True needs passes over the rows, and fits with an L1 penalty or a "
+                "regression loss have none; leave early_stopping at False."
             )
         check_number("margin", self.margin, minimum=0)
         plain = self.loss == "perceptron" or type(self.loss) is PerceptronLoss
         if self.margin > 0 and not plain:
             raise ValueError(
-                f"margin={self.margin!r} is for loss='perceptron', and loss={self.loss!r} has a "
-                "margin of its own; leave it at 0."
+                f"margin={self.margin!r} is for loss='perceptron', and loss={self.loss!r} has its "
+                "own margin; leave margin at 0."
             )
         if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
             tell("free_perceptron")
@@ -829,8 +829,8 @@ class SGDClassifier(LinearClassifier):
             check_number("power_t", self.power_t)
             if self.learning_rate == "invscaling" and not 0.0 <= self.power_t <= 1.0:
                 raise ValueError(
-                    f"power_t={self.power_t!r} must be from 0 to 1, or the steps may stop short of "
-                    "the optimum."
+                    f"power_t={self.power_t!r} must be from 0 to 1; otherwise the steps may stop "
+                    "short of the optimum."
                 )
             if self.learning_rate == "optimal" and not self.alpha > 0:
                 schedule_of("optimal", 1.0, alpha=0.0, power_t=1.0)
@@ -840,7 +840,7 @@ class SGDClassifier(LinearClassifier):
             check_number("eta0", self.eta0, minimum=0)
             if isinstance(self.learning_rate, Schedule):
                 raise ValueError(
-                    f"learning_rate={self.learning_rate!r} has a rate of its own; leave eta0 at "
+                    f"learning_rate={self.learning_rate!r} has its own rate; leave eta0 at "
                     f"'search' instead of {self.eta0!r}."
                 )
         check_number("batch_size", self.batch_size, minimum=1, integer=True)
@@ -857,8 +857,8 @@ class SGDClassifier(LinearClassifier):
         check_number("validation_fraction", self.validation_fraction, above=0)
         if not self.validation_fraction < 1:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} must be less than 1; the other "
-                "rows are those that the model is fitted to."
+                f"validation_fraction={self.validation_fraction!r} must be less than 1, so that "
+                "rows are left to fit."
             )
         check_number("n_iter_no_change", self.n_iter_no_change, minimum=1, integer=True)
         for name in ("step_tol", "time_limit"):
@@ -1116,14 +1116,14 @@ class SGDClassifier(LinearClassifier):
 
     @property
     def t_(self) -> int:
-        """One more than the most steps of a binary problem."""
+        """The largest number of steps of a binary problem, plus one."""
         return int(np.max(self.n_steps_)) + 1
 
     def _keep_whole(self, solutions: list[Solution], n_samples: int) -> None:
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)
         self.learning_rate_formula_ = "none"
-        self.learning_rate_condition_ = "the method looks at all rows at once and converges"
+        self.learning_rate_condition_ = "the method uses all rows at once and converges"
         self.finish_passes_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)
         # Later passes go on at the rates that as many passes would have come to.
         self.n_steps_ = self.finish_passes_ * n_samples
@@ -1143,9 +1143,10 @@ class SGDClassifier(LinearClassifier):
         ndarray of shape (n_samples, K)
             The logistic function of the scores; for more than two classes, of each against the
             rest, divided by their sum.  The largest entry is the class that ``predict`` gives.
-            Of modified Huber ``(min(max(z, -1), 1) + 1) / 2`` in place of the logistic function,
-            which is 0 and 1 beyond the margin, and alike where no class has any (Zhang and Oles,
-            2001, Text categorization based on regularized linear classification methods).
+            Modified Huber uses ``(min(max(z, -1), 1) + 1) / 2`` instead of the logistic function,
+            which is 0 and 1 beyond the margin; where it is 0 for all classes, they have equal
+            probabilities (Zhang and Oles, 2001, Text categorization based on regularized linear
+            classification methods).
         """
         scores = self.decision_function(X)
         if self.loss == "modified_huber" or isinstance(self.loss, ModifiedHuber):

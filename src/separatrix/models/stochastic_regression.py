@@ -47,28 +47,28 @@ _RATE, _POWER = 0.01, 0.25
 
 @inherits(
     l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=Inherited(0.1, "of the losses other than ``squared_error``"),
+    epsilon=Inherited(0.1, "the parameter of the losses other than ``squared_error``"),
     early_stopping=Inherited(
         False,
         "a fit ends at its certified optimum",
         (False,),
-        "a fit ends at its certified optimum; a larger alpha is what keeps it from following noise",
+        "a fit ends at its certified optimum; a larger alpha reduces overfitting",
     ),
-    validation_fraction=Inherited(0.1, "of early stopping alone"),
-    n_iter_no_change=Inherited(5, "of early stopping alone"),
+    validation_fraction=Inherited(0.1, "not needed: it belongs to early stopping"),
+    n_iter_no_change=Inherited(5, "not needed: it belongs to early stopping"),
 )
 class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
-    r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
+    r"""Linear regression with the losses of scikit-learn's SGDRegressor, at its certified optimum.
 
     Minimises
 
     .. math:: \frac1n \sum_i s_i\, \ell(y_i - w\cdot x_i - b) + \alpha\, \Omega(w)
 
-    with :math:`\Omega = \tfrac12\|w\|^2`, :math:`\|w\|_1` or a mixture.  :meth:`fit` has all rows
-    at hand, so that it need not take steps of single rows: it goes by the method that
-    :func:`~separatrix.select_solver` gives, to the optimum, and rates count for nothing there.
+    with :math:`\Omega = \tfrac12\|w\|^2`, :math:`\|w\|_1` or a mixture.  :meth:`fit` has all rows,
+    so it does not take steps of single rows: it uses the method of
+    :func:`~separatrix.select_solver` and runs to the optimum, and rates have no effect.
     :meth:`partial_fit` takes one step for each row, at the rates of the schedule, for rows that
-    keep coming.
+    arrive over time.
 
     Parameters
     ----------
@@ -82,24 +82,26 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         The intercept is never penalised.
     max_iter : int, default=1000
     tol : float or None, default=1e-6
-        Target for the certified relative gap; None and 0 ask for as small a one as there is.
+        Target for the certified relative gap; None and 0 mean the smallest gap that can be reached.
     shuffle : bool, default=True
-        Another order in every call of :meth:`partial_fit`, or the rows as they come.
+        Shuffle the rows in every call of :meth:`partial_fit`; otherwise they are used in the given
+        order.
     random_state : int, RandomState or None, default=None
-        For that order.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        The seed of that order. None uses a fixed seed: the same call on the same data gives the
+        same bits.
     learning_rate : {"invscaling", "constant", "adaptive", "optimal"} or Schedule
-        The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and what
-        "adaptive" is, too; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a
-        schedule of :mod:`separatrix.schedules`.
+        The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and also
+        "adaptive"; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a schedule
+        of :mod:`separatrix.schedules`.
     eta0 : float, default=0.01
     power_t : float, default=0.25
     average : bool or int, default=False
-        Average the weights after each step of :meth:`partial_fit`, from this one on.
+        Average the weights after the steps of :meth:`partial_fit`; a number is the step from which
+        to average.
     warm_start : bool, default=False
-        Start from the coefficients of the fit before.
+        Start from the coefficients of the previous fit.
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -110,16 +112,16 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     coef_ : ndarray of shape (n_features,)
     intercept_ : ndarray of shape (1,)
     certificate_ : Certificate
-        After :meth:`partial_fit`, of the rows of that call.
+        After :meth:`partial_fit`, for the rows of that call.
     objective_formula_ : str
     n_iter_ : int
     n_steps_ : int
-        Steps, or rows that were looked at.
+        The number of steps, or of rows that were read.
     t_ : int
-        One more, as scikit-learn counts.
+        The number of steps plus one, as scikit-learn counts.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace
 
     References
@@ -209,8 +211,8 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             check_choice("loss", self.loss, list(_LOSSES))
         elif not self.loss.of_residual:
             raise ValueError(
-                f"loss={self.loss!r} is one of the margin of a label; give one of the residual, "
-                "such as 'huber', or take SGDClassifier."
+                f"loss={self.loss!r} is a loss for classes; give a regression loss such as "
+                "'huber', or use SGDClassifier."
             )
         check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
         check_number("alpha", self.alpha, minimum=0)
@@ -277,8 +279,8 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; sums are float64.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
+            float64.
         y : array-like of shape (n_samples,)
         coef_init : array-like of shape (n_features,), optional
             Weights to start from.
@@ -322,14 +324,14 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
 
     @property
     def t_(self) -> int:
-        """One more than the steps."""
+        """The number of steps plus one."""
         return self.n_steps_ + 1
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
-        """One step for each of the given rows, going on from the weights before.
+        """One step for each of the given rows, starting from the weights of the earlier calls.
 
-        The schedule and the average count on.  ``certificate_`` is of the rows of this call; that
-        it is above ``tol`` is no reason for a warning here.
+        The schedule and the average continue to count.  ``certificate_`` describes the rows of this
+        call; a gap above ``tol`` causes no warning here.
 
         Parameters
         ----------
@@ -421,4 +423,4 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if len(self.intercept_) != 1:
-            raise rules.refuse("intercept_", "is of one target, and has not one number")
+            raise rules.refuse("intercept_", "must hold one number for the one target")

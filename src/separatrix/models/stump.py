@@ -29,14 +29,14 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
 
     For two classes a half-space whose plane is parallel to all axes but one,
     :math:`h(x) = \mathrm{sign}(\sigma (x_j - t))`; for more, each side predicts the class of the
-    largest weight there.  Minimises the empirical risk
+    largest weight on it. Minimises the empirical risk
 
     .. math:: \sum_i s_i\, [h(x_i) \ne y_i]
 
     over all columns :math:`j`, thresholds :math:`t` and classes of the two sides, exactly: every
-    column is sorted once and every cut is tried, so the certificate has no gap.  Of equally good
-    stumps the one on the first column is taken, and on that column the lowest threshold; no cut
-    at all, where no cut is better than the largest class.
+    column is sorted once and every threshold is tried, so the certificate has no gap. Among equally
+    good stumps the one on the first column with the lowest threshold is chosen; there is no
+    threshold where none is better than predicting the largest class.
 
     Parameters
     ----------
@@ -47,26 +47,27 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
     feature_ : int
         The column.
     threshold_ : float
-        Half way between two neighbouring values; ``-inf`` where everything is on the right.
-        For two classes a value equal to it belongs to ``classes_[0]``, as any point on a
-        hyperplane; for more, to the left.
+        Halfway between two neighbouring values; ``-inf`` where all rows are on the right. For two
+        classes a value equal to it belongs to ``classes_[0]``, like any point on a hyperplane; for
+        more, to the left side.
     left_class_, right_class_ : object
         The labels below and above the threshold.
     rule_ : str
         The stump in words.
     risk_ : float
-        Weight of the training rows that are predicted wrongly; their number, without weights.
+        Total weight of the training rows that are predicted wrongly, or their number without
+        weights.
     coef_ : ndarray of shape (1, n_features)
         For two classes: the half-space, -1 or +1 in one column.
     intercept_ : ndarray of shape (1,)
         For two classes.
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
-        Of the risk, with a gap of zero.
+        The certificate of the risk, with a gap of zero.
     objective_formula_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
 
     References
     ----------
@@ -111,8 +112,8 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Read a column at a time where it lies; of a sparse one only the stored entries are
-            sorted.
+            Read one column at a time, without a copy; for sparse matrices only the stored entries
+            are sorted.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
@@ -176,7 +177,7 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
         return f"{name} {below} {self.threshold_:.6g}: {left}, else {right}"
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores; the largest wins.
+        """Scores, of which the largest decides.
 
         Parameters
         ----------
@@ -187,7 +188,7 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) for two classes
             The signed distance from the threshold, positive for ``classes_[1]``.
         ndarray of shape (n_samples, K) for more
-            1 for the class of the side that the row is on, 0 for the others.
+            1 for the class of the row's side, 0 for the others.
         """
         check_is_fitted(self)
         design = as_design(validate(self, X))
@@ -201,7 +202,7 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
         return out
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the side that a row is on.
+        """The class of the side of each row.
 
         Parameters
         ----------
@@ -220,13 +221,13 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
             raise rules.refuse("feature_", f"is {self.feature_:,}, of {d:,} columns")
         for name in ("left_class_", "right_class_"):
             if getattr(self, name) not in self.classes_.tolist():
-                raise rules.refuse(name, "is none of the classes")
+                raise rules.refuse(name, "is not one of the classes")
         if ("coef_" in vars(self)) != (k == 2):
-            raise rules.refuse("coef_", "is there for two classes, and no more")
+            raise rules.refuse("coef_", "exists for two classes only")
         if k == 2:
             rules.require(self, ["intercept_"])
         elif d > rules.MOST_UNSEEN:
-            raise rules.refuse("n_features_in_", f"is {d:,}, and no array is as long")
+            raise rules.refuse("n_features_in_", f"is {d:,}, which is more than any array can have")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

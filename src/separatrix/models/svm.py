@@ -35,15 +35,15 @@ _LOSSES = ("hinge", "squared_hinge")
 
 
 @inherits(
-    dual=Inherited("auto", "which of the two forms is solved follows from the problem"),
+    dual=Inherited("auto", "not needed: the solver follows from the problem"),
     multi_class=Inherited(
         "ovr",
-        "several classes are taken one against the rest",
+        "several classes are fitted one against the rest",
         ("ovr",),
-        "scikit-learn's LinearSVC has the joint problem of Crammer and Singer; of the models here "
-        "separatrix.LogisticRegression solves one problem for all classes together",
+        "use scikit-learn's LinearSVC for the joint problem of Crammer and Singer, or "
+        "separatrix.LogisticRegression, which solves one problem for all classes",
     ),
-    intercept_scaling=Inherited(1, "the intercept is not penalised, so its scale is nothing"),
+    intercept_scaling=Inherited(1, "not needed: the intercept is not penalised"),
 )
 class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
@@ -53,20 +53,20 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i\, \ell(y_i (w\cdot x_i + b)), \qquad
         \ell(z) = \max(0, 1 - z) \text{ or } \max(0, 1 - z)^2.
 
-    With ``penalty="l1"`` the sum of the absolute values of the weights stands in the place of half
-    their squares, and with ``l1_ratio`` :math:`\rho` the elastic net
-    :math:`\rho \|w\|_1 + \tfrac{1-\rho}2 \|w\|^2`; both are for the squared hinge loss.
-    The intercept is never penalised.  More than two classes are taken one against the rest.
+    With ``penalty="l1"`` the sum of the absolute values of the weights replaces half the sum of
+    their squares, and with ``l1_ratio`` :math:`\rho` the elastic net :math:`\rho \|w\|_1 +
+    \tfrac{1-\rho}2 \|w\|^2`; both are for the squared hinge loss. The intercept is never penalised.
+    More than two classes are fitted one against the rest.
 
-    ``C=inf`` (or ``lam=0``) is the *hard margin*: of all hyperplanes that separate the classes,
-    the one that is furthest from the nearest points,
+    ``C=inf`` (or ``lam=0``) is the *hard margin*: the hyperplane, among all that separate the
+    classes, that is furthest from the nearest points,
 
     .. math:: \min \tfrac12 \|w\|^2 \quad\text{subject to}\quad y_i (w\cdot x_i + b) \ge 1 .
 
-    The band between the classes is then :math:`2 / \|w\|` wide, and no wider one is empty:
+    The empty band between the classes is then :math:`2 / \|w\|` wide, and no empty band is wider:
     ``certificate_`` bounds its width from above by ``sqrt(2 / dual)``.  Both losses have the same
-    hard margin, so ``loss`` makes no difference, nor does a weight, unless it is zero, which
-    leaves the row out.  Classes that no hyperplane separates are refused, with a proof.
+    hard margin, so ``loss`` makes no difference; nor do weights, except that rows of weight zero
+    are left out.  Classes that no hyperplane separates are refused, with a proof.
 
     Parameters
     ----------
@@ -74,15 +74,14 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         Weight of the loss against the penalty; ``inf`` for the hard margin.
     lam : float, optional
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
-        sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
+        sum of the sample weights.  Give only one of the two: with ``lam``, leave ``C`` at 1.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
-        ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` says what ``l1_ratio`` says by
-        itself.
+        ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` uses ``l1_ratio`` as it is.
     l1_ratio : float, default=0.0
         From 0 to 1, the share of L1 in the penalty ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``.
-        L1 sets weights to exactly zero. 0 is L2, 1 is L1, and what is between them the elastic
-        net; all three may be had by ``l1_ratio`` alone, as in scikit-learn.
+        L1 sets weights to exactly zero. 0 is L2, 1 is L1, and values between them are the elastic
+        net; ``l1_ratio`` alone selects among all three, as in scikit-learn.
     fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
     tol : float, default=1e-6
@@ -92,19 +91,18 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     solver : str or Solver, default="auto"
         ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"`` or
         ``"proximal-newton"``.
-        See :func:`separatrix.select_solver`; the hard margin has one of its own, by ``"auto"``.
+        See :func:`separatrix.select_solver`; the hard margin has its own, selected by ``"auto"``.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,
-        by Platt's sigmoid or by isotonic regression, that never contradict ``predict``.  They are
-        fitted to scores that models fitted to the other folds give to every fold, five or as
-        many as the smallest class allows; copies of a row share a fold, so that weights still
-        stand for copies.  With ``class_weight`` they are those of a population in which the
-        classes have these weights.
+        by Platt's sigmoid or by isotonic regression, that always agree with ``predict``.  They are
+        fitted to cross-fitted scores, with five folds, or as many as the smallest class allows;
+        copies of a row share a fold, so that weights still stand for copies.  With ``class_weight``
+        they refer to a population in which the classes have these weights.
     time_limit : float, optional
-        Seconds; the fit then returns its best iterate with the gap it reached.
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
     random_state : int, RandomState or None
-        For solvers that visit rows at random.
-        None is a fixed stream: the same call on the same data gives the same bits.
+        The seed of solvers that visit rows in random order. None uses a fixed seed: the same call
+        on the same data gives the same bits.
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
@@ -116,24 +114,24 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
-        Of the sum over the binary problems, which are its ``parts``.
+        The certificate of the sum over the binary problems, which are its ``parts``.
     objective_formula_ : str
         The formula that was minimised.
     n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        Names of the columns, if they had any.
     trace_ : Trace, or a tuple of one for each binary problem
     calibration_ : dict
         Where ``calibrate`` is set: the function from scores to probabilities, see
         :func:`separatrix.models.calibration.fit_calibration`, and the number of ``folds``.
     support_ : ndarray of shape (n_support,)
-        Where ``C`` is infinite: numbers of the rows that hold a margin, their support vectors.
+        Where ``C`` is infinite: the numbers of the support vectors, the rows on the margin.
     dual_coef_ : ndarray of shape (1, n_support) or (K, n_support)
         Where ``C`` is infinite: ``y_i alpha_i`` of these rows, so that
         ``coef_ = dual_coef_ @ X[support_]``, to within the certificate.
     n_support_ : ndarray of shape (K,)
-        Where ``C`` is infinite: how many of them each class has.
+        Where ``C`` is infinite: the number of support vectors of each class.
     margin_ : ndarray of shape (1,) or (K,)
         Where ``C`` is infinite: ``1 / |w|``, the distance from the plane to the nearest points;
         ``coef_`` and ``intercept_`` are scaled so that these have ``y (w.x + b) = 1``, to rounding.
@@ -161,7 +159,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     >>> 2 * model.margin_.round(6), model.support_
     (array([1.897366]), array([0, 1, 2]))
 
-    Probabilities, of which the largest is always that of the class predicted:
+    The largest probability is always that of the predicted class:
 
     >>> model = LinearSVC(calibrate="sigmoid").fit(X, y)
     >>> bool((model.predict_proba(X).argmax(axis=1) == model.predict(X)).all())
@@ -229,18 +227,18 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes.
-            Calibration copies the rows that a fold is fitted to.
+            Float32 and float64, dense of any strides or CSR, are used without a copy; other types
+            are converted once to float64, other sparse formats to CSR. Row blocks of
+            :func:`separatrix.scale.scan` are fitted in passes. Calibration copies the rows that a
+            fold is fitted to.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            Who goes over the blocks; by default the threads of this process.
+            What computes the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
-            For blocks: a file that keeps what every pass has found.
+            For row blocks: a file in which every pass saves its state.
 
         Returns
         -------
@@ -258,8 +256,8 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         Warns
         -----
         ConvergenceWarning
-            If the certified relative gap is above ``tol``; the text is the certificate.  Once
-            more, in one sentence, if that is so for some of the folds.
+            If the certified relative gap is above ``tol``; the text is the certificate.  A second
+            warning covers the folds.
         """
         start = time.perf_counter()
         # Scikit-learn has no hard margin to differ from.
@@ -311,12 +309,12 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         from separatrix.scale.objectives import BlockedMargin
 
         if self._hard:
-            raise refuse(self, "a hard margin is decided by single rows: give a finite C")
+            raise refuse(self, "single rows decide a hard margin: give a finite C")
         if self.calibrate is not None:
             raise refuse(self, "calibration needs the rows of its folds: leave out calibrate")
         loss = loss_of(self.loss)
         if not loss.smooth and isinstance(self.solver, str) and self.solver != "auto":
-            raise refuse(self, "the hinge has one method in passes: leave solver at 'auto'")
+            raise refuse(self, "the hinge has only one solver in passes: leave solver at 'auto'")
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
         kind = BlockedMargin if loss.smooth else BlockedHinge
@@ -352,7 +350,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         verdict = self._verdict(k, problem)
         if verdict.status in ("not_separable", "quasi_separable"):
             raise NotSeparableError(
-                f"C=inf asks for a hyperplane that separates {verdict.sides}, and there is none: "
+                f"C=inf needs a hyperplane that separates {verdict.sides}, and there is none: "
                 f"{verdict}; give a finite C, which allows for overlap.",
                 verdict,
             )

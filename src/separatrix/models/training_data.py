@@ -38,7 +38,9 @@ def require_rows(
             )
         return
     if not _same_rows(design, rows, points):
-        raise ValueError(other_data(model, f"its {what} are not the rows of X that it names"))
+        raise ValueError(
+            other_data(model, f"its {what} are not the rows of X at their row numbers")
+        )
 
 
 def _same_rows(design: Design, rows: np.ndarray, points: Any) -> bool:

@@ -74,7 +74,7 @@ def _check_parameters(model: Any) -> None:
         for weight in weights.values():
             number(low=0.0)("class_weight", weight, Sizes())
     elif not (weights is None or (isinstance(weights, str) and weights == "balanced")):
-        raise refuse("class_weight", "is no weights of classes")
+        raise refuse("class_weight", "is not a set of class weights")
     for name in ("fit_intercept", "record", "interactions"):
         if name in params and not isinstance(params[name], (*TRUTH, *WHOLE)):
             raise refuse(name, "is neither true nor false")
@@ -82,12 +82,12 @@ def _check_parameters(model: Any) -> None:
         raise refuse("verbose", "is not a whole number")
     seed = params.get("random_state")
     if isinstance(seed, WHOLE) and not 0 <= seed < 2**32:
-        raise refuse("random_state", "is not a seed")
+        raise refuse("random_state", "cannot be a seed")
     if params.get("priors") is not None:
         priors = params["priors"]
         numbers = priors if isinstance(priors, (list, tuple)) else np.ravel(priors).tolist()
         if not all(isinstance(prior, NUMBERS) for prior in numbers):
-            raise refuse("priors", "are no numbers")
+            raise refuse("priors", "are not numbers")
     check = getattr(model, "_check_parameters", None)
     if check is None:
         return
@@ -95,4 +95,4 @@ def _check_parameters(model: Any) -> None:
         check()
     except Exception as error:
         # Whatever a parameter is, what it was meant for refuses it in its own way.
-        raise ModelCheckError(f"a parameter cannot be: {error}") from error
+        raise ModelCheckError(f"a parameter is invalid: {error}") from error

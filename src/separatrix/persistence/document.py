@@ -76,8 +76,8 @@ def require_unchanged(document: dict[str, Any], tensors: dict[str, np.ndarray]) 
     digest = digest_of(document, tensors)
     if document["model"].get("digest") != digest:
         raise ModelFileError(
-            "was changed after it was saved: what was fitted is not what its digest is of, so "
-            "that its certificate says nothing; fit again"
+            "was changed after it was saved: the fitted numbers do not match its digest, so that "
+            "its certificate is void; fit again"
         )
     return digest
 
@@ -94,7 +94,7 @@ def _require_shallow(document: Any) -> None:
         ]
         if not level:
             return
-    raise ModelFileError(f"holds lists in lists, more than {_DEEPEST} deep")
+    raise ModelFileError(f"nests lists more than {_DEEPEST} deep")
 
 
 def digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
@@ -129,7 +129,7 @@ def _read(path: Path) -> bytes:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_BYTES:
                 raise ModelFileError(
-                    f"'{path}' has {size:,} bytes, and a model file at most {MAX_BYTES:,}"
+                    f"'{path}' has {size:,} bytes, and the limit of a model file is {MAX_BYTES:,}"
                 )
             # A file that grows meanwhile is cut off where it ended, and its checksum tells.
             data: bytes = file.read(size)
@@ -138,7 +138,9 @@ def _read(path: Path) -> bytes:
     except IsADirectoryError as error:
         raise ModelFileError(f"'{path}' is a folder, not a model file") from error
     except NotRegularError as error:
-        raise ModelFileError(f"'{path}' is not a regular file, so it holds no model") from error
+        raise ModelFileError(
+            f"'{path}' is not a regular file, so it cannot be a model file"
+        ) from error
     except OSError as error:
         raise ModelFileError(f"'{path}' cannot be read: {reason(error)}") from error
     except ValueError as error:
@@ -146,7 +148,7 @@ def _read(path: Path) -> bytes:
             raise
         raise ModelFileError(f"'{path}' cannot be read: {one_line(error)}") from error
     if not data:
-        raise ModelFileError(f"'{path}' is empty, so it holds no model")
+        raise ModelFileError(f"'{path}' is empty, so it is not a model file")
     return data
 
 
@@ -180,7 +182,9 @@ def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
                 "opened: save the model with separatrix.save_model"
             )
         if len(data) <= 8:
-            raise ModelFileError(f"'{path}' is cut short: {len(data)} bytes hold no model")
+            raise ModelFileError(
+                f"'{path}' is cut short: {len(data)} bytes are too few for a model"
+            )
         raise ModelFileError(f"'{path}' is not a separatrix model file")
     end = 8 + int.from_bytes(data[:8], "little")
     if end > len(data):
@@ -188,8 +192,8 @@ def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
         raise _cut_short(path, len(data), end, at_least=True)
     if end > _MAX_HEADER:
         raise ModelFileError(
-            f"'{path}' is not a separatrix model file: what stands in front of its numbers has "
-            f"{end:,} bytes, and {_MAX_HEADER:,} are the most"
+            f"'{path}' is not a separatrix model file: its header has {end:,} bytes, and the limit "
+            f"is {_MAX_HEADER:,}"
         )
     try:
         header = json.loads(data[8:end])
@@ -266,7 +270,7 @@ def _cut_short(
     size = f"at least {expected:,}" if at_least else f"{expected:,}"
     total = f"of {size} bytes" if expected < 2**40 else "of the bytes it announces"
     return ModelFileError(
-        f"'{path}' is cut short: {present:,} {total} are there; copy the file again or fit again"
+        f"'{path}' is cut short: it has {present:,} {total}; copy the file again or fit again"
     )
 
 

@@ -368,7 +368,7 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
         _decode_document(document, tensors)
     except (ModelFileError, ModelCheckError) as error:
         raise ValueError(
-            f"this {type(model).__name__} cannot be saved, because its file could not be read "
+            f"this {type(model).__name__} cannot be saved, because its file could not be loaded "
             f"again: it {one_line(error)}"
         ) from error
     # ASCII only: text of any kind, unpaired surrogates included, survives as escapes.
@@ -376,8 +376,8 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
     data = _serialise_tensors(tensors, metadata={METADATA_KEY: text})
     if len(data) > MAX_BYTES:
         raise ValueError(
-            f"this {type(model).__name__} takes {len(data):,} bytes, and a model file at most "
-            f"{MAX_BYTES:,}"
+            f"this {type(model).__name__} takes {len(data):,} bytes, and the limit of a model file "
+            f"is {MAX_BYTES:,}"
         )
     digest = hashlib.sha256(data).hexdigest()
     # The placeholder stands once in the document, before anything that a user named.
@@ -421,8 +421,8 @@ def _require_no_function(kernel: Any) -> None:
         name = getattr(kernel, "__name__", type(kernel).__name__)
         raise TypeError(
             f"the kernel of this model is the function {name!r}, and a model file cannot hold a "
-            "function, because a file that did could execute anything when it is read: compute the "
-            "matrix and fit with kernel='precomputed', or take a kernel of separatrix.kernels"
+            "function, because such a file could execute anything when it is read: compute the "
+            "matrix and fit with kernel='precomputed', or use a kernel of separatrix.kernels"
         )
 
 
@@ -536,8 +536,8 @@ def _encode_array(value: np.ndarray, where: str, tensors: dict[str, np.ndarray])
     items = [_encode(item, where, tensors) for item in value.ravel().tolist()]
     if value.dtype.kind == "U" and value.nbytes > _room_for(items):
         raise TypeError(
-            f"a model file cannot hold labels in {value.dtype}, which is far wider than they are "
-            f"(at {where}): fit with y.astype(str), or y.astype(object)"
+            f"a model file cannot hold labels in {value.dtype}, which is much wider than the "
+            f"labels are (at {where}): fit with y.astype(str), or y.astype(object)"
         )
     return {"$array": {"dtype": dtype, "shape": list(value.shape), "values": items}}
 
@@ -564,17 +564,17 @@ def _decode_document(document: dict[str, Any], tensors: dict[str, np.ndarray]) -
         check_model(model)
     except ModelCheckError as error:
         raise ModelFileError(
-            f"holds a {type(model).__name__} that does not hold together: {error}"
+            f"holds a {type(model).__name__} that is inconsistent: {error}"
         ) from error
     encoder = _decode_encoder(document["encoder"], tensors, getattr(model, "n_features_in_", None))
     if encoder is not None:
         check_encoder(encoder, model)
     provenance = _decode(document["provenance"], tensors)
     if not isinstance(provenance, dict):
-        raise ModelFileError("holds a provenance that is none")
+        raise ModelFileError("holds an invalid provenance")
     library_version = document["library_version"]
     if not isinstance(library_version, str):
-        raise ModelFileError("does not say what wrote it")
+        raise ModelFileError("does not record what wrote it")
     return StoredModel(model, encoder, provenance, version, library_version, digest)
 
 
@@ -677,7 +677,7 @@ def _decode_array(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> np
         raise ValueError("an array of texts cannot hold anything else")
     dtype = np.dtypes.StringDType() if name == "StringDType" else np.dtype(name)
     if dtype.kind == "U" and dtype.itemsize * len(items) > _room_for(items):
-        raise ValueError(f"labels in {name} are far wider than they need to be")
+        raise ValueError(f"labels in {name} are much wider than they need to be")
     return np.array(items, dtype=dtype).reshape(shape)
 
 

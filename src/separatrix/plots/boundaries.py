@@ -25,8 +25,8 @@ def points_of(view: View, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None
     lost = ~np.isfinite(points).all(axis=1)
     if lost.any():
         raise ValueError(
-            f"Row {int(np.flatnonzero(lost)[0])} of X has no place in the picture, since values "
-            "are missing (NaN) or infinite; fill them in or drop the row."
+            f"Row {int(np.flatnonzero(lost)[0])} of X cannot be drawn, because it has missing "
+            "(NaN) or infinite values; fill them in or drop the row."
         )
     if y is None:
         return points, None

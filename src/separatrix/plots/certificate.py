@@ -253,8 +253,8 @@ class CertificateDisplay(Display):
             dual = float(max(bounds))
             if dual == -np.inf:
                 raise ValueError(
-                    "No run has a lower bound to compare with; give dual=, or add a recorded fit "
-                    "of this library on the same objective."
+                    "No run has a lower bound for the comparison; give dual=, or add a recorded "
+                    "fit of this library on the same objective."
                 )
         else:
             check_number("dual", dual)
@@ -353,7 +353,7 @@ class CertificateDisplay(Display):
                 notes.append(f"no {missing} {since or 'yet'}")
         highest = np.nanmax(_finite(curve.primal), initial=-np.inf)
         if highest > high or np.nanmin(_finite(curve.dual), initial=np.inf) < low:
-            notes.append("what is far off is cut")
+            notes.append("larger values are cut off")
         # Where the objective, which falls, or else the bound, which rises, is not.
         falls = bool(np.isfinite(curve.primal[0]))
         _note(ax, notes, "right", "top" if falls else "bottom")
@@ -420,7 +420,7 @@ class CertificateDisplay(Display):
         x = curve.against(what)
         for values, name, colour, dashes, marker in (
             (curve.n_support, "support vectors", class_colours(3)[2], "-", "^"),
-            (curve.n_bounded, "of these at their upper end", muted(), (0, (3, 1.2)), "v"),
+            (curve.n_bounded, "of these at their upper bound", muted(), (0, (3, 1.2)), "v"),
         ):
             style = {**_points(len(x), 0, marker), "color": colour, "ls": dashes, "lw": 1.6}
             ax.plot(x, values, label=name, **style)
@@ -434,7 +434,7 @@ class CertificateDisplay(Display):
         self._draw_falling(ax, what, values, class_colours(max(len(self.curves), 2)), letters=28)
         _horizontal(ax, what, [curve.against(what) for curve in self.curves])
         ax.set_ylabel("$(P_k - D)\\;/\\;|D|$" if self.dual else "$P_k - D$")
-        write_title(ax, f"Objective P above the best lower bound D = {self.dual:.6g}")
+        write_title(ax, f"Objective P minus the best lower bound D = {self.dual:.6g}")
         if new:
             legend_below(self.figure_, self.gap_, min(3, len(self.gap_)))
         else:
@@ -447,8 +447,8 @@ def _traces_of(model: Any) -> tuple[tuple[Trace, ...], Certificate]:
     certificate = getattr(model, "certificate_", None)
     if isinstance(certificate, ResidualCertificate):
         raise ValueError(
-            f"{name} has a closed form: there are no iterations to draw, and its certificate_ says "
-            "how well its equations hold."
+            f"{name} is fitted in closed form: there are no iterations to draw, and its "
+            "certificate_ states how well its equations hold."
         )
     if not isinstance(certificate, Certificate):
         raise TypeError(f"{name} has no certificate_; pass a fitted model of this library.")
@@ -481,7 +481,7 @@ def _curve_of(name: Any, value: Any, against: str) -> Curve:
         traces, certificate = _traces_of(last_step(value))
         if len(traces) > 1:
             raise ValueError(
-                f"The fit of {label!r} is of {len(traces)} problems; compare one of them, by an "
+                f"The fit of {label!r} solved {len(traces)} problems; compare one of them, an "
                 "entry of its trace_."
             )
         return Curve.of(traces[0], label, certificate)
@@ -495,8 +495,8 @@ def _curve_of(name: Any, value: Any, against: str) -> Curve:
         ) from error
     if len(x) != len(primal) or not len(x):
         raise ValueError(
-            f"The pair of {label!r} has {len(x)} and {len(primal)} numbers; they must be as many, "
-            "and at least one."
+            f"The pair of {label!r} has {len(x)} and {len(primal)} numbers; both must have the "
+            "same number, at least one."
         )
     if not np.isfinite(x).all() or np.isnan(primal).any():
         raise ValueError(f"The pair of {label!r} has numbers that are not finite.")

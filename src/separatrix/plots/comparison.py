@@ -116,6 +116,6 @@ class ComparisonDisplay(Display):
         self.ax_.set_yticks(range(len(shown)), labels)
         self.ax_.set_ylim(len(shown) - 0.5, -0.5)
         self.ax_.grid(visible=False, axis="y")
-        self.ax_.set_xlabel(f"{self.comparison.scoring} behind the best, 95 % interval")
+        self.ax_.set_xlabel(f"difference of {self.comparison.scoring} to the best, 95 % interval")
         write_title(self.ax_, f"{len(shown)} models on the same {self.comparison.n_folds} folds")
         return self

@@ -188,8 +188,8 @@ class DecisionDisplay(Display):
                 )
             if not hasattr(view.model, "predict_proba"):
                 raise TypeError(
-                    f"surface=True draws probabilities, and {type(model).__name__} gives none "
-                    "(predict_proba)."
+                    f"surface=True draws probabilities, and {type(model).__name__} has no "
+                    "predict_proba."
                 )
         points, codes = points_of(view, X, y)
         extent = extent_of(points, through_zero=view.kind == "distance")
@@ -520,7 +520,7 @@ class DecisionDisplay(Display):
         w, b = base * plane.w, base * plane.b
         norm = float(np.hypot(*w))
         if norm == 0.0:
-            raise ValueError("The weights are all zero, so there is no boundary to be steep at.")
+            raise ValueError("The weights are all zero, so there is no boundary and no steepness.")
         axes = axes_row(ax, 2 * len(factors), columns=len(factors), panel=(2.5, 2.4))
         boundary, score = borders(planes, extent), _linear_image(w, b, extent)
         out = []

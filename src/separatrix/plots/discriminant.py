@@ -196,12 +196,12 @@ class DiscriminantDisplay(Display):
         """
         masses = _masses(mass)
         if (X is None) != (y is None):
-            raise ValueError("give X and y together, or neither of them.")
+            raise ValueError("give both X and y, or neither.")
         found = Discriminant.from_model(model)
         if not hasattr(model, "means_") or not hasattr(model, "priors_"):
             raise TypeError(
-                f"{type(model).__name__} has no Gaussians, means_ and priors_, to draw; for its "
-                "regions there is DecisionDisplay."
+                f"{type(model).__name__} has no Gaussians (means_ and priors_) to draw; "
+                "DecisionDisplay draws its regions."
             )
         known = found.classes.tolist()
         if not isinstance(pairs, Iterable | None):
@@ -238,7 +238,7 @@ class DiscriminantDisplay(Display):
         draw(self.ax_, class_colours(k))
         shares = [f"{100 * m:.4g} %" for m in self.mass]
         mass = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
-        what = "ellipses hold" if in_plane else "central parts hold"
+        what = "ellipses hold" if in_plane else "ellipses contain"
         point: Looks = {"ls": "", "mec": paper(), "mew": 0.5, "ms": 7}
         handles = [
             Line2D([], [], label=plain(label, 24), **look, **point)
@@ -392,11 +392,11 @@ class _FromZero(AutoLocator):
 def _masses(mass: Any) -> tuple[float, ...]:
     values: list[Any] = [mass] if np.ndim(mass) == 0 else list(mass)
     if not values:
-        raise ValueError("mass is empty; give at least one share, as 0.9.")
+        raise ValueError("mass is empty; give at least one share, such as 0.9.")
     for value in values:
         check_number("mass", value, above=0.0)
         if value >= 1.0:
-            raise ValueError(f"mass={value!r} must be below 1; an ellipse cannot hold all.")
+            raise ValueError(f"mass={value!r} must be below 1; no ellipse contains everything.")
     return tuple(float(value) for value in values)
 
 
@@ -423,7 +423,7 @@ def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str
             covariance = covariances[0] if shared else covariances
             own = Discriminant(means, covariance, priors, found.classes)
         names = tuple(plain(columns[j]) for j in read)
-        note = f"2 of {d} columns: marginal Gaussians, with borders of their own" if d > 2 else ""
+        note = f"2 of {d} columns: marginal Gaussians, with their own borders" if d > 2 else ""
     gaussians = {
         "discriminant": own,
         "means": means,
@@ -446,7 +446,7 @@ def _coordinates(
     except (NotImplementedError, AttributeError) as error:
         raise TypeError(
             f"{type(model).__name__} has no discriminant coordinates ({error}); name two columns "
-            "by features=."
+            "with features=."
         ) from error
     if means.shape[1] < p:
         raise ValueError(
@@ -477,8 +477,8 @@ def _require_same(
     known, drawn = (v - v.mean(axis=1, keepdims=True) for v in (known, drawn))
     if np.abs(known - drawn).max() > 1e-6 * max(1.0, np.abs(known).max()):
         raise TypeError(
-            "the coordinates that transform gives do not decide as the model does; name two "
-            "columns by features=."
+            "the coordinates of transform do not give the decisions of the model; name two columns "
+            "with features=."
         )
 
 
@@ -486,8 +486,8 @@ def _covariances(model: Any, found: Discriminant) -> np.ndarray:
     covariance = getattr(model, "covariance_", found.covariance)
     if covariance is None:
         raise TypeError(
-            f"{type(model).__name__} has kept no covariance to draw ellipses by; fit it with "
-            "store_covariance=True."
+            f"{type(model).__name__} did not store the covariance, which ellipses need; fit it "
+            "with store_covariance=True."
         )
     out = np.asarray(covariance, dtype=np.float64)
     return np.repeat(out[None], found.n_classes, axis=0) if out.ndim == 2 else out

@@ -84,7 +84,7 @@ def two_labels(name: str, pair: Any, known: list[Any]) -> tuple[Any, Any]:
     for label in pair:
         if label not in known:
             listed = ", ".join(map(repr, known))
-            raise ValueError(f"{name}={pair!r}: {label!r} is none of {listed}.")
+            raise ValueError(f"{name}={pair!r}: {label!r} is not one of {listed}.")
     first, second = sorted(pair, key=known.index)
     return first, second
 
@@ -107,7 +107,7 @@ def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
             out.append(int(column) % len(names))
         else:
             raise ValueError(
-                f"features names {column!r}, which is no column of X; there are {len(names)}: "
+                f"features names {column!r}, which is not a column of X; there are {len(names)}: "
                 f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
             )
     if len(out) != 2 or out[0] == out[1]:
@@ -152,7 +152,7 @@ def labelled_rows(
         given = given[:, 0]
     if given.ndim != 1:
         raise ValueError(
-            f"y has {given.shape[1]} targets; draw one at a time, with a model of its own."
+            f"y has {given.shape[1]} targets; draw one at a time, with a model of this target."
         )
     names = getattr(model, "feature_names_in_", None)
     return matrix, given, getattr(holder, "feature_names_in_", names)

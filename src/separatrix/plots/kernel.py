@@ -176,8 +176,8 @@ class KernelDisplay(Display):
         some = points[:50]
         if not np.allclose(kernel(some, vectors) @ dual + level, decision(some), atol=1e-6):
             raise ValueError(
-                f"scores of {type(model).__name__} do not follow from its support vectors and "
-                f"{kernel.formula}; pass the rows of the fit, from which gamma='scale' is taken."
+                f"the scores of {type(model).__name__} do not agree with its support vectors and "
+                f"{kernel.formula}; pass the rows of the fit, from which gamma='scale' is computed."
             )
         columns = ["x0", "x1"] if names is None else [_short(n) for n in names]
         lift = _lift(kernel, vectors, dual, points, columns)
@@ -379,24 +379,24 @@ def _rows_and_kernel(model: Any, X: Any, y: Any) -> tuple[Kernel, np.ndarray, np
     name = type(model).__name__
     if not hasattr(model, "dual_coef_") or not hasattr(model, "support_vectors_"):
         raise TypeError(
-            f"{name} has no support vectors, dual_coef_ and support_vectors_, to draw; for its "
-            "regions there is DecisionDisplay."
+            f"{name} has no support vectors (dual_coef_ and support_vectors_) to draw; "
+            "DecisionDisplay draws its regions."
         )
     matrix, labels, names = labelled_rows(model, X, y)
     if not hasattr(model, "classes_"):
-        raise TypeError(f"{name} is no classifier, so it has no boundary to draw.")
+        raise TypeError(f"{name} is not a classifier, so it has no boundary to draw.")
     kernel = kernel_of(model, as_design(matrix))
     if isinstance(kernel, PrecomputedKernel):
         raise TypeError("a precomputed kernel has no points to draw.")
     if matrix.shape[1] != 2:
         raise ValueError(
-            f"X has {matrix.shape[1]} columns; the picture is of two. For more there is "
+            f"X has {matrix.shape[1]} columns; this picture needs two. For more columns use "
             "DecisionDisplay."
         )
     if len(model.classes_) != 2:
         raise ValueError(
-            f"the model has {len(model.classes_)} classes; the picture is of two. Fit it to two of "
-            "them, or draw DecisionDisplay."
+            f"the model has {len(model.classes_)} classes; this picture needs two. Fit it to two "
+            "of them, or use DecisionDisplay."
         )
     return kernel, dense(matrix), labels, names
 
@@ -406,8 +406,8 @@ def _expansion(model: Any) -> tuple[np.ndarray, np.ndarray, float]:
     vectors = model.support_vectors_
     if vectors.shape[1] != 2:
         raise TypeError(
-            f"{type(model).__name__} has kept no support vectors, as its kernel is a function; for "
-            "its regions there is DecisionDisplay."
+            f"{type(model).__name__} did not store its support vectors, because its kernel is a "
+            "function; DecisionDisplay draws its regions."
         )
     return dense(vectors), dense(model.dual_coef_)[0], float(np.ravel(model.intercept_)[0])
 

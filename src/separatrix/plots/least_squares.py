@@ -477,8 +477,8 @@ def _line_of(model: Any) -> tuple[float, float]:
     coef = getattr(model, "coef_", None)
     if coef is None or np.size(coef) != 1:
         raise TypeError(
-            f"{type(model).__name__} has no slope, coef_ of one number, to draw a line by; for "
-            "curves there is PolynomialDisplay."
+            f"{type(model).__name__} has no slope (coef_ with one number), so there is no line to "
+            "draw; PolynomialDisplay draws curves."
         )
     level = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64).ravel()
     return float(np.ravel(coef)[0]), float(level[0])
@@ -489,12 +489,13 @@ def _two_classes(model: Any, labels: np.ndarray) -> tuple[list[Any], np.ndarray]
     known = np.asarray(model.classes_).tolist()
     if len(known) != 2:
         raise ValueError(
-            f"the model has {len(known)} classes, and targets −1 and +1 are of two; fit it to two "
-            "of them, or draw DecisionDisplay."
+            f"the model has {len(known)} classes, and the targets −1 and +1 need two; fit it to "
+            "two of them, or use DecisionDisplay."
         )
     if not hasattr(model, "decision_function"):
         raise TypeError(
-            f"{type(model).__name__} has no decision_function to compare with targets −1 and +1."
+            f"{type(model).__name__} has no decision_function to compare with the targets −1 and "
+            "+1."
         )
     return known, class_codes(model, labels, len(labels))
 
@@ -506,7 +507,7 @@ def _triangle(model: Any, X: Any, y: Any, numbers: np.ndarray, fitted: np.ndarra
     total = float(np.linalg.norm(numbers - middle))
     base, height = float(np.linalg.norm(fitted - middle)), float(np.linalg.norm(r))
     if total == 0.0:
-        raise ValueError("y does not vary, so that there is no triangle to draw.")
+        raise ValueError("y is constant, so there is no triangle to draw.")
     # Where one of the two is nothing but rounding it has no direction.
     small = _SMALL * total
     cosine = 0.0 if min(base, height) < small else float(r @ (fitted - middle)) / (base * height)
@@ -514,14 +515,14 @@ def _triangle(model: Any, X: Any, y: Any, numbers: np.ndarray, fitted: np.ndarra
     if abs(cosine) > _RIGHT or level > _RIGHT:
         raise ValueError(
             f"the residual is not orthogonal to the fit (cosine {cosine:.3g}, with the constant "
-            f"{level:.3g}), so that there is no right angle to draw: it is there for the rows that "
-            "the model was fitted to, unweighted and without a penalty, unless columns are so far "
-            "from zero that rounding loses it."
+            f"{level:.3g}), so there is no right angle to draw: there is one on the rows that the "
+            "model was fitted to, without weights and without a penalty, unless columns are so far "
+            "from zero that rounding destroys it."
         )
     certificate: Any = getattr(model, "certificate_", None) or verify(model, X, y)
     left = certificate.orthogonality
     left = certificate.relative_residual if left is None else left
     words = f"residual orthogonal to the columns: $|A^\\top r|\\,/\\,|A||r|$ = {left:.1e}"
     if height < small:
-        words = "the fit is exact: nothing is left of the targets"
+        words = "the fit is exact: all residuals are zero"
     return RightTriangle(total, base, height, cosine, centred, words)

@@ -90,7 +90,7 @@ def _resolved(losses: Any) -> list[MarginLoss]:
         if not isinstance(loss, MarginLoss) and not (isinstance(loss, str) and loss in LOSSES):
             known = ", ".join(map(repr, LOSSES))
             raise ValueError(
-                f"losses has {loss!r}, which is no loss of the margin; choose from {known}, or "
+                f"losses has {loss!r}, which is not a loss of the margin; choose from {known}, or "
                 "pass an object of separatrix.losses."
             )
         out.append(LOSSES[loss]() if isinstance(loss, str) else loss)
@@ -272,8 +272,8 @@ class LossDisplay(Display):
         """
         if not hasattr(model, "decision_function"):
             raise TypeError(
-                f"{type(model).__name__} has no decision_function, and a margin is made of "
-                "scores; pass a classifier that has them."
+                f"{type(model).__name__} has no decision_function, and a margin is computed from "
+                "scores; pass a classifier with scores."
             )
         scores = np.asarray(model.decision_function(X), dtype=np.float64)
         codes = class_codes(model, y, len(scores))
@@ -374,7 +374,7 @@ class LossDisplay(Display):
         if self.margins is None:
             return "Losses of the margin"
         if self.emphasised is None:
-            return f"{plain(self.name)}: none of these losses"
+            return f"{plain(self.name)}: another loss"
         if self.multinomial:
             return f"{plain(self.name)}: multinomial log loss"
         several = self.classes is not None and len(self.classes) > 2
@@ -406,7 +406,7 @@ class LossDisplay(Display):
         if self.level_ is not None:
             ax.axvline(self.level_, ls=(0, (3, 3)), alpha=0.8, **guide)
         self._annotate(ax)
-        own = "$z$: score of a row's own class less the best other score"
+        own = "$z$: score of the true class minus the best other score"
         ax.set_xlabel("margin $z = y\\,(w \\cdot x + b)$ of every row" if n_classes == 2 else own)
         if named:
             # Not on a bar that reaches the top.

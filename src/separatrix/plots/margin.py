@@ -126,7 +126,7 @@ class MarginDisplay(Display):
         if self.view.kind == "distance":
             # The boundary is upright: right angles look right to any scale.
             return self.view.note
-        scales = "axes to different scales, on which right angles do not look right"
+        scales = "different scales on the axes: right angles look skew"
         return "; ".join([text for text in (self.view.note, scales) if text])
 
     @classmethod
@@ -222,7 +222,7 @@ class MarginDisplay(Display):
             If both or none of ``C`` and ``lam`` are given, or a value is not positive.
         """
         if (C is None) == (lam is None):
-            raise ValueError("Give the strengths as C=[...] or as lam=[...], one of the two.")
+            raise ValueError("Give the strengths either as C=[...] or as lam=[...].")
         name, symbol = ("C", "C") if C is not None else ("lam", "λ")
         values = positive_numbers(name, C if C is not None else lam, infinite=name == "C")
         displays = []
@@ -264,8 +264,8 @@ class MarginDisplay(Display):
         model = getattr(model, "best_estimator_", model)
         if not hasattr(model, "decision_function"):
             raise TypeError(
-                f"{type(model).__name__} has no scores (decision_function), so there are no lines "
-                "where they are -1 and +1; draw its boundary with DecisionDisplay."
+                f"{type(model).__name__} has no scores (decision_function), so there are no margin "
+                "lines at -1 and +1; draw its boundary with DecisionDisplay."
             )
         points, codes = points_of(view, X, y)
         assert codes is not None
@@ -508,14 +508,14 @@ def _place_widths(displays: Sequence[MarginDisplay]) -> None:
 def _models(estimator: Any, X: Any, name: str, values: list[float]) -> Iterator[Any]:
     """Copies of an estimator, or of a pipeline that ends in one, by the strengths given."""
     if not hasattr(estimator, "get_params"):
-        raise TypeError(f"estimator must be one, not {type(estimator).__name__}.")
+        raise TypeError(f"estimator must be an estimator, not {type(estimator).__name__}.")
     last, prefix = last_step(estimator), ""
     if last is not estimator:
         prefix = f"{estimator.steps[-1][0]}__"
     known = last.get_params(deep=False)
     if "C" not in known and name not in known:
         raise ValueError(
-            f"{type(last).__name__} has no parameter {name}; a path needs one to change."
+            f"{type(last).__name__} has no parameter {name}, which a path has to change."
         )
     n, other = X.shape[0] if hasattr(X, "shape") else len(X), "lam" if name == "C" else "C"
     defaults = inspect.signature(type(last)).parameters

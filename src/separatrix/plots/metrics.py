@@ -216,8 +216,8 @@ def calibration_display(
     if not hasattr(model, "predict_proba"):
         name = type(last_step(model)).__name__
         raise TypeError(
-            f"This {name} has scores and no probabilities, so there is nothing to compare with "
-            "what came about; LinearSVC, SVC and Perceptron have them with calibrate='sigmoid'."
+            f"This {name} has scores but no probabilities to compare with observed shares; "
+            "LinearSVC, SVC and Perceptron have them with calibrate='sigmoid'."
         )
     targets = _targets(model, X, y, probabilities=True)
     if positive is not None:
@@ -227,7 +227,7 @@ def calibration_display(
     for curve, marker in zip(curves, class_markers(len(curves)), strict=True):
         curve.line_.set(marker=marker, markersize=5)
     values = [f"Brier {_squared_error(p, s):.3f}" for _, p, s in targets]
-    labels = "mean predicted probability", "share of rows that are of the class"
+    labels = "mean predicted probability", "observed share of the class"
     ideal = _diagonal(axes, "as predicted")
     return _finish(
         axes, "Calibration", labels, curves, targets, values, ideal, new=ax is None, pad=0.02
@@ -349,8 +349,8 @@ def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list
         if count in (0, len(codes)):
             held = "no row" if count == 0 else "every row"
             raise ValueError(
-                f"In these data {held} is of class {classes[k]!r}, so there is no curve for it; "
-                "pass rows of all classes."
+                f"In these data {held} belongs to class {classes[k]!r}, so it has no curve; pass "
+                "rows of all classes."
             )
     return [(plain(classes[k], 18), codes == k, column) for k, column in columns.items()]
 
@@ -382,7 +382,7 @@ def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:
     if name is None:
         raise TypeError(
             f"{type(last_step(model)).__name__} has neither decision_function nor predict_proba, "
-            "and a curve is made of scores."
+            "and a curve needs scores."
         )
     values = np.asarray(getattr(model, name)(X), dtype=np.float64)
     return values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values

@@ -109,16 +109,18 @@ class PathDisplay(Display):
             For scores of a path without folds, or weights of models that have none.
         """
         if not isinstance(path, Path):
-            raise TypeError(f"{type(path).__name__} is no path; path() of a model gives one.")
+            raise TypeError(
+                f"{type(path).__name__} is not a path; the method path() of a model returns one."
+            )
         if show is None:
             show = "weights" if path.scores is None else "scores"
         check_choice("show", show, ["scores", "weights"])
         if show == "scores" and path.scores is None:
-            raise ValueError("this path has no scores on held-out rows; give cv to path().")
+            raise ValueError("this path has no scores on held-out rows; call path() with cv.")
         names: list[str] = []
         if show == "weights":
             if path.n_nonzero is None:
-                raise ValueError("these models have no weights of columns to show.")
+                raise ValueError("these models have no weights of columns to draw.")
             count = path.coefs.shape[2]
             if feature_names is None:
                 feature_names = getattr(path[0], "feature_names_in_", None)
@@ -127,7 +129,7 @@ class PathDisplay(Display):
                 raise ValueError(f"feature_names has {len(names)} names for {count} columns.")
             if not 0 <= class_index < path.coefs.shape[1]:
                 raise ValueError(
-                    f"class_index={class_index!r} is none of the {path.coefs.shape[1]} rows of "
+                    f"class_index={class_index!r} is not one of the {path.coefs.shape[1]} rows of "
                     "coef_."
                 )
         return cls(path=path, show=show, names=names, k=class_index).plot(ax=ax)

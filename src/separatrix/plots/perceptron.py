@@ -515,7 +515,9 @@ class PerceptronDisplay(Display):
             For a bound that is none.
         """
         if bound is not None and bound is not False and not isinstance(bound, PerceptronBound):
-            raise TypeError(f"bound={bound!r} is no PerceptronBound; see perceptron_bound(X, y).")
+            raise TypeError(
+                f"bound={bound!r} is not a PerceptronBound; see perceptron_bound(X, y)."
+            )
         self._begin(axes_row(ax, 2, panel=(4.8, 3.6)), main=1)
         epochs = np.array([update.epoch for update in self.updates], dtype=np.intp)
         self._draw_bars(self.axes_[0], epochs)
@@ -566,7 +568,7 @@ class PerceptronDisplay(Display):
         some = f": {_BARS} of these {caused:,}, the most mistakes first"
         ax.set(
             xlabel=f"row{some if caused > _BARS else ''}",
-            ylabel="mistakes, cut by pass" if cut else "mistakes",
+            ylabel="mistakes, split by pass" if cut else "mistakes",
             ylim=(0, 1.25 * max(int(mistakes.max(initial=1)), 1)),
         )
         total = len(self.updates)
@@ -647,9 +649,12 @@ class PerceptronDisplay(Display):
         if kind not in (".gif", ".mp4", ".png"):
             raise ValueError(f"{target.name!r} must end in .gif, .mp4 or .png.")
         if not target.parent.is_dir():
-            raise ValueError(f"There is no folder {str(target.parent)!r} to write to.")
+            raise ValueError(f"There is no folder {str(target.parent)!r}.")
         if kind == ".mp4" and not FFMpegWriter.isAvailable():
-            raise ValueError("An .mp4 needs ffmpeg, which is not installed; name a .gif instead.")
+            raise ValueError(
+                "An .mp4 file needs ffmpeg, which is not installed; give the name of "
+                "a .gif file instead."
+            )
         chosen = _chosen(updates, len(self.updates), _FRAMES)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".separatrix-") as folder:
             made = self._write(Path(folder) / target.name, chosen, fps, dpi)

@@ -55,7 +55,7 @@ def _given(axes: Any, n_panels: int) -> np.ndarray:
         if not isinstance(one, Axes):
             raise TypeError(f"ax must hold Axes of matplotlib, not {type(one).__name__}.")
     if len(given) != n_panels:
-        wanted = "one Axes" if n_panels == 1 else f"{n_panels} axes, one a panel"
+        wanted = "one Axes" if n_panels == 1 else f"{n_panels} axes, one for each panel"
         raise ValueError(f"ax must be {wanted}; there are {len(given)}.")
     return given
 

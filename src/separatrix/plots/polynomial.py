@@ -151,8 +151,8 @@ class PolynomialDisplay(Display):
         check_is_fitted(model)
         if is_classifier(model):
             raise TypeError(
-                f"{type(model).__name__} is a classifier, whose labels are no curve; for its "
-                "boundary there is DecisionDisplay."
+                f"{type(model).__name__} is a classifier, which has no curve to draw; "
+                "DecisionDisplay draws its boundary."
             )
         matrix, numbers, names = labelled_rows(model, X, y, regression=True)
         fitted = np.asarray(model.predict(X), dtype=np.float64).reshape(numbers.shape)
@@ -221,7 +221,7 @@ class PolynomialDisplay(Display):
             If a degree exceeds what the training rows bear.
         """
         if not isinstance(degrees, Iterable):
-            raise TypeError(f"degrees={degrees!r} must be a list of degrees, as [1, 3, 9].")
+            raise TypeError(f"degrees={degrees!r} must be a list of degrees, such as [1, 3, 9].")
         degrees = list(degrees)
         if not degrees:
             raise ValueError("degrees is empty; give at least one degree.")
@@ -230,7 +230,7 @@ class PolynomialDisplay(Display):
         degrees = sorted({int(degree) for degree in degrees})
         if not isinstance(validation, Real):
             raise TypeError(
-                "validation must be the share of rows to hold out, as 0.3; it is a "
+                "validation must be the share of rows to hold out, such as 0.3; it is a "
                 f"{type(validation).__name__}."
             )
         matrix, numbers, names = labelled_rows(None, X, y, regression=True)
@@ -387,7 +387,7 @@ class PolynomialDisplay(Display):
             ring: Looks = {"mfc": "none", "mec": ink(), "ms": 12, "mew": 1.4}
             (self.best_,) = ax.plot(degrees[best], validation[best], "o", **ring)
             ax.axvline(degrees[best], color=muted(), lw=0.9, ls=(0, (2, 3)), zorder=1)
-        self._write(ax, f"best degree, held out: {errors.best_degree}")
+        self._write(ax, f"best degree on held-out rows: {errors.best_degree}")
         ax.set_xticks(degrees[:: max(1, math.ceil(len(degrees) / 10))])
         side = 0.06 * np.ptp(degrees) + 0.25
         ends = (degrees[0] - side, degrees[-1] + side)

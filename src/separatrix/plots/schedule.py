@@ -108,7 +108,7 @@ class ScheduleDisplay(Display):
         for schedule in schedules.values():
             if not isinstance(schedule, Schedule):
                 raise TypeError(
-                    f"schedules has {repr(schedule)[:60]}, which is no schedule; see "
+                    f"schedules has {repr(schedule)[:60]}, which is not a schedule; see "
                     "separatrix.schedules, and schedule_of() for scikit-learn's names."
                 )
         # As many as a line needs on this scale, however many steps there are.

@@ -62,8 +62,8 @@ _WORDS = {
 
 # What the numbers in small cells are.
 _SHORT = {
-    "separable": "plain numbers: margins",
-    "quasi_separable": "with a plus: rows that are separated",
+    "separable": "numbers: margins",
+    "quasi_separable": "with a plus sign: separated rows",
     "not_separable": "in brackets: rows that prove it",
 }
 
@@ -249,7 +249,7 @@ class SeparabilityDisplay(Display):
         """
         if not isinstance(verdict, Separability | SeparabilityTable):
             raise TypeError(
-                f"verdict must be what separability returns, not {type(verdict).__name__}."
+                f"verdict must be a result of separability, not {type(verdict).__name__}."
             )
         if isinstance(verdict, SeparabilityTable):
             if classes is None:

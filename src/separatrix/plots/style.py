@@ -56,7 +56,7 @@ def theme(name: str = "light") -> Iterator[None]:
     '#151b23'
     """
     if name not in THEMES:
-        raise ValueError(f"theme {name!r} is none of {', '.join(map(repr, THEMES))}.")
+        raise ValueError(f"theme {name!r} is not one of {', '.join(map(repr, THEMES))}.")
     with mpl.rc_context(settings(**THEMES[name])):
         yield
 

@@ -40,8 +40,8 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
     made = trace.updates
     if not made:
         raise ValueError(
-            f"This {type(model).__name__} made no update: its first weights were right for "
-            "every row, so there is nothing to draw."
+            f"This {type(model).__name__} made no update: its initial weights were right for every "
+            "row, so there is nothing to draw."
         )
     highest = max(update.sample for update in made)
     if highest >= design.n_samples:
@@ -72,10 +72,10 @@ def _run_of(model: Any, part: Any) -> tuple[Trace, Certificate, list[Any]]:
     """What was recorded of the problem that is shown, its certificate, and its two sides."""
     name = type(model).__name__
     if not hasattr(model, "classes_") or not hasattr(model, "coef_"):
-        raise TypeError(f"{name} is no fitted perceptron.")
+        raise TypeError(f"{name} is not a fitted perceptron.")
     if not _corrects(model):
         raise TypeError(
-            f"This {name} has no single corrections on record; those of separatrix.Perceptron and "
+            f"This {name} has no record of single corrections; those of separatrix.Perceptron and "
             "SGDClassifier.perceptron() can be drawn."
         )
     traces, classes = traces_of(model, "updates"), np.asarray(model.classes_).tolist()
@@ -85,10 +85,10 @@ def _run_of(model: Any, part: Any) -> tuple[Trace, Certificate, list[Any]]:
         return traces[0], model.certificate_, classes
     if part not in classes:
         known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-        asked = "" if part is None else f"part={part!r} is none of the classes; "
+        asked = "" if part is None else f"part={part!r} is not one of the classes; "
         raise ValueError(
-            f"{asked}of {len(classes)} classes each has updates of its own, against the "
-            f"rest; name one as part: {known}."
+            f"{asked}each of the {len(classes)} classes has its own updates, against the rest; "
+            f"choose one with part: {known}."
         )
     k = classes.index(part)
     return traces[k], model.certificate_.parts[k], ["rest", part]
@@ -129,5 +129,5 @@ def _require_training_data(
         if off > 1e-6 * max(scale, 1e-300) or factor * sign < 0:
             raise ValueError(
                 f"X and y are not what this {type(model).__name__} was trained on: the update on "
-                f"row {update.sample} is not along that row; pass the training data."
+                f"row {update.sample} is not a multiple of that row; pass the training data."
             )

@@ -215,8 +215,8 @@ class View:
                 basis=np.stack([unit, second]),
                 xlabel="signed distance from the boundary",
                 ylabel="main direction along the boundary",
-                note=f"{count}: across, the distance from the boundary; up, the direction along "
-                f"it with most of the spread ({percent})",
+                note=f"{count}: horizontally the distance from the boundary, vertically the "
+                f"direction along it with the largest spread ({percent})",
                 hyperplane=plane,
                 **common,
             )
@@ -235,8 +235,8 @@ class View:
         view = cls(kind="slice", xlabel=f"first {of}", ylabel=f"second {of}", **common)
         share = float(spread[-2:].sum() / spread.sum()) if spread.sum() > 0.0 else 1.0
         note = (
-            f"{count}: a slice through the mean, along the two directions with most of the "
-            f"scores' spread ({share:.0%})"
+            f"{count}: a slice through the mean, along the two directions with the largest spread "
+            f"of the scores ({share:.0%})"
         )
         return view._noted(note, X, asked=False)
 
@@ -260,7 +260,7 @@ class View:
             why = ", the two in which the predicted classes differ most"
         elif isinstance(at, Mapping) and not set(given).isdisjoint(positions):
             name = names[next(j for j in positions if j in given)]
-            raise ValueError(f"at holds column {name!r}, which is one of the two that are shown.")
+            raise ValueError(f"at fixes column {name!r}, which is one of the two that are shown.")
         held, (i, j) = _held(X, names, given), positions
         others = [k for k in range(len(names)) if k not in positions]
         origin, basis = np.zeros(len(names)), np.zeros((2, len(names)))
@@ -288,7 +288,9 @@ class View:
             right = float((self.classes[codes] == predicted[mine]).mean())
             if right < _RIGHT and not asked:
                 raise ValueError(self._refusal(some, right))
-            text += f"; {right:.0%} of the points are predicted as their place in it"
+            text += (
+                f"; for {right:.0%} of the points the prediction is the class of their place in it"
+            )
         return replace(self, note=text)
 
     def _refusal(self, some: Any, right: float) -> str:
@@ -297,8 +299,8 @@ class View:
         percent = int(100.0 * right)
         text = (
             f"In a plane of the {len(self.origin):,} features only {percent}% of the points would "
-            "be among those of their predicted class, so the picture would mislead; choose a "
-            "slice of your own, features=(i, j)"
+            "lie in the region of their predicted class, so the picture would mislead; choose a "
+            "slice yourself, features=(i, j)"
         )
         if len(self.classes) == 2:
             return f"{text}."
@@ -430,8 +432,7 @@ class View:
         """
         if not hasattr(self.model, "predict_proba"):
             raise TypeError(
-                f"{type(self.model).__name__} gives no probabilities (predict_proba); shade by "
-                "'score' or 'class'."
+                f"{type(self.model).__name__} has no predict_proba; shade by 'score' or 'class'."
             )
         found = np.asarray(quietly(self.model.predict_proba, self.inverse(points)))
         chosen = self.chosen()
@@ -500,8 +501,8 @@ def _labels(model: Any) -> np.ndarray:
         raise TypeError(f"{name} has no classes_, so it has no boundary to draw.")
     if getattr(last_step(model), "kernel", None) == "precomputed":
         raise TypeError(
-            f"{name} was fitted to a matrix of the kernel, so there are no points to evaluate it "
-            "on; give it the kernel itself."
+            f"{name} was fitted to a precomputed kernel matrix, so it cannot be evaluated at "
+            "points; fit it with the kernel itself."
         )
     return labels
 
@@ -609,7 +610,7 @@ def _column(X: Any, j: int) -> np.ndarray:
     except ValueError as error:
         name = X.columns[j] if hasattr(X, "columns") else j
         raise ValueError(
-            f"Column {name!r} of X is not of numbers, which a place in a picture needs: {error}."
+            f"Column {name!r} of X does not hold numbers, which the picture needs: {error}."
         ) from None
 
 
@@ -669,7 +670,8 @@ def _given(names: list[str], at: Any) -> dict[int, Any]:
         values = list(np.asarray(at, dtype=object).ravel())
         if len(values) != len(names):
             raise ValueError(
-                f"at must be a point of {len(names)} values, one a column; it has {len(values)}."
+                f"at must be a point of {len(names)} values, one for each column; it has "
+                f"{len(values)}."
             )
         return dict(enumerate(values))
     given: dict[int, Any] = {}
@@ -679,7 +681,7 @@ def _given(names: list[str], at: Any) -> dict[int, Any]:
         elif isinstance(name, int) and 0 <= name < len(names):
             given[name] = value
         else:
-            raise ValueError(f"at names {name!r}, which is no column of X.")
+            raise ValueError(f"at names {name!r}, which is not a column of X.")
     return given
 
 

@@ -54,6 +54,6 @@ def require_report_or_nothing(path: str | os.PathLike[str]) -> None:
     """
     if os.path.isfile(path) and os.path.getsize(path) and not looks_like_report(path):
         raise FileExistsError(
-            f"'{os.fspath(path)}' exists and is no report of separatrix, so it is not overwritten: "
-            "remove it, or write to another file"
+            f"'{os.fspath(path)}' exists and is not a report of separatrix, so it is not "
+            "overwritten: remove it, or write to another file"
         )

@@ -150,7 +150,7 @@ def _plans(material: Material) -> Iterator[_Plan]:
         yield _Plan(
             "convergence",
             "certificate",
-            "How the fit got there",
+            "Convergence of the fit",
             "The objective and the lower bound at every check. The optimum is between the two.",
             "Curves of the objective and of its lower bound against iterations, meeting.",
             part,
@@ -188,7 +188,7 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
             "boundary",
             "pictures",
             "The boundary",
-            f"The {part.name} and where the model decides.",
+            f"The {part.name} and the regions in which the model predicts each class.",
             f"Points of the classes {names} and the boundary between them.",
             part,
             MOST_POINTS,
@@ -224,8 +224,8 @@ def _curves(material: Material) -> Iterator[_Plan]:
             "roc",
             "metrics",
             "ROC curve",
-            f"For every threshold, on the {measured.name}: the share of a class that is found, "
-            "against the share of the others that is taken for it.",
+            "The true positive rate against the false positive rate for every threshold, on the "
+            f"{measured.name}.",
             "ROC curve: true positive rate against false positive rate.",
             measured,
             _MOST_RANKED,
@@ -238,9 +238,8 @@ def _curves(material: Material) -> Iterator[_Plan]:
             "precision-recall",
             "metrics",
             "Precision and recall",
-            f"For every threshold, on the {measured.name}: the share of those that are called a "
-            "class that are of it, against the share of the class that is found. Dotted: what "
-            "chance gives.",
+            f"Precision against recall for every threshold, on the {measured.name}. Dotted: the "
+            "precision of chance.",
             "Precision against recall.",
             measured,
             _MOST_RANKED,
@@ -256,8 +255,8 @@ def _curves(material: Material) -> Iterator[_Plan]:
                 "calibration",
                 "metrics",
                 "Calibration",
-                f"What share of the {measured.name} with a given probability is of the class. On "
-                "the diagonal probabilities are frequencies.",
+                f"The observed share of the class among the {measured.name} with a given predicted "
+                "probability. On the diagonal the two agree.",
                 "Calibration curve: observed share against predicted probability.",
                 measured,
                 _MOST_RANKED,
@@ -277,8 +276,8 @@ def _margins(model: Any, part: Part) -> Iterator[_Plan]:
         "margins",
         "pictures",
         "Margins",
-        "How far each row is on its own side of the boundary, in units of the score; below zero "
-        "it is on the wrong side. Above: what a row of that margin costs.",
+        "The margin of each row is its distance from the boundary in units of the score; it is "
+        "negative on the wrong side. Above: the loss of a row with that margin.",
         "Curves of losses against the margin, and below them a histogram of the margins of the "
         f"{part.name}.",
         part,
@@ -319,8 +318,8 @@ def _of_quantity(material: Material) -> Iterator[_Plan]:
             "residuals",
             "residual_vs_predicted",
             "Residuals",
-            "What is left over, observed less predicted. A pattern is something that the model has "
-            "not got.",
+            "Residuals are observed minus predicted values. A pattern in them is structure that "
+            "the model misses.",
         ),
     ):
         yield _Plan(
@@ -328,7 +327,7 @@ def _of_quantity(material: Material) -> Iterator[_Plan]:
             "pictures",
             title,
             f"The {measured.name}. {caption}",
-            f"{title} of {target}, one point a row.",
+            f"{title} of {target}, one point for each row.",
             measured,
             MOST_POINTS,
             _errors(material, kind),
@@ -366,7 +365,7 @@ def _errors(material: Material, kind: str) -> Callable[[Any, np.ndarray], Any]:
         target = plain(material.target, 28)
         ax.set_xlabel(f"predicted {target}")
         ax.set_ylabel(
-            f"observed {target}" if kind.startswith("actual") else "observed less predicted"
+            f"observed {target}" if kind.startswith("actual") else "observed minus predicted"
         )
         return figure_of(ax), ""
 
@@ -403,7 +402,7 @@ def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
         # What is shown of them all is a picture of one pair only.
         one, other = map(_label, pair)
         which = f"no plane shows all {len(material.classes)} classes; these are {one!r} and "
-        return figure, f"{which}{other!r}, which are taken for one another most often. {note}"
+        return figure, f"{which}{other!r}, which the model confuses most often. {note}"
 
 
 def _confused(material: Material) -> tuple[Any, Any] | None:

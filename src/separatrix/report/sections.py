@@ -113,15 +113,15 @@ def level_of(feature: str, column: str | None) -> str | None:
 def _no_weights(model: Any) -> str:
     if hasattr(model, "kernel_") or hasattr(model, "dual_coef_"):
         return (
-            "a machine with this kernel weighs rows, not columns: no single number says what a "
-            "column does"
+            "a machine with this kernel has weights of rows, not of columns, so no single number "
+            "describes the effect of a column"
         )
     if hasattr(model, "powers_"):
-        return "a polynomial weighs powers of columns; its coefficients are with the objective"
+        return "a polynomial has weights of powers of columns; they are listed with the objective"
     if hasattr(model, "moments_") or hasattr(model, "rotations_"):
         return (
-            "quadratic discriminants have a matrix a class, and no single number says what a "
-            "column does"
+            "quadratic discriminants have a matrix for each class, so no single number describes "
+            "the effect of a column"
         )
     return "this model has no weight for each column"
 
@@ -252,10 +252,13 @@ def _causes(
     """
     model = material.model
     if not has_weights(model):
-        return None, "this model has no weights, so no column's share in a score can be told"
+        return None, "this model has no weights, so the share of a column in a score is not defined"
     weights = np.atleast_2d(dense(model.coef_).astype(np.float64, copy=False))
     if len(weights) > 1 and len(weights) != len(material.classes):
-        return None, "with one score for each pair of classes no column has one share"
+        return None, (
+            "there is one score for each pair of classes, so the share of a column in a "
+            "prediction is not defined"
+        )
     X = _numbers(part.X)
     rows = X[chosen]
     rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64)

@@ -71,7 +71,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         damaged = DataError(
-            f"the checkpoint {self.path} is damaged; remove it, and the fit begins anew"
+            f"the checkpoint {self.path} is damaged; remove it, and the fit starts again"
         )
         if hashlib.sha256(data[32:]).digest() != data[:32]:
             raise damaged
@@ -83,7 +83,7 @@ class Checkpoint:
         note: dict[str, Any] = json.loads(data[40 : 40 + length])["__metadata__"]
         if note["identity"] != self.identity:
             raise DataError(
-                f"the checkpoint {self.path} is of another fit: the data or the options differ; "
+                f"the checkpoint {self.path} belongs to another fit, with other data or options; "
                 "give the same ones, or leave out --resume"
             )
         for k, one in enumerate(json.loads(note["parts"])):

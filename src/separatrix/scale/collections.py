@@ -94,8 +94,8 @@ def _engine(engine: Dask | None) -> Dask:
         return Dask(require_distributed().default_client())
     except ValueError:
         raise DataError(
-            "a Dask collection lies on a cluster, and none is connected: make a "
-            "distributed.Client first, or give scan(..., engine=Dask(client))"
+            "a Dask collection needs a cluster, and none is connected: create a distributed.Client "
+            "first, or give scan(..., engine=Dask(client))"
         ) from None
 
 
@@ -228,7 +228,8 @@ def _united(labels: Sequence[np.ndarray]) -> np.ndarray:
     except TypeError:
         kinds = sorted({type(one).__name__ for some in labels for one in some.tolist()})
         raise DataError(
-            f"the target mixes labels of several types ({', '.join(kinds)}); give them one"
+            f"the target mixes labels of several types ({', '.join(kinds)}); convert them to one "
+            "type"
         ) from None
 
 
@@ -241,7 +242,7 @@ def _target(y: Any, w: Any, n: int, place: str, quantity: bool) -> tuple[np.ndar
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1 or len(y) != n:
         raise DataError(
-            f"{place} has {n:,} rows, and a target of the shape {y.shape}; cut both the same way"
+            f"{place} has {n:,} rows, and a target of the shape {y.shape}; chunk both alike"
         )
     lacking = _lacking(y)
     if lacking.any():
@@ -258,7 +259,7 @@ def _target(y: Any, w: Any, n: int, place: str, quantity: bool) -> tuple[np.ndar
     try:
         w = np.asarray(w, dtype=np.float64)
         if w.shape != (n,) or not np.isfinite(w).all():
-            raise ValueError("weights must be finite numbers, one for each row")
+            raise ValueError("the weights must be finite numbers, one for each row")
         require_weights(w)
     except (TypeError, ValueError) as error:
         raise DataError(f"{place}: {error}") from None
@@ -374,9 +375,9 @@ class _Arrays(_Collection):
 
     def __init__(self, X: Any, y: Any, w: Any, quantity: bool) -> None:
         if y is None or isinstance(y, str):
-            raise DataError("scan(X, y) of a Dask array needs the labels as a second one")
+            raise DataError("scan(X, y) of a Dask array needs the labels as y")
         if X.ndim != 2:
-            raise DataError(f"a Dask array of rows has two dimensions, not {X.ndim}")
+            raise DataError(f"a Dask array of rows must have two dimensions, not {X.ndim}")
         if X.numblocks[1] > 1:
             # A row's numbers side by side.
             X = X.rechunk({1: -1})
@@ -402,7 +403,7 @@ def _along(X: Any, y: Any) -> np.ndarray:
         y = np.asarray(y)
         if not known:
             raise DataError(
-                "the lengths of the chunks are unknown, so the target must be a Dask array, too"
+                "the lengths of the chunks are unknown, so the target must also be a Dask array"
             )
         if y.shape[:1] != X.shape[:1]:
             raise DataError(f"there are {X.shape[0]:,} rows and {len(y):,} targets")
@@ -413,8 +414,8 @@ def _along(X: Any, y: Any) -> np.ndarray:
         y = y.rechunk({0: rows})
     if y.numblocks[0] != len(rows):
         raise DataError(
-            f"the rows are in {len(rows):,} chunks and the targets in {y.numblocks[0]:,}, whose "
-            "lengths are unknown; cut both the same way, or call compute_chunk_sizes()"
+            f"the rows are in {len(rows):,} chunks of unknown length and the targets in "
+            f"{y.numblocks[0]:,}; chunk both alike, or call compute_chunk_sizes()"
         )
     pieces: np.ndarray = y.to_delayed().reshape(len(rows), -1)[:, 0]
     return pieces
@@ -593,7 +594,7 @@ class _Frame(_Collection):
             if not isinstance(name, str) or name not in columns:
                 hint = nearest(name, columns, 0.7) if isinstance(name, str) else ""
                 raise DataError(
-                    f"{what}={name!r} is no column of the Dask frame, which has "
+                    f"{what}={name!r} is not a column of the Dask frame, which has "
                     f"{', '.join(map(quote, columns[:8]))}{', ...' if columns[8:] else ''}{hint}"
                 )
         kinds, single = {}, True
@@ -603,7 +604,7 @@ class _Frame(_Collection):
                 kinds[name] = _kind(name, dtype)
                 single &= kinds[name] != "number" or dtype.itemsize <= 4
         if not kinds:
-            raise DataError("the Dask frame has no column beside its target")
+            raise DataError("the Dask frame has no column besides its target")
         self.roles, self.quantity, self.single = (
             _Roles(kinds, target, weight, quantity),
             quantity,
@@ -642,7 +643,7 @@ def _kind(name: str, dtype: Any) -> str:
         return "number"
     if dtype.kind in "mM":
         raise DataError(
-            f"column {quote(name)} of the Dask frame holds dates; make numbers or levels of them, "
-            "or leave it out"
+            f"column {quote(name)} of the Dask frame holds dates; convert them to numbers or "
+            "categories, or leave it out"
         )
     return "category"

@@ -365,8 +365,8 @@ class Dask(Engine):
         if self.client.status == "running":
             return
         raise ConnectionError(
-            f"the Dask scheduler at {self.address} is gone; start it again, connect anew, and go "
-            "on from the checkpoint, if there is one"
+            f"the Dask scheduler at {self.address} is gone; start it again, connect again, "
+            "and continue from the checkpoint if there is one"
         ) from None
 
     def _nthreads(self) -> dict[str, int]:
@@ -408,8 +408,8 @@ class Dask(Engine):
         other = str(block.future.client.scheduler.address)
         if other != self.address:
             raise DataError(
-                f"the blocks lie on the cluster at {other}, and the engine's is at "
-                f"{self.address}; scan the collection with a client of that one"
+                f"the row blocks are on the cluster at {other}, and the engine uses the cluster at "
+                f"{self.address}; scan the collection with a client of the latter"
             )
         return block.future
 
@@ -457,10 +457,11 @@ class Dask(Engine):
                 time.sleep(0.2)
         raise self._lost()
 
-    def _lost(self, over: str = "rows that are sent to them") -> ConnectionError:
+    def _lost(self, over: str = "the rows sent to them") -> ConnectionError:
         return ConnectionError(
-            f"workers of the Dask cluster at {self.address} die again and again over {over}: they "
-            "may lack the memory for it (smaller blocks, or fewer workers a machine)"
+            f"workers of the Dask cluster at {self.address} died again and again while they worked "
+            f"on {over}: they may lack memory (use smaller blocks, or fewer workers on each "
+            "machine)"
         )
 
     def _submit(self, sent: _Shared, groups: Sequence[_Group], workers: list[str]) -> None:
@@ -556,8 +557,8 @@ class Dask(Engine):
                 self._cancel([group])
                 if any(_is_lost(one) for one in group.members):
                     raise ConnectionError(
-                        f"rows of {group.members[0].block.place} that the Dask cluster at "
-                        f"{self.address} kept are lost with its workers; scan the collection again"
+                        f"rows of {group.members[0].block.place} on the Dask cluster at "
+                        f"{self.address} were lost with its workers; scan the collection again"
                     ) from None
                 # With a worker what had been sent to it is lost: the cluster has no other copy.
                 in_memory = [one for one in group.members if isinstance(one.block, ArrayBlock)]

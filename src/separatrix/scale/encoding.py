@@ -360,8 +360,8 @@ class Recipe:
                 codes = table.codes(np.ma.getdata(found[key]))
                 if codes is None:
                     raise DataError(
-                        f"{source.label} has a text that was not there when it was scanned; scan "
-                        "the data again"
+                        f"{source.label} has a text that it did not have when it was scanned; "
+                        "scan the data again"
                     )
                 found[key] = codes
             parts.append(found)
@@ -389,8 +389,8 @@ class Recipe:
             if off.any():
                 row = stretch.row(self.sources, int(np.argmax(off)))
                 raise DataError(
-                    f"{row}: column {quote(self.target.name)} has a value that was not there when "
-                    "it was scanned; scan the data again"
+                    f"{row}: column {quote(self.target.name)} has a value that it did not have "
+                    "when it was scanned; scan the data again"
                 )
             return codes
         return values.astype(np.float64)
@@ -416,13 +416,16 @@ class Recipe:
         bad = ~np.isfinite(dense)
         if not bad.any():
             i = int(np.argmax(~np.isfinite(np.einsum("ij,ij->i", dense, dense, dtype=np.float64))))
-            return DataError(f"{stretch.row(self.sources, i)}: its numbers are too large to square")
+            return DataError(
+                f"{stretch.row(self.sources, i)}: its numbers are too large, because "
+                "their squares overflow"
+            )
         i, j = (int(k[0]) for k in np.nonzero(bad))
         name = self.encoder.feature_names_[j]
         hint = "; give single=False" if self.single else ""
         return DataError(
-            f"{stretch.row(self.sources, i)}: feature {quote(name)} is not finite as it is "
-            f"stored{hint}"
+            f"{stretch.row(self.sources, i)}: feature {quote(name)} is too large for the type in "
+            f"which it is stored{hint}"
         )
 
 
@@ -908,7 +911,7 @@ class SourceBlock(Block):
         fit, held = self.recipe.rows(self.stretch)
         rows = held if self.held and held is not None else fit
         if digest_of(rows) != self.checksum:
-            raise DataError(f"{self.place}: the rows are others than before; scan the data again")
+            raise DataError(f"{self.place}: the rows have changed; scan the data again")
         return rows
 
 

@@ -163,8 +163,8 @@ def scan_files(source: Any, asked: Asked) -> BlockedData:
             )
         if data is None:
             raise DataError(
-                f"{source[0]} can be read into memory only; read it with read_table, or write it "
-                "as Parquet or CSV"
+                f"{source[0]} can only be read into memory; read it with read_table, or convert it "
+                "to Parquet or CSV"
             )
         return data
 
@@ -200,7 +200,7 @@ def _root(asked: Asked) -> Path:
     _make_folder(root)
     owner = root.stat().st_uid
     if asked.cache is None and hasattr(os, "getuid") and owner != os.getuid():
-        raise DataError(f"{root} belongs to someone else; give another folder for the cache")
+        raise DataError(f"{root} belongs to another user; give another folder for the cache")
     return root
 
 
@@ -399,7 +399,7 @@ class _Scan:
             if name is not None and name not in layout.groups:
                 known = layout.parts[0].names
                 if name in known:
-                    raise DataError(f"column {quote(name)} is the {what}, and is not to be ignored")
+                    raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
                 raise DataError(no_such_column(name, known, layout.source))
 
     def data(self) -> BlockedData:
@@ -508,7 +508,9 @@ class _Scan:
         if asked.weight is not None:
             weight = known.column(asked.weight)
             if weight.way == "levels":
-                raise DataError(f"column {quote(asked.weight)} holds texts, which are no weights")
+                raise DataError(
+                    f"column {quote(asked.weight)} holds texts, which cannot be weights"
+                )
         own = {asked.target, asked.weight}
         names = [name for name in self.layout.groups if name not in own]
         extra: list[str] = []
@@ -839,8 +841,8 @@ class _Scan:
         if labels is not None and not counts.all():
             label = labels[int(np.argmin(counts > 0))]
             raise DataError(
-                f"class {quote(str(label))} is in no row that would be fitted, only in rows to "
-                "hold out; hold out a smaller share, or give another seed"
+                f"all rows of class {quote(str(label))} would be held out, and none fitted; hold "
+                "out a smaller share, or give another seed"
             )
 
     def _remember(
@@ -926,7 +928,7 @@ def _note(fit: Sequence[Block], stored: bool) -> str:
     how = (
         f"{size / 1e6:,.0f} MB encoded into the cache"
         if stored
-        else "decoded on every pass, because the cache has no room for them"
+        else "decoded in every pass, because the cache is too small for them"
     )
     noun = "block" if len(fit) == 1 else "blocks"
     return f"{rows:,} rows in {len(fit):,} {noun}, {how}"

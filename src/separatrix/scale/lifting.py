@@ -101,7 +101,9 @@ def lifted(data: BlockedData, lift: Any) -> BlockedData:
     sample = data.sample
     if not hasattr(lift, "n_features_in_"):
         if sample is None or not len(sample):
-            raise DataError(f"{data.source} has no sample to fit the lift to: fit it before")
+            raise DataError(
+                f"{data.source} has no sample on which to fit the lift: fit the lift first"
+            )
         lift.fit(sample.matrix)
     probe = data.blocks[0].load() if sample is None else sample
     width = int(lift.transform(probe.matrix[:1]).shape[1])

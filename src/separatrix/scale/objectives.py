@@ -510,7 +510,7 @@ class BlockedMargin(BlockedObjective):
         **options: Any,
     ) -> None:
         if not (loss.smooth and hasattr(loss, "shift_at")):
-            raise TypeError(f"{loss.name} lacks 'shift_at', which fits in passes need")
+            raise TypeError(f"{loss.name} has no 'shift_at', which fits in passes need")
         super().__init__(data, engine, penalty, **options)
         self.loss, self.positive = loss, positive
 

@@ -182,11 +182,11 @@ def scan(
     names = _names_of(source)
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
-            raise DataError("scan(X, y) of arrays needs the labels as well")
+            raise DataError("scan(X, y) of arrays needs the labels y")
         _require_files({**of_files, "ignore": ignore}, "arrays")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     if not (weight is None or isinstance(weight, str)):
-        raise DataError("of files the weights are a column, which is named: weight='column'")
+        raise DataError("the weights of files are a column: give its name, weight='column'")
     asked = Asked(
         target=target,
         weight=weight,
@@ -217,11 +217,11 @@ def _require_files(options: Mapping[str, Any], what: str) -> None:
     name = next((name for name, value in options.items() if value), None)
     if name == "standardise":
         raise TypeError(
-            f"scan() of {what} takes no standardise=True: they are fitted as they are; scale them "
-            "before, with sklearn.preprocessing.StandardScaler for instance"
+            f"scan() of {what} does not support standardise=True; scale them first, for instance "
+            "with sklearn.preprocessing.StandardScaler"
         )
     if name is not None:
-        raise TypeError(f"scan() of {what} takes no {name!r}: it is for files and tables")
+        raise TypeError(f"scan() of {what} does not take {name!r}, which is for files and tables")
 
 
 def _names_of(source: Any) -> list[str] | None:

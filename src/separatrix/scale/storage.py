@@ -91,8 +91,8 @@ class StoredBlock(Block):
 
     def _fault(self, what: str) -> DataError:
         return DataError(
-            f"the block of {self.place} in the cache, {self.path}, {what}; scan the data again, "
-            "and it is written anew"
+            f"the block of {self.place} in the cache, {self.path}, {what}; scan the data again to "
+            "write it again"
         )
 
 
@@ -181,8 +181,8 @@ def unwritable(path: Path, error: OSError) -> DataError:
     """Return the error of a cache file that could not be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DataError(
-            f"the disk is full: {path.parent} has no room for another block; give another folder "
-            "for the cache, or a limit of 0 to decode the data on every pass"
+            f"the disk is full: another block does not fit in {path.parent}; give another folder "
+            "for the cache, or a limit of 0 to decode the data in every pass"
         )
     return DataError(f"{path} cannot be written: {error.strerror or error}")
 

@@ -494,5 +494,5 @@ def maximum_margin(
         design, signs, fit_intercept=fit_intercept, intercept_penalty=intercept_penalty
     )
     if problem.balances and np.all(signs == signs[0]):
-        raise ValueError("signs holds one sign only; a margin between two sides needs both.")
+        raise ValueError("signs contains one sign only; a margin between two sides needs both.")
     return minimise(problem, HardMargin(), tol=tol, max_iter=100_000, time_limit=time_limit, seed=0)

@@ -59,8 +59,8 @@ class Schedule(ABC):
     sum_diverges: bool = True
     squares_converge: bool = True
     condition: str = (
-        "the rates add up to infinity and their squares do not, so the steps reach the optimum "
-        "of a convex objective (Robbins and Monro, 1951)"
+        "the sum of the rates is infinite and the sum of their squares finite, so the steps reach "
+        "the optimum of a convex objective (Robbins and Monro, 1951)"
     )
 
     @property
@@ -117,8 +117,8 @@ class Constant(Schedule):
     rate: float
     squares_converge = False
     condition = (
-        "the squares of the rates add up to infinity, so the steps reach a neighbourhood of the "
-        "optimum only, the smaller the rate the nearer"
+        "the sum of the squared rates is infinite, so the steps reach only a neighbourhood of the "
+        "optimum, which is smaller for a smaller rate"
     )
 
     def __post_init__(self) -> None:
@@ -219,8 +219,8 @@ class Power(Schedule):
         check_number("kappa", self.kappa)
         if not 0.0 <= self.kappa <= 1.0:
             raise ValueError(
-                f"kappa={self.kappa!r} must be from 0 to 1: beyond 1 the rates add up to a finite "
-                "number and the steps may stop short."
+                f"kappa={self.kappa!r} must be from 0 to 1: above 1 the sum of the rates is finite "
+                "and the steps may stop short of the optimum."
             )
 
     @property
@@ -232,8 +232,8 @@ class Power(Schedule):
         if self.squares_converge:
             return Schedule.condition
         return (
-            "the squares of the rates add up to infinity, so the noise of single rows dies out "
-            "slowly if at all; an average of the weights comes nearer"
+            "the sum of the squared rates is infinite, so the noise of single rows decreases "
+            "slowly if at all; an average of the weights is closer to the optimum"
         )
 
     @classmethod

@@ -65,7 +65,7 @@ class Smoothing:
 
     def requires(self, problem: MarginObjective) -> None:
         if not getattr(getattr(problem, "loss", None), "smoothable", False):
-            raise TypeError("Smoothing needs a loss that is 'smoothable'.")
+            raise TypeError("Smoothing needs a loss with 'smoothable'.")
 
     def init(
         self,

@@ -152,9 +152,9 @@ class Visits:
         counts = np.ceil(heavy)
         if counts.sum() > _MOST_VISITS:
             raise ValueError(
-                f"The weights of the rows add up to {heavy.sum():.4g}, and a row of weight k is "
-                f"visited k times in every pass; divide them all by {counts.sum() / n_samples:.4g} "
-                "or so, which leaves the objective as it is."
+                f"The sum of the row weights is {heavy.sum():.4g}, and a row of weight k is "
+                "visited k times in every pass; divide all weights by about "
+                f"{counts.sum() / n_samples:.4g}, which does not change the objective."
             )
         repeats = counts.astype(np.int64)
         rows = np.repeat(order, repeats)

@@ -97,7 +97,9 @@ class TwoLevels:
         if not getattr(problem, "smooth", False):
             raise TypeError("The method of two levels needs a loss with 'curvature'.")
         if not (problem.penalty.smooth and problem.penalty.curvature > 0.0):
-            raise TypeError("The method of two levels needs a penalty that is smooth and curved.")
+            raise TypeError(
+                "The method of two levels needs a smooth penalty of positive curvature."
+            )
         if problem.output_shape or not Levels.suit(self._sample(problem)):
             raise TypeError("The method of two levels needs one output, and a sparse sample.")
 

@@ -116,19 +116,21 @@ def _unsaid(fit: Fitted) -> str | None:
     """What the command line does otherwise than this fit."""
     model, given = fit.state.model, fit.state.parameters
     if model == "sgd":
-        return "the command line goes on with another method where these passes end"
+        return "the command line continues with another method after these passes"
     if model == "perceptron" and any(given[name] != one for name, one in _PLAIN.items()):
-        return "the command line has no start, order, rate or margin of a perceptron"
+        return (
+            "the command line has no options for the start, order, rate or margin of a perceptron"
+        )
     if given.get("steepness", 1.0) != 1.0:
-        return "the command line has no steepness"
+        return "the command line has no option for the steepness"
     if given.get("reg_param"):
-        return "the command line has no regularisation of this kind; set it to 0"
+        return "the command line has no option for this regularisation; set it to 0"
     if len(np.unique(fit.state.codes)) > len(fit.classes) and not fit.regression:
-        return "the file has points of other classes, which the command line would tell apart too"
+        return "the file has points of other classes, which the command line would fit, too"
     if (fit.X.min(axis=0) == fit.X.max(axis=0)).any():
         return "the command line leaves out columns with one value only"
     if fit.regression and fit.y.min() == fit.y.max():
-        return "where all values are the same the command line has nothing to predict"
+        return "all values are the same, so the command line has nothing to predict"
     return None
 
 
@@ -137,15 +139,15 @@ def _unwritten(state: State) -> str | None:
     flat = state.model == "regression"
     columns = [*state.names] if flat else [*state.names, _TARGET]
     if len({name.strip() for name in columns}) < len(columns) or not all(map(str.strip, columns)):
-        return f"the columns of {_FILE} would not have names of their own"
+        return f"the columns of {_FILE} would not have different names"
     if flat:
         return None
     names = [state.classes[code].strip() for code in np.unique(state.codes).tolist()]
     for name in names:
         if name in DEFAULT_MISSING:
-            return f"in {_FILE} the class {name!r} would be a missing value"
+            return f"the class {name!r} would be read from {_FILE} as a missing value"
     if len({_value(name) for name in names}) < len(names):
-        return f"in {_FILE} two classes would be one"
+        return f"two classes would have the same name in {_FILE}"
     return None
 
 

@@ -127,7 +127,7 @@ def recording_of(
     """
     chosen = [state["model"]] if models is None else list(models)
     if not chosen:
-        raise StateError("Name a model at least.")
+        raise StateError("Name at least one model.")
     proofs = {}
     for what in PROOFS:
         if len(state["points"]) <= LIMITS["exact"] and chosen != ["regression"]:

@@ -170,7 +170,7 @@ def fitted(state: State) -> Fitted:
     except NotSeparableError as error:
         raise StateError(
             f"No line separates {state.classes[classes[0]]} from {state.classes[classes[1]]}, so "
-            "there is no hard margin: take the loss hinge, which allows for overlap."
+            "there is no hard margin: choose the loss hinge, which allows for overlap."
         ) from error
     except (TypeError, ValueError) as error:
         raise StateError(" ".join(str(error).split())[:400]) from error

@@ -52,7 +52,7 @@ _MOST_OF_TABLE = 300
 _KEPT = 8
 # What the page begins with, where nothing is given.
 _BEGUN: dict[str, Any] = {"name": "blobs", "n": 60, "noise": 0.8}
-_FIRST = "One moment: loops are compiled, which the first time takes up to a minute ..."
+_FIRST = "Loops are compiled, which takes up to a minute the first time ..."
 # The largest number of a message: what JavaScript counts up to.
 _LAST_SEQ = 2**53
 _LOG = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ class StudioModel:
             kind = message.get("type")
             answer = _ANSWERS.get(kind) if isinstance(kind, str) else None
             if answer is None:
-                raise StateError(f"There is no message {named(kind)}.")
+                raise StateError(f"There is no message of the kind {named(kind)}.")
             found: dict[str, Any] = numbers({**answer(self, message), "seq": seq})
             return found
         except StateError as error:
@@ -252,8 +252,8 @@ class StudioModel:
             far = _far_in(self._table[name])
             if far is not None:
                 raise StateError(
-                    f"The column {str(name)[:40]!r} has {far:.4g}, which is beyond a billion: take "
-                    "another, or divide this one."
+                    f"The column {str(name)[:40]!r} has {far:.4g}, which is beyond a billion: "
+                    "choose another column, or divide this one."
                 )
         places = np.stack([self._table[x], self._table[y]], axis=1)
         labels = np.full(len(places), "all") if self._labels is None else self._labels
@@ -332,7 +332,7 @@ class StudioModel:
 
     def _save(self, message: dict[str, Any]) -> dict[str, Any]:
         if message.get("what") != "model" or self._last is None:
-            raise StateError("Only a model that was fitted can be saved here.")
+            raise StateError("Only a fitted model can be saved.")
         import tempfile
         from pathlib import Path
 
@@ -426,7 +426,7 @@ def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
         low, high, bottom, top = fit.state.view
         middle = fit.said(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
         there = fit.state.classes[int(middle[0])]
-        said.append(f"No boundary is seen in this view, whose middle the model assigns to {there}.")
+        said.append(f"This view shows no boundary; the model assigns its middle to {there}.")
     return said
 
 

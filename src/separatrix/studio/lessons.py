@@ -130,8 +130,9 @@ _LESSONS = {
         "perceptron",
         "mistakes",
         {"start": [1.0, 1.0, -3.0]},
-        "One species has petals whose length and width add up to more than 3 cm: a perceptron "
-        "that begins with this rule corrects none of 100 flowers. The nearest is 0.495 cm away.",
+        "One species has petals whose length and width add up to more than 3 cm: a perceptron that "
+        "begins with this rule corrects none of 100 flowers. The nearest flower is 0.495 cm from "
+        "the line.",
     ),
     "separable": _Lesson(
         "Separable or not, and how to prove it",
@@ -148,8 +149,8 @@ _LESSONS = {
         "perceptron",
         "mistakes",
         {},
-        "From zero there are 9 corrections, 5 of them for the last point, and they end at "
-        "w = (4, -0.5), b = 1. Step through them, or choose another start.",
+        "From zero the perceptron makes 9 corrections, 5 of them for the last point, and ends at w "
+        "= (4, -0.5), b = 1. Step through them, or choose another start.",
     ),
     "convergence": _Lesson(
         "Why the perceptron stops",
@@ -157,8 +158,8 @@ _LESSONS = {
         "perceptron",
         "theorem",
         {},
-        "A line stays below a square root only for so long: no order of visits makes more than 55 "
-        "corrections with these points, and this one makes 9.",
+        "A line stays below a square root only for so long: no order of visits makes more than "
+        "55 corrections on these points, and this one makes 9.",
     ),
     "margins": _Lesson(
         "Why margins",
@@ -176,7 +177,7 @@ _LESSONS = {
         "loss",
         {"loss": "hard margin"},
         "The convex hulls of the two classes are 2 apart, so no street between them can be wider, "
-        "and this one is as wide. Drag a point: only those at the edge of the street hold it.",
+        "and this street is that wide. Drag a point: only those at the edge of the street hold it.",
     ),
     "soft_margins": _Lesson(
         "Soft margins, slack and support vectors",
@@ -193,8 +194,9 @@ _LESSONS = {
         "kernel_svm",
         "loss",
         {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 0.0, "C": 1e4},
-        "In the squares and the product of the coordinates an ellipse is a plane: no point is on "
-        "the wrong side, and 4 of the 120 are support vectors. A linear kernel cannot do this.",
+        "In the space of the squares and the product of the coordinates an ellipse is a plane: no "
+        "point is on the wrong side, and 4 of the 120 are support vectors. A linear kernel cannot "
+        "do this.",
     ),
     "logistic": _Lesson(
         "Logistic regression: how sure to be",
@@ -221,7 +223,7 @@ _LESSONS = {
         "degree",
         {"degree": 3},
         "A higher degree fits the 30 points more closely: typically they are 0.46 away at degree "
-        "1, 0.22 at 3, 0.18 at 12. Of these, degree 3 is nearest to the sine behind the points.",
+        "1, 0.22 at 3, 0.18 at 12. The curve of degree 3 is nearest to the sine behind the points.",
     ),
     "stochastic": _Lesson(
         "Stochastic gradients: many cheap steps",
@@ -229,8 +231,9 @@ _LESSONS = {
         "sgd",
         "rates",
         {"loss": "log_loss", "alpha": 0.01, "eta0": 1.0, "max_iter": 60},
-        "With rates that fall as theory proposes, a few passes come within 0.1 % of the best "
-        "possible, and the certificate proves it. A constant rate of 1 is not there after 60.",
+        "With rates that fall as theory proposes, the objective is within 0.1 % of the best "
+        "possible after a few passes, and the certificate proves it. With a constant rate of 1 it "
+        "is not after 60.",
     ),
     "generalisation": _Lesson(
         "Generalisation: what training errors do not tell",

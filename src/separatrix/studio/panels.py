@@ -58,11 +58,11 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
     if fit.several and (fit.state.panel != "objective" or steps is None):
         pairs = fit.state.model == "kernel_svm"
         note = (
-            "With more than two classes each pair has a machine of its own: "
-            "leave points of two classes to see this picture."
+            "With more than two classes, each pair has its own machine: keep points of two classes "
+            "to see this picture."
             if pairs
-            else "With more than two classes each has weights of its own: "
-            "leave points of two classes to see this picture."
+            else "With more than two classes, each class has its own weights: keep points of two "
+            "classes to see this picture."
         )
         return {**_EMPTY, "kind": fit.state.panel, "note": note}
     return maker(fit, steps, points)
@@ -234,7 +234,9 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
     plain = fit.options["margin"] == 0.0 and fit.options["learning_rate"] == 1.0
     bound = _bound_of(fit)
     if not (plain and bound.from_zero):
-        note = "The proof's two sides are drawn for a start of zero, a rate of 1 and no margin."
+        note = (
+            "The two sides of the proof are drawn for a start at zero, a rate of 1 and no margin."
+        )
         return _panel("theorem", "Why it stops", "corrections k", "length", [], note=note)
     if bound.margin is None or not bound.margin.lower > 0.0:
         return _panel(

@@ -18,7 +18,7 @@ LOADED: set[str] = set()
 
 # Seconds that a page waits for one.
 _PATIENCE = 10.0
-_UNDECIDED = f"Undecided: {_PATIENCE:g} s did not suffice for a proof."
+_UNDECIDED = f"Undecided: {_PATIENCE:g} s were too short for a proof."
 
 
 def proof_of(state: State, what: str) -> dict[str, Any]:
@@ -33,10 +33,10 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
         raise StateError(f"There is no proof of {named(what)}.")
     there = np.unique(state.codes).tolist()
     if len(there) < 2:
-        raise StateError("Draw points of two classes first: a proof is about both.")
+        raise StateError("Draw points of two classes first: a proof needs both.")
     if len(state.points) > LIMITS["exact"]:
         most = LIMITS["exact"]
-        raise StateError(f"A proof takes up to {most} points; erase some of these.")
+        raise StateError(f"A proof is limited to {most} points; erase some.")
     rows = np.flatnonzero(np.isin(state.codes, there[:2]))
     found = PROOFS[what](_Asked(state, rows, *there[:2]))
     LOADED.add(what)
@@ -111,7 +111,7 @@ def _fewest(asked: _Asked) -> dict[str, Any]:
     if not found.exact:
         said = (
             f"A line makes {counted(int(found.upper), 'mistake')}, and no line makes fewer than "
-            f"{int(found.lower)}; {_PATIENCE:g} s did not suffice to find the least."
+            f"{int(found.lower)}; {_PATIENCE:g} s were too short to find the fewest."
         )
     return {
         "verdict": str(found.status),

@@ -155,11 +155,11 @@ class _Conversation:
                 # Bytes, brackets in brackets in brackets, or no JSON.
                 message = None
             if not isinstance(message, dict):
-                await self._say({"type": "error", "seq": 0, "text": "That is no message."})
+                await self._say({"type": "error", "seq": 0, "text": "That is not a message."})
             elif message.get("type") == "custom":
                 await self._queue(message.get("content"))
             elif message.get("type") != "traits":
-                await self._say({"type": "error", "seq": 0, "text": "That is no message."})
+                await self._say({"type": "error", "seq": 0, "text": "That is not a message."})
 
     async def _queue(self, content: Any) -> None:
         """Have a message answered; a question that a newer one replaces is answered at once."""

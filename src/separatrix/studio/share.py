@@ -77,6 +77,6 @@ def from_fragment(fragment: str) -> dict[str, Any]:
         points = [[x / sx, y / sy, c] for x, y, c in rows]
         state = {"version": 1, "points": points, **carried}
     except (AttributeError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
-        raise StateError("This link carries no state of a studio.") from None
+        raise StateError("This link does not contain a state of the studio.") from None
     parse(state)
     return state

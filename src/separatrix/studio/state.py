@@ -245,7 +245,7 @@ def parse(given: Any) -> State:
     """
     state = _mapping(given, "the state")
     if state.get("version") != 1:
-        raise StateError("The state is of another version of the studio; reload the page.")
+        raise StateError("The state belongs to another version of the studio; reload the page.")
     names = _mapping(state.get("names"), "names")
     classes = tuple(_text(one, "a class") for one in _list(names.get("classes"), "classes"))
     if not 2 <= len(classes) <= _MOST_CLASSES:
@@ -288,7 +288,7 @@ def _text(given: Any, what: str) -> str:
         given.encode()
     except UnicodeEncodeError:
         # Half of a letter: no file and no notebook can hold it.
-        raise StateError(f"{what} must be a text that UTF-8 can hold.".capitalize()) from None
+        raise StateError(f"{what} must be a text that UTF-8 can encode.".capitalize()) from None
     return given
 
 
@@ -305,7 +305,7 @@ def _interval(given: Any, what: str) -> tuple[float, float]:
 def _points(given: Any, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     rows = _list(given, "points")
     if len(rows) > LIMITS["points"]:
-        raise StateError(f"There are {len(rows):,} points, and {LIMITS['points']:,} is the most.")
+        raise StateError(f"There are {len(rows):,} points, and the limit is {LIMITS['points']:,}.")
     places, codes = [], []
     for k, row in enumerate(rows, start=1):
         if not isinstance(row, list) or len(row) != 3:

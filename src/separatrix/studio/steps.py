@@ -98,7 +98,7 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
     last = [*final[0].tolist(), final[1]]
     if not np.allclose(last, theta[-1], rtol=0.0, atol=0.0):
         theta.append(last)
-        formula.append(f"The best weights of the run: \u03b8 = {_vector(last)}")
+        formula.append(f"The best weights of the run are \u03b8 = {_vector(last)}")
         visit.append(None)
         mistake.append(False)
     count = len(theta)

@@ -46,7 +46,7 @@ def columns_of(X: Any, y: Any, features: Sequence[Any] | None) -> Given:
     """
     if X is None:
         if y is not None or features is not None:
-            raise ValueError("y and features are of X: pass X, too.")
+            raise ValueError("y and features belong to X: pass X, too.")
         return Given()
     table = _columns(X)
     n = len(next(iter(table.values())))
@@ -57,7 +57,9 @@ def columns_of(X: Any, y: Any, features: Sequence[Any] | None) -> Given:
     target = None if target is None else str(target)
     if len(table) == 1:
         if labels is None or labels.dtype.kind not in "iuf":
-            raise ValueError("A picture needs two columns of numbers, or one and numbers for y.")
+            raise ValueError(
+                "A picture needs two columns of numbers, or one column and numbers for y."
+            )
         return Given(points=_curve(*next(iter(table.items())), labels, target), model="regression")
     names = None if labels is None else labels.astype(str)
     return Given(table, names, target, None if features is None else _axes(features, list(table)))

@@ -67,7 +67,7 @@ _TOURS = {
         "A plane in a space of features can separate what no line separates.",
         "Change gamma, then choose the linear kernel.",
         "The boundary.",
-        "With the linear kernel, are there points on the wrong side?",
+        "Are there points on the wrong side with the linear kernel?",
         ["Yes", "No"],
         0,
         "The convex hulls of the circles have a point in common; the button Separable? shows it.",

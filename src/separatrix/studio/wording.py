@@ -22,11 +22,11 @@ class _Page(Wording):
     templates: ClassVar[Mapping[str, str]] = {
         "cause.callback": "the fit was ended",
         "cause.interrupted": "the fit was interrupted",
-        "cause.memory_limit": "the memory did not suffice",
-        "cause.small_step": "the steps became too short to go on",
+        "cause.memory_limit": "the memory was too small",
+        "cause.small_step": "the steps became too short",
         "cause.precision_limit": "floating point allows no further progress",
         "ask_for_separability": "press the button Separable?",
-        "judge_by_class": "count the mistakes of each class by itself",
+        "judge_by_class": "count the mistakes of each class separately",
         "keep_a_penalty": "keep a penalty and choose its strength by cross-validation; the button "
         "Separable? shows the proof",
     }
@@ -48,7 +48,7 @@ def certificate_of(fit: Fitted) -> dict[str, Any]:
     """The certificate of a fit: its figures, its status as a code, and its verdict in words."""
     found = getattr(fit.model, "certificate_", None)
     if found is None:
-        said = "This model minimises nothing, so there is no certificate."
+        said = "This model does not minimise an objective, so there is no certificate."
         return {**_figures(None), "status": "done", "sentence": said}
     if not isinstance(found, Certificate):
         made = _figures(None) | {"condition": found.condition, "seconds": found.seconds}
@@ -77,7 +77,7 @@ def _figures(found: Certificate | None) -> dict[str, Any]:
 def _of_perceptron(found: Certificate) -> str:
     passes = counted(found.n_iter, "pass")
     if found.status == "optimal":
-        return f"Separated: after {passes} no point is left to correct."
+        return f"Separated: after {passes} every point is on its side."
     # Its objective is the number of mistakes of the best weights.
     left = counted(int(found.primal), "mistake")
     return (
@@ -90,15 +90,18 @@ def _of_optimum(fit: Fitted, found: Certificate) -> str:
     distance = "no lower bound is known yet"
     if found.gap == 0.0:
         distance = "the objective is the best possible"
+    elif found.relative_gap >= 1.0 and math.isfinite(found.dual):
+        # A bound at or below zero is no share of the objective.
+        distance = f"the best lower bound is {found.dual:.3g}"
     elif math.isfinite(found.relative_gap):
-        share = percent(min(max(found.relative_gap, _NEAR), 1.0))
+        share = percent(max(found.relative_gap, _NEAR))
         distance = f"the objective is within {share} of the best possible"
     if found.status == "optimal":
         return f"Optimal: {distance}."
     sgd = fit.state.model == "sgd"
     if found.status == "max_iter":
         steps = counted(found.n_iter, "pass" if sgd else "iteration")
-        more = " More passes bring it nearer." if sgd else ""
+        more = " More passes bring it closer." if sgd else ""
         return f"Stopped after {steps}: {distance}.{more}"
     if found.status == "time_limit":
         return f"Stopped after {found.seconds:.2g} s: {distance}. Fewer points take less time."

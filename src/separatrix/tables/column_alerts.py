@@ -61,7 +61,7 @@ def alert_about_columns(
                 alert(
                     "one-to-one with the target",
                     f"column {quote(one.name)} equals the target or is one-to-one with it: if it "
-                    "is not known before the target is, leave it out",
+                    "is not known before the target, leave it out",
                     one.name,
                 )
                 continue
@@ -70,7 +70,7 @@ def alert_about_columns(
                 alert(
                     "whose value determines the target",
                     f"column {quote(one.name)} determines the target: each of its {n_levels:,} "
-                    "values goes with one class only; if it is not known before the target is, "
+                    "values occurs with only one class; if it is not known before the target, "
                     "leave it out",
                     one.name,
                 )
@@ -78,8 +78,8 @@ def alert_about_columns(
         if first is not None:
             alert(
                 "one-to-one with an earlier one",
-                f"columns {quote(first)} and {quote(one.name)} are one-to-one: each says what the "
-                "other says",
+                f"columns {quote(first)} and {quote(one.name)} are one-to-one: each determines the "
+                "other",
                 first,
                 one.name,
             )

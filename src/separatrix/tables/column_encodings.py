@@ -160,8 +160,8 @@ class Number(Encoding):
         if identifies:
             raise Unusable(
                 "that identify rows",
-                "holds another whole number in every row, so it identifies rows rather than "
-                "describes them",
+                "holds a different whole number in every row, so it identifies rows and does not "
+                "describe them",
             )
         constant = scale == 0.0
         if constant and not some:
@@ -169,8 +169,8 @@ class Number(Encoding):
         if constant:
             alert(
                 "of one value or none, of which only whether there is one is used",
-                f"column {quote(name)} is constant ({number_text(mean)}) where it has a value; "
-                "only whether it has one is used",
+                f"column {quote(name)} is constant ({number_text(mean)}) where it is not missing; "
+                "only whether it is missing is used",
                 name,
             )
         scale = scale if settings.standardise else 1.0
@@ -209,8 +209,8 @@ class Number(Encoding):
             def refuse(row: int, text: str) -> DataError:
                 return DataError(
                     f"{table.place(self.name, row)}: {quote(text)} is not "
-                    f"{'a date' if self.date else 'a number'}, and the column held nothing else "
-                    "at fit; correct it, or leave it empty to count as missing"
+                    f"{'a date' if self.date else 'a number'}, and the column held nothing else in "
+                    "the fit; correct it, or leave it empty to count as missing"
                 )
 
             values = numbers_from_text(column, refuse, _no_date if self.date else spelled_number)
@@ -218,7 +218,7 @@ class Number(Encoding):
         else:
             if not gone.all() and self.date != (self.name in table.dates):
                 was, now = ("dates", "numbers") if self.date else ("numbers", "dates")
-                raise DataError(f"column {quote(self.name)} holds {now} where {was} were at fit")
+                raise DataError(f"column {quote(self.name)} holds {now}, but held {was} in the fit")
             values = data.astype(np.float64)
         _require_finite(values, gone, self.name, table)
         if self.placeholders:
@@ -275,7 +275,7 @@ class Number(Encoding):
 
     def require_sound(self) -> None:
         if not np.isfinite(self.placeholders).all() or (self.placeholders and self.date):
-            raise damaged(f"column {quote(self.name)} has placeholders that are none")
+            raise damaged(f"column {quote(self.name)} has invalid placeholders")
         if not (np.isfinite(self.mean) and 0.0 <= self.scale < np.inf) or (
             self.with_value and self.scale == 0.0
         ):
@@ -390,8 +390,8 @@ class Category(Encoding):
         if not overridden and n_values >= 20 and len(counts) >= 0.9 * n_values:
             raise Unusable(
                 "that identify rows",
-                f"has {len(counts):,} levels in {n_values:,} rows, so it identifies rows rather "
-                "than describes them",
+                f"has {len(counts):,} levels in {n_values:,} rows, so it identifies rows and does "
+                "not describe them",
             )
         if len(counts) == 1 and not some:
             raise Unusable("of one value", f"is constant ({quote(next(iter(counts)))})")
@@ -469,7 +469,7 @@ class Category(Encoding):
 
     def require_sound(self) -> None:
         if not (self.reference is None or isinstance(self.reference, str)):
-            raise damaged("a name of it is no text")
+            raise damaged("one of its names is not a text")
 
 
 # ----------------------------------------------------------------------------------------- text
@@ -578,7 +578,7 @@ class Text(Encoding):
             rows = _weighed(counts, idf, settings.text)
             options = {key: settings.text[key] for key in _WORD_OPTIONS}
             return cls(name, words, idf, options, _fresh=(column, rows))
-        raise Unusable("of text without words", "holds text without words that could be used")
+        raise Unusable("of text without words", "holds text without usable words")
 
     @classmethod
     def of_counts(
@@ -612,7 +612,7 @@ class Text(Encoding):
                 idf = np.log((n_rows + int(smooth)) / df) + 1.0
                 idf = idf if options["use_idf"] else np.ones(len(words))
                 return cls(name, words, idf, {key: options[key] for key in _WORD_OPTIONS})
-        raise Unusable("of text without words", "holds text without words that could be used")
+        raise Unusable("of text without words", "holds text without usable words")
 
     @property
     def feature_names(self) -> list[str]:
@@ -666,7 +666,7 @@ class Text(Encoding):
             idf = np.array(arrays[f"text{j}.idf"], dtype=np.float64)
             if idf.shape != (len(words),):
                 raise ModelFileError(
-                    f"the encoding has {len(words):,} words and {idf.size:,} weights for them"
+                    f"the encoding has {len(words):,} words, but {idf.size:,} weights of words"
                 )
             loaded.append(cls(entry["name"], words, idf, from_json(entry["options"])))
         return loaded

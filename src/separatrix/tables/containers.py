@@ -95,10 +95,10 @@ def unpacked(
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{path} cannot be unpacked: {error.strerror}") from None
         raise DataError(
-            f"{path} is damaged, or is no {packing} file: it cannot be unpacked"
+            f"{path} cannot be unpacked, because it is damaged or not a {packing} file"
         ) from None
     if target.stat().st_size == 0:
-        raise DataError(f"{path} is empty once it is unpacked")
+        raise DataError(f"{path} contains an empty file")
     return target, inner
 
 
@@ -192,8 +192,8 @@ def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.Exi
         codecs.lookup(encoding)
     except LookupError:
         raise DataError(
-            f"{encoding!r} is no encoding that is known; give utf-8, utf-16, latin-1, cp1252 or "
-            "another of Python's"
+            f"{encoding!r} is not a known encoding; give utf-8, utf-16, latin-1, cp1252 or another "
+            "encoding of Python"
         ) from None
     target = files.temporary_file(stack)
     try:
@@ -336,8 +336,8 @@ def _columns(
         for i, cell in enumerate(cells):
             if isinstance(cell, bytes):
                 raise DataError(
-                    f"{label}, column {quote(name)}, row {i + 1}: a cell holds bytes, which are "
-                    "neither a number nor text; leave the column out"
+                    f"{label}, column {quote(name)}, row {i + 1}: a cell holds binary data, which "
+                    "is neither a number nor text; leave the column out"
                 )
         made[name] = _plain_cells(cells)
     return made
@@ -439,7 +439,7 @@ def parquet_of_query(
             columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
             connection.execute(f"CREATE VIEW data AS SELECT * FROM {relation} AS t({columns})")
             query = sql.strip().rstrip(";")
-            return _copied(connection, query, stack, limit, "the answer of the query")
+            return _copied(connection, query, stack, limit, "the result of the query")
         except files.import_duckdb().Error as error:
             raise DataError(Message("query", fault=_said(error))) from None
 

@@ -359,7 +359,7 @@ class Encoder:
         """
         for name in features:
             if name not in self.feature_names_:
-                raise DataError(f"the encoding has no feature {quote(name)}")
+                raise DataError(f"there is no feature {quote(name)} in the encoding")
         if len(set(features)) == self.n_features_:
             raise DataError("without these features the encoding would have none")
         self.dependent_ = [*self.dependent_, *dict.fromkeys(features)]
@@ -455,8 +455,8 @@ class Encoder:
             # Where marks or words differ a number may be another, or a level no level.
             if other != spelling and replace(other, words=spelling.words) != spelling:
                 raise DataError(
-                    f"column {quote(name)} is read by another spelling than at fit ({other} where "
-                    f"it was {spelling}); read the table with spellings=encoder.spellings_"
+                    f"column {quote(name)} was read with another spelling than in the fit ({other} "
+                    f"instead of {spelling}); read the table with spellings=encoder.spellings_"
                 )
         return respelled(table, {}, Reading(spellings=self.spellings_, only_known=True))
 
@@ -498,11 +498,11 @@ class Encoder:
     def _check_columns(self, table: Table) -> None:
         if self._sparse and table.matrix is None:
             raise DataError(
-                f"{table.source} has named columns, but the encoding was fitted on an svmlight file"
+                f"{table.source} has named columns, but the encoding was fitted to an svmlight file"
             )
         if not self._sparse and table.matrix is not None:
             raise DataError(
-                f"{table.source} is an svmlight file, but the encoding was fitted on named columns"
+                f"{table.source} is an svmlight file, but the encoding was fitted to named columns"
             )
         known = {*self.kinds_, *self.left_out_}
         lacking = [
@@ -650,15 +650,15 @@ class Encoder:
         names = [one.name for one in self._encodings]
         stored = [*names, *self.left_out_, *self.dependent_, *self.alerts_]
         if not all(isinstance(text, str) for text in stored):
-            raise kinds.damaged("a name of it is no text")
+            raise kinds.damaged("one of its names is not a text")
         if len(set(names)) < len(names) or set(names) & set(self.left_out_):
-            raise kinds.damaged("a column is there twice")
+            raise kinds.damaged("a column occurs twice")
         kinds.require_text_options(self.text)
         for one in self._encodings:
             one.require_sound()
         for matrix in self._sparse:
             if not 0 <= matrix.first <= matrix.stop or self._encodings:
-                raise kinds.damaged("its columns do not add up")
+                raise kinds.damaged("its columns do not match its features")
         made = sum(one.n_features for one in (*self._encodings, *self._sparse))
         # Whether all of these are features is known when they have their names.
         made -= len(set(self.dependent_))

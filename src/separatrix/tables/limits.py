@@ -39,7 +39,7 @@ class Limit:
             return cls(memory.bytes_of(given))
         except ValueError:
             raise DataError(
-                f"unpacked_limit={given!r} is no amount of memory; write it as '1GB' or '500MB'"
+                f"unpacked_limit={given!r} is not an amount of memory; write it as '1GB' or '500MB'"
             ) from None
 
     def exceeded(self, what: str, remedy: str = "") -> DataError:

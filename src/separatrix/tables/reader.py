@@ -315,7 +315,7 @@ def _what_is_asked(
     marks = missing_marks(missing)
     given = () if of_earlier or missing == DEFAULT_MISSING else tuple(dict.fromkeys(missing))
     if decimal not in (None, ".", ","):
-        raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
+        raise DataError(f"{decimal!r} is not a decimal mark; give '.' or ','")
     spellings = {**(spellings or {}), **_in_order(ordered or {}, kinds or {}, target)}
     reading = Reading(
         decimal,
@@ -414,8 +414,8 @@ class _Asked:
             path, suffix = containers.unpacked(path, stack, _PLAIN, self.limit)
             if suffix not in _PLAIN:
                 raise DataError(
-                    f"{label} says nothing of what is packed in it; name it such as "
-                    f"{Path(label).stem}.csv{packing}"
+                    f"the name {label} does not say which kind of file is packed in it; rename it, "
+                    f"for instance to {Path(label).stem}.csv{packing}"
                 )
         if suffix in containers.ARROW:
             path = containers.parquet_of_arrow(path, stack, self.limit)
@@ -486,7 +486,7 @@ def _in_order(
         words = tuple(label_text(level).strip(BLANKS) for level in levels)
         if len(set(words)) < max(2, len(words)):
             raise DataError(
-                f"the order of column {quote(name)} needs two levels at least, each once; it is "
+                f"the order of column {quote(name)} needs at least two different levels; it is "
                 f"{joined(words)}"
             )
         if name in kinds or name == target:
@@ -498,7 +498,9 @@ def _in_order(
 
 def _find_files(name: str) -> list[Path]:
     if not name:
-        raise DataError("the name of the table is empty; give a file, a pattern, or - for stdin")
+        raise DataError(
+            "the name of the table is empty; give the name of a file, a pattern, or - for stdin"
+        )
     path = Path(name)
     if path.is_dir():
         raise DataError(f"{name} is a folder; give a file, or a pattern such as {name}/*.csv")
@@ -543,7 +545,7 @@ def _check_file(path: Path) -> None:
         # A pipe waits for ever for somebody to write to it, and some devices never end.
         if not stat.S_ISREG(path.stat().st_mode):
             raise DataError(
-                f"{path} is a pipe or a device and no file; read it on standard input, with - in "
+                f"{path} is a pipe or a device, not a file; read it from standard input, with - in "
                 "place of its name"
             )
         with path.open("rb") as file:
@@ -559,15 +561,15 @@ def _check_path(path: Path) -> None:
         str(path.absolute()).encode("utf-8")
     except UnicodeEncodeError:
         raise DataError(
-            f"{path}: the name of the file, or of a folder that it is in, is not UTF-8; rename it, "
-            "or give a CSV file on standard input"
+            f"{path}: the name of the file or of one of its folders is not UTF-8; rename it, or "
+            "pass a CSV file on standard input"
         ) from None
 
 
 def _checked_delimiter(delimiter: str | None) -> str:
     mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(delimiter or "", delimiter or "")
     if len(mark) > 1 or mark in ('"', "\n", "\r"):
-        raise DataError(f"{delimiter!r} is no delimiter; give one character, or tab")
+        raise DataError(f"{delimiter!r} is not a delimiter; give one character, or tab")
     return mark
 
 
@@ -687,7 +689,7 @@ def _through(
         answer = containers.parquet_of_query(
             asked.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack, asked.limit
         )
-        part = files.Part(answer, f"the answer of the query over {source}", ".parquet")
+        part = files.Part(answer, f"the result of the query over {source}", ".parquet")
         part.describe(connection)
         parts = [part]
     if asked.most_rows is not None:
@@ -791,7 +793,7 @@ def _table(
         if name in first.unnamed:
             notes.add(
                 "without a name in the header",
-                f"column {first.places[name] + 1} has no name in the header: it is called "
+                f"column {first.places[name] + 1} has no name in the header; its name is "
                 f"{quote(name)}",
             )
         if first.is_csv and column.dtype == object:
@@ -847,7 +849,7 @@ def _merged_group(parts: list[files.Part], name: str, source: str) -> str:
         else:
             raise DataError(
                 f"column {quote(name)} holds {merged} values in {label} and {other[0]} values in "
-                f"{other[1]}; make them one type"
+                f"{other[1]}; convert them to one type"
             )
     return merged
 

@@ -213,7 +213,7 @@ def _weights(table: Table, name: str) -> np.ndarray:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{table.place(name, row)}: {number_text(weights[row])} is no weight; weights are "
+            f"{table.place(name, row)}: {number_text(weights[row])} is not a weight; weights are "
             "finite numbers from 0"
         )
     if not weights.any():

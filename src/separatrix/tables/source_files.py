@@ -650,8 +650,8 @@ class Part:
             return f"{self.label} holds no rows"
         if "expected records" in message:
             return (
-                f"{self.label} holds JSON that is not records; write an array of objects, or one "
-                "object a line"
+                f"{self.label} holds JSON that is not a list of records; write an array of "
+                "objects, or one object on each line"
             )
         return f"{self.label} is not readable JSON: {first}"
 
@@ -714,9 +714,9 @@ class Part:
                 raise DataError(
                     f"{self.label}, line {line}: "
                     + (
-                        "a quote is opened and never closed"
+                        "a quotation mark is opened and not closed"
                         if "unexpected end" in str(error)
-                        else f"the quotes are wrong ({error})"
+                        else f"its quotation marks are wrong ({error})"
                     )
                 ) from None
 
@@ -815,9 +815,9 @@ def check_same_columns(parts: list[Part]) -> None:
         extra = [name for name in part.names if name not in first.places]
         if lacking or extra:
             says = [f"lacks {joined(lacking)}"] if lacking else []
-            says += [f"has {joined(extra)} besides"] if extra else []
+            says += [f"also has {joined(extra)}"] if extra else []
             raise DataError(
-                f"the files differ in their columns: {part.label} {' and '.join(says)}, compared "
+                f"the files have different columns: {part.label} {' and '.join(says)}, compared "
                 f"with {first.label}"
             )
 

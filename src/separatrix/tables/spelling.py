@@ -385,13 +385,13 @@ class Spelling:
         made = cls(**{**state, "words": tuple(state.get("words", ()))})
         texts = (made.kind, made.decimal, made.unit, made.order, *made.words)
         if not all(isinstance(text, str) for text in texts) or made.magnitudes not in (True, False):
-            raise ValueError("a part of a spelling is no text")
+            raise ValueError("a part of a spelling is not a text")
         known = ("number", "date", "truth", "ordered")
         if made.kind not in known or made.decimal not in (".", ","):
             raise ValueError(f"there is no spelling {made.kind!r} with the mark {made.decimal!r}")
         n_words = {"truth": len(made.words) == 2, "ordered": len(set(made.words)) > 1}
         if not n_words.get(made.kind, not made.words) or (made.kind == "date") != bool(made.order):
-            raise ValueError(f"the spelling {made.kind!r} does not hold together")
+            raise ValueError(f"the parts of the spelling {made.kind!r} do not match")
         return made
 
 

@@ -148,7 +148,7 @@ def _latest(times: npt.NDArray[np.float64], n_held: int) -> npt.NDArray[np.bool_
         # So many rows are of the earliest time that none would be left to fit.
         later = times[times > cut]
         if not len(later):
-            raise DataError("all rows have one time, so the latest cannot be held out")
+            raise DataError("all rows have the same time, so the latest cannot be held out")
         cut = later.min()
     return times >= cut
 
@@ -175,8 +175,8 @@ def _known(
     if check and new.any():
         label = labels[parts[1]][new][0]
         raise DataError(
-            f"class {quoted(label.item())} is in no row that would be fitted, only in rows to hold "
-            "out; leave its rows out, or choose others to hold out"
+            f"all rows of class {quoted(label.item())} would be held out, and none fitted; leave "
+            "out its rows, or hold out other rows"
         )
     return parts
 
@@ -202,6 +202,7 @@ def _parts(
         raise DataError(Message("single_rows", rows=len(labels)))
     if in_held.all():
         raise DataError(
-            "of so few different rows none would be left to fit; hold out a smaller share"
+            "there are so few different rows that none would be left to fit; hold out a smaller "
+            "share"
         )
     return every[~in_held], every[in_held]

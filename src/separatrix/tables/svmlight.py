@@ -37,8 +37,8 @@ def read_svmlight(path: Path) -> Table:
         # Names, weights and scales are as many as columns, whatever the file holds.
         row = int(np.searchsorted(matrix.indptr, int(matrix.indices.argmax()), side="right"))
         raise DataError(
-            f"{path}, row {row}: feature {matrix.shape[1] - 1:,} makes as many columns, of which "
-            f"{matrix.nnz:,} entries can use few; number the features from 1 on"
+            f"{path}, row {row}: feature {matrix.shape[1] - 1:,} needs that many columns, and the "
+            f"file has {matrix.nnz:,} entries; number the features consecutively from 1"
         )
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if len(bad):

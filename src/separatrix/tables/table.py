@@ -145,7 +145,7 @@ class Table:
         if len(set(lengths.values())) > 1:
             raise DataError(f"the columns differ in length: {joined(lengths.items())}")
         if len(lengths) != len(columns):
-            raise DataError("two columns have the same name once written as text")
+            raise DataError("two columns have the same name when written as text")
         for key, values in columns.items():
             name = str(key)
             column, is_date = _column_from_memory(values, marks, name)
@@ -350,7 +350,9 @@ def number_column(values: Any, gone: Any) -> Any:
 def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[Any, bool]:
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=None)
     if array.ndim != 1:
-        raise DataError(f"column {name!r} is not one value a row: its shape is {array.shape}")
+        raise DataError(
+            f"column {name!r} does not have one value for each row: its shape is {array.shape}"
+        )
     gone = missing_mask(array).copy()
     data = np.ma.getdata(array)
     if data.dtype.kind == "b":

@@ -182,7 +182,7 @@ def take_target(
     if distinct < 2:
         only = f" ({quote(label_text(values[0]))})" if len(values) else ""
         raise DataError(
-            f"column {quote(name)} holds one class only{only}; a classifier needs at least two"
+            f"column {quote(name)} has one class only{only}; a classifier needs at least two"
         )
     _require_classes(table, name, values, distinct)
     return features, _labels(values)
@@ -312,8 +312,8 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
     odd = next((i for i, number in enumerate(numbers) if number is None), None)
     if odd is not None and _has_commas(values[odd]):
         raise DataError(
-            f"{table.place(name, odd)}: {quote(values[odd])} has a "
-            "comma; write numbers with a decimal point, and thousands without a mark"
+            f"{table.place(name, odd)}: {quote(values[odd])} has a comma; write numbers with a "
+            "decimal point and without a thousands separator"
         )
     if odd is None and (fitted or table.kinds[name] == "number"):
         return np.array(numbers, dtype=np.float64)

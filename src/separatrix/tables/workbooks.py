@@ -88,7 +88,7 @@ def extents_of(path: Path, limit: Limit) -> dict[str, Extent]:
     except (ValueError, IndexError):
         raise limit.exceeded(
             f"{path}{_reach(path)}",
-            "delete what stands far from the table, or save the sheet as CSV",
+            "delete cells far from the table, or save the sheet as CSV",
         ) from None
     if "fault" in found:
         raise DataError(f"{path} is not a readable workbook: {found['fault']}")
@@ -98,7 +98,7 @@ def extents_of(path: Path, limit: Limit) -> dict[str, Extent]:
             raise limit.exceeded(
                 f"{path}, sheet {quote(name)}, whose cells span {one.height:,} rows and "
                 f"{one.width:,} columns,",
-                "delete what stands far from the table, or save the sheet as CSV",
+                "delete cells far from the table, or save the sheet as CSV",
             )
     return extents
 

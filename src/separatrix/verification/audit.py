@@ -196,7 +196,7 @@ def verify(
     if is_blocked(X):
         require_alone(y, sample_weight)
         if rigorous:
-            raise refuse(model, "exact arithmetic takes all rows at once: leave out rigorous")
+            raise refuse(model, "exact arithmetic needs all rows at once: leave out rigorous")
         return _over_blocks(model, X, engine, tol, time_limit, start)
     closed = _closed_form(model)
     if closed is not None:
@@ -234,7 +234,8 @@ def _require_no_intercept(model: Any) -> None:
     if not getattr(model, "fit_intercept", True) and np.any(level != 0.0):
         raise ValueError(
             f"{type(model).__name__} has fit_intercept=False, and its intercept_ is "
-            f"{level[np.argmax(level != 0.0)]:g}; no objective without an intercept has that point."
+            f"{level[np.argmax(level != 0.0)]:g}; an objective without an intercept cannot have "
+            "this point."
         )
 
 
@@ -686,8 +687,8 @@ def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]
     # Convention: 1/2 (|w|^2 + (b / intercept_scaling)^2) + C sum loss.
     if model.multi_class != "ovr" and not data.labels.binary:
         raise ValueError(
-            f"multi_class={model.multi_class!r} is not a sum of binary problems and cannot be "
-            "verified; fit with multi_class='ovr'."
+            f"multi_class={model.multi_class!r} does not fit a sum of binary problems, so it "
+            "cannot be verified; fit with multi_class='ovr'."
         )
     loss = loss_of(model.loss)
     if model.penalty == "l1":
@@ -761,8 +762,8 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
     labels = data.labels
     if len(model.n_support_) != len(labels.classes):
         raise ValueError(
-            "All rows of some class had a weight of zero in the fit of this SVC, and its "
-            "attributes do not say which class is missing; fit it without these rows."
+            "In the fit of this SVC all rows of some class had weight zero, and its attributes do "
+            "not record which class; fit it without these rows."
         )
     if model.shape_fit_[0] != design.n_samples:
         raise ValueError(other_data(model, f"it was trained on {model.shape_fit_[0]:,} rows"))
@@ -867,7 +868,9 @@ def _sklearn_regression(
     # Convention: sum s (y - w.x - b)^2 + alpha |w|^2.
     alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
     if np.ndim(alpha) > 0:
-        raise ValueError("A penalty by target cannot be verified; give one alpha for all.")
+        raise ValueError(
+            "Separate penalties for the targets cannot be verified; give one alpha for all."
+        )
     rows = rows_of_fit(model, X, y, sample_weight)
     return certify_rows(model, as_design(rows.matrix), rows, float(alpha), tol)
 
@@ -888,8 +891,7 @@ def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
     """The covariances by which one of scikit-learn's decides, where it keeps them."""
     if getattr(model, "covariance_estimator", None) is not None:
         raise ValueError(
-            "An estimator of the covariance of your own cannot be verified; fit with "
-            "covariance_estimator=None."
+            "A covariance_estimator cannot be verified; fit with covariance_estimator=None."
         )
     if getattr(model, "reg_param", 0.0):
         raise ValueError("reg_param cannot be verified; fit with reg_param=0.")
@@ -898,8 +900,8 @@ def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
         return np.array([(axes * squares) @ axes.T for axes, squares in parts])
     if model.priors is not None:
         raise ValueError(
-            "scikit-learn weighs the classes' covariances by the priors given, and not by their "
-            "rows, so its discriminants are of another model; fit with priors=None."
+            "scikit-learn weights the covariances of the classes by the given priors instead of "
+            "their numbers of rows, which is another model; fit with priors=None."
         )
     # What is kept beside a decomposition of the rows is not what it decides by.
     return None if model.solver == "svd" else model.covariance_
@@ -921,8 +923,8 @@ def _reader(model: Any) -> Callable[[Any, Design, Any], list[_Claim]]:
     if name in _SKLEARN:
         return _SKLEARN[name]
     raise TypeError(
-        f"The objective of {type(model).__name__} is not known here; models that can be verified "
-        "are this library's (but DecisionStump), and scikit-learn's "
+        f"The objective of {type(model).__name__} is not known; models that can be verified are "
+        "those of this library (except DecisionStump), and scikit-learn's "
         + ", ".join([*_SKLEARN, *_SKLEARN_CLOSED])
         + "."
     )

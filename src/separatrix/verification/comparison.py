@@ -26,7 +26,7 @@ def contradiction(stored: Any, recomputed: Any) -> str | None:
         if not left <= max(_SAME_ROUNDING * claimed, stored.tol) or stored.rank != recomputed.rank:
             return (
                 f"the equations hold to {left:.2g} with {recomputed.rank:,} independent columns, "
-                f"and the file says to {claimed:.2g} with {stored.rank:,}"
+                f"but the file states {claimed:.2g} with {stored.rank:,}"
             )
         return None
     if recomputed.status == "time_limit" and math.isinf(recomputed.primal):
@@ -38,10 +38,12 @@ def contradiction(stored: Any, recomputed: Any) -> str | None:
     # Not "greater": NaN agrees with nothing, and infinity with itself alone.
     same = math.isfinite(scale) and off <= share * scale
     if stored.primal != recomputed.primal and not same:
-        return f"the objective is {recomputed.primal:.10g}, and the file says {stored.primal:.10g}"
+        return (
+            f"the objective is {recomputed.primal:.10g}, but the file states {stored.primal:.10g}"
+        )
     if stored.dual > recomputed.primal + share * scale:
         return (
-            f"the file claims the lower bound {stored.dual:.10g}, above the objective "
+            f"the file states the lower bound {stored.dual:.10g}, above the objective "
             f"{recomputed.primal:.10g}"
         )
     return None

@@ -363,7 +363,7 @@ class _Linear(_Judge):
         if self.tau:
             return slope * slope / (2 * self.tau)
         if slope != 0 and self.problem.fit_intercept:
-            raise ArithmeticError("The dual point is not balanced.")
+            raise ArithmeticError("The multipliers of the dual point do not add up to zero.")
         return Fraction(0)
 
     def correction(self, r: Exact, interior: np.ndarray) -> tuple[np.ndarray, Exact] | None:

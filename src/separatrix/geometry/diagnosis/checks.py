@@ -212,7 +212,7 @@ def _columns(data: Examined) -> Iterator[Finding]:
         values = [float(v) + 0.0 for v in moments.low[constant]]
         effect = ""
         if any(values):
-            second = "a second one, and penalised" if data.intercept else "though a penalised one"
+            second = "a second one that is penalised" if data.intercept else "one that is penalised"
             effect = f"; where it is not 0 it acts as an intercept, {second}"
         yield finding(
             "constant_column",
@@ -325,7 +325,7 @@ def _rows(data: Examined) -> Iterator[Finding]:
                 {"rows": [data.row(i) for i in empty[:_LISTED]], "count": len(empty)},
                 share=share,
                 shown=data.rows(empty),
-                effect="whatever the weights, all of them get one answer, the intercept's"
+                effect="every model predicts the same for all of them, from the intercept alone"
                 if data.intercept
                 else "they lie on every plane through the origin",
             )
@@ -647,7 +647,7 @@ def _separability_of_many(data: Examined, answer: Any) -> list[Finding]:
         which = _first_few(alone, quoted) if alone else "no class"
         text += f"{which} {'is' if len(alone) < 2 else 'are'} separable from all the rest"
         if partly:
-            text += f"; {partly} more {'is' if partly == 1 else 'are'} so in part"
+            text += f"; {partly} more {'is' if partly == 1 else 'are'} separable in part"
         where = {
             "pairs": [[a, b, verdict.status] for (a, b), verdict in pairs.items()],
             "one_vs_rest": [[label, verdict.status] for label, verdict in rest.items()],

@@ -80,7 +80,7 @@ class Diagnosis:
         """How many findings there are of every severity, in words."""
         counts = {s: sum(f.severity == s for f in self.findings) for s in SEVERITIES}
         words = [counted(count, severity) for severity, count in counts.items() if count]
-        return join(words) if words else "nothing found that would hurt"
+        return join(words) if words else "no problems found"
 
 
 def diagnose(

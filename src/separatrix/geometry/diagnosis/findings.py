@@ -52,17 +52,17 @@ class Finding:
 
 
 _ARBITRARY = (
-    "how the weight is shared out among them is arbitrary: without a penalty there is no one "
-    "answer, and with one no single weight means anything"
+    "the split of the weight among them is arbitrary: without a penalty the solution is not "
+    "unique, and with one their single weights have no meaning"
 )
 _LEAK = (
-    "a column that is known only once the label is makes every figure too good and the model "
-    "useless",
-    "if it is not known before the label, leave it out; if it is, a threshold will do",
+    "a column that is known only together with the label makes all scores too optimistic and the "
+    "model useless",
+    "if it is not known before the label, leave it out; if it is, a threshold on it is enough",
 )
 _DIVERGES = (
-    "without a penalty the weights grow without end, and there is no finite optimum; with one, its "
-    "strength alone decides how large they get"
+    "without a penalty the weights grow without limit, and there is no finite optimum; with one, "
+    "its strength alone decides how large they are"
 )
 _KEEP_A_PENALTY = Message("keep_a_penalty")
 
@@ -71,91 +71,95 @@ _KEEP_A_PENALTY = Message("keep_a_penalty")
 _SAID: dict[str, tuple[str, str, str]] = {
     "tiny_class": (
         "{n:a class|classes} of few rows: {shown}",
-        "so few rows say little about a class, and none may be left to test on",
-        "get more rows of such a class, merge it with another, or leave it out",
+        "so few rows tell little about a class, and none may remain for testing",
+        "collect more rows of such a class, merge it with another, or leave it out",
     ),
     "imbalance": (
         "{most_rows:row} of {most} and {least_rows:,} of {least}, {ratio:,.0f} to 1",
-        "always to answer {most} is right for {share:percent} of the rows, so accuracy says little",
+        "always predicting {most} is right for {share:percent} of the rows, so accuracy means "
+        "little",
         Message("judge_by_class"),
     ),
     "more_columns_than_rows": (
         "there are {n_features:column} for {n_samples:row}",
         "almost any labels of so few rows can be fitted without a mistake, and without a penalty "
-        "many different weights do it",
-        "keep a penalty, choose its strength by cross-validation, and judge on rows held out",
+        "many different weights do so",
+        "keep a penalty, choose its strength by cross-validation, and judge on held-out rows",
     ),
     "constant_column": (
         "{count:column} of one value: {shown}",
-        "such a column tells no row from another{effect}",
+        "such a column does not distinguish any rows{effect}",
         "leave {count:it|them} out",
     ),
     "nearly_constant_column": (
         "{count:column} of one value but for one or two rows: {shown}",
-        "the weight of such a column rests on those rows alone",
-        "leave such columns out, or merge rare levels and drop rare words",
+        "the weight of such a column depends on those rows alone",
+        "leave such columns out, or merge rare levels and leave out rare words",
     ),
     "duplicate_columns": (
         "{count:column} equal to {count:an earlier one|earlier ones} in every row: {shown}",
-        "how their weight is shared out is arbitrary, so none of these weights means anything by "
-        "itself",
+        "the split of the weight among them is arbitrary, so their single weights have no meaning",
         "keep one of each",
     ),
     "scales_differ": (
         "the columns' scales differ by a factor of {ratio}: {shown}",
-        "a penalty falls on the narrow ones, whose weights have to be large, and most solvers take "
-        "many times as long",
+        "a penalty falls on the columns of small scale, whose weights must be large, and most "
+        "solvers take many times as long",
         "standardise the columns, or divide each by its largest value if they are sparse "
         "(separatrix fit standardises the numbers of a table by itself)",
     ),
     "huge_offset": (
         "{count:column} with a spread that is tiny beside {count:its|their} mean: {shown}; {worst} "
         "is {mean:.6g} +- {deviation:.3g}",
-        "of the {digits} digits that are stored only the last few tell rows apart, and sums over "
-        "rows lose them",
+        "only the last few of the {digits} digits that are stored distinguish the rows, and sums "
+        "over rows lose them",
         "subtract the mean (or the smallest value){before}",
     ),
     "duplicate_rows": (
         "{count:row} ({share:percent}) {count:repeats|repeat} an earlier row, label and all",
-        "copies on both sides of a split make the figures on the rows held out too good",
-        "drop them, or split so that copies stay together",
+        "copies on both sides of a split make the scores on held-out rows too optimistic",
+        "leave them out, or split so that copies stay together",
     ),
     "empty_rows": (
         "{count:row} ({share:percent}) with 0 in every column: {shown}",
         "{effect}",
-        "look at what they are (texts without known words, missing values), or leave them out",
+        "find out why (texts without known words, missing values), or leave them out",
     ),
     "contradictory_rows": (
         "{count:row} equal another in every column but have another label: such as rows {shown}",
-        "whatever the model, at least {least_mistakes:row} ({share:percent}) will be answered "
-        "wrong, and no plane separates the classes",
-        "look whether the labels are right, and whether a column is missing that tells them apart",
+        "every model predicts at least {least_mistakes:row} ({share:percent}) wrong, and no plane "
+        "separates the classes",
+        "check whether the labels are right, and whether a column that distinguishes them is "
+        "missing",
     ),
-    "gives_label_away": ("{column} alone tells the classes apart: it is {ranges}", *_LEAK),
+    "gives_label_away": ("{column} alone determines the class: it is {ranges}", *_LEAK),
     "nearly_gives_label_away": (
-        "{column} alone nearly tells the classes apart: {rule} right for {score:percent} of the "
-        "rows, every class counted alike",
+        "{column} alone nearly determines the class: {rule} right for {score:percent} of the rows, "
+        "with equal weights of the classes",
         *_LEAK,
     ),
-    "more leaks": ("so do, or nearly, {shown}", *_LEAK),
+    "more leaks": (
+        "{shown} {count:determines|determine} the class, too, exactly or nearly",
+        *_LEAK,
+    ),
     "collinear": ("columns depend on one another: {relation}", _ARBITRARY, "leave out one of them"),
     "more relations": (
         "{count:more column} {count:depends|depend} on others",
         _ARBITRARY,
-        "leave out those above and look again",
+        "leave out those above and diagnose again",
     ),
     "one_hot": (
         "{some} of columns {n:adds|add} up to 1 in every row, as one-hot columns do: {shown}",
-        "one column of a group follows from the others, which a penalty takes care of; only "
-        "differences within a group mean something",
+        "one column of a group is determined by the others, which a penalty resolves; only "
+        "differences of weights within a group have a meaning",
         "",
     ),
     "nearly_collinear": (
         "the condition number of the standardised columns is {condition:,.3g}{sampled}; all but "
         "{part} of the variance of {worst} is explained by {partners}",
-        "single weights of such columns are uncertain: a small change of the data changes them "
-        "much",
-        "leave out a column, or read their weights together, not one by one",
+        "the single weights of such columns are uncertain: a small change of the data changes them "
+        "strongly",
+        "leave out a column, or interpret their weights together",
     ),
     "separable": (
         "the classes are separable: a plane has every row strictly on its side",
@@ -165,28 +169,28 @@ _SAID: dict[str, tuple[str, str, str]] = {
     "quasi_separable": (
         "the classes are separable in part: a plane has {count:row} strictly on {count:its|their} "
         "side{by}, and all others on it",
-        "without a penalty the weights of these columns grow without end, and there is no finite "
+        "without a penalty the weights of these columns grow without limit, and there is no finite "
         "optimum",
         _KEEP_A_PENALTY,
     ),
     "separable classes": ("{shown}", _DIVERGES, _KEEP_A_PENALTY),
     "no leaks": (
-        "whether a column gives the label away was not looked at",
+        "no check was made whether a column gives the label away",
         "it takes too much memory for {columns:,} columns and {classes} classes",
         "",
     ),
     "no relations": (
-        "whether columns are combinations of others was not looked at",
+        "no check was made whether columns are combinations of others",
         "{reason}",
         "",
     ),
     "not asked": (
-        "whether the classes are separable was not asked",
+        "no check was made whether the classes are separable",
         "it can take long on data of this size",
         Message("ask_for_separability"),
     ),
     "undecided": (
-        "whether the classes are separable was not decided{some}",
+        "the check whether the classes are separable did not finish{some}",
         "the time limit of {limit:g} s came first",
         "raise the time limit",
     ),

@@ -207,7 +207,7 @@ def _settle(state: _State, deadline: Callable[[], None]) -> tuple[Unbounded | No
             extended = np.column_stack([block, y]) if state.balanced else block
             relation = dependency(extended, deadline)
             if relation is None:
-                raise ArithmeticError("a singular system without a dependency")
+                raise ArithmeticError("a singular system of equations has no dependent rows")
             gain = dot(q, map(int, relation))
             if gain < 0 or (gain == 0 and all(d >= 0 for d in relation)):
                 relation = -relation

@@ -317,7 +317,7 @@ class TrainingError:
     def __bool__(self) -> bool:
         # Whether there are mistakes, and whether the bounds meet, are both natural readings.
         raise TypeError(
-            "these bounds are neither true nor false: ask .upper or .lower for the mistakes, and "
+            "these bounds are neither true nor false: use .upper or .lower for the mistakes, and "
             ".exact for whether they are known exactly"
         )
 
@@ -386,7 +386,7 @@ class TrainingError:
         found = training_error(model, X, y, sample_weight=sample_weight)
         if found.n_samples != self.mistakes.n_samples:
             raise ValueError(
-                f"These are {found.n_samples:,} rows, and the bounds are about "
+                f"There are {found.n_samples:,} rows, and the bounds hold for "
                 f"{self.mistakes.n_samples:,}; pass the same data."
             )
         text = f"{name or type(model).__name__} makes {self._count(found.weight)} in {self._rows}; "
@@ -514,8 +514,8 @@ class _Search:
         if len(present) != 2:
             which = "" if weights is None else " of positive weight"
             raise ValueError(
-                f"min_training_error is about two classes, and y has {len(present)}{which}; pass "
-                "the rows of two classes, or one class against the rest (y == label)."
+                f"min_training_error needs two classes, and y has {len(present)}{which}; pass the "
+                "rows of two classes, or one class against the rest (y == label)."
             )
         self.labels = points.labels.classes[present]
         self.sides = Sides(*self.labels.tolist())

@@ -80,13 +80,15 @@ def separability(
     ['1/4', '1/4', '1/4', '1/4']
     >>> print(verdict.witness.check(X, [0, 0, 1, 1]))
     a point common to the convex hulls of the two classes, from 4 rows;
-    nor does any hyperplane have all points on its sides
+    and no hyperplane has all points on their own sides
     """
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     if isinstance(X, BlockedData):
         if y is not None:
-            raise ValueError("y is given, but blocks have theirs: name it in scan instead.")
+            raise ValueError(
+                "y is given, but row blocks contain their target: name it in scan instead."
+            )
         return separability_in_passes(
             X, fit_intercept=fit_intercept, time_limit=time_limit, engine=engine
         )

@@ -183,7 +183,7 @@ def separability_in_passes(
     {(0, 1): 'separable', (0, 2): 'separable', (1, 2): 'not_separable'}
     """
     if data.classes is None or len(data.classes) < 2:
-        raise ValueError(f"The target of {data.source} has no two classes to tell apart.")
+        raise ValueError(f"The target of {data.source} does not have two classes.")
     start = time.perf_counter()
     deadline = np.inf if time_limit is None else start + time_limit
     passes = Passes(data, engine or data.engine or Local())

@@ -107,7 +107,7 @@ class PerceptronBound:
             )
         start = "from zero" if self.from_zero else "from the given start"
         passes = "1 pass" if self.passes == 1 else f"{self.passes:,} passes"
-        done = "" if self.finished else ", not yet done"
+        done = "" if self.finished else ", and had not ended"
         return f"{text}; the {self.order} order {start} made {self.mistakes:,} in {passes}{done}"
 
 
@@ -202,8 +202,8 @@ def perceptron_bound(
     classes = [plain_label(c) for c in points.labels.classes]
     if len(classes) != 2:
         raise ValueError(
-            f"The bound is about two classes, and y has {len(classes)}; ask about one of them "
-            "against the rest (y == label)."
+            f"The bound needs two classes, and y has {len(classes)}; pass one of them against the "
+            "rest (y == label)."
         )
     start = starting_points(
         coef_init,

@@ -158,7 +158,7 @@ class Separability:
         if self.witness is None:
             return Proof(False, "nothing was proved: the time limit came first")
         if not self._fits():
-            return Proof(False, f"the witness is not one of {self.status!r}")
+            return Proof(False, f"the witness does not belong to the status {self.status!r}")
         points = labelled_points(X, y)
         if points.design.n_features != self.n_features:
             return Proof(
@@ -232,8 +232,8 @@ class Separability:
                 f"exactly a weighted mean of points of the other class, {count} points in all"
             )
         return (
-            f"not separable through the origin: {count} points, each with its sign and a weight, "
-            "add up to exactly zero"
+            f"not separable through the origin: {count} points, each multiplied by its sign and a "
+            "positive weight, add up to exactly zero"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -322,7 +322,7 @@ class SeparabilityTable:
         for pair, verdict in self.pairs.items():
             if set(pair) == set(classes):
                 return verdict
-        raise KeyError(f"{classes!r} is no pair of {', '.join(repr(c) for c in self.classes)}")
+        raise KeyError(f"{classes!r} is not a pair of {', '.join(repr(c) for c in self.classes)}")
 
     def __iter__(self) -> Iterator[Separability]:
         yield from self.pairs.values()

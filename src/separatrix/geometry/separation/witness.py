@@ -64,7 +64,9 @@ class Sides:
 
     def __post_init__(self) -> None:
         if self.against_rest != (self.negative is None) or self.negative == self.positive:
-            raise ValueError(f"{self.negative!r} and {self.positive!r} are no two sides.")
+            raise ValueError(
+                f"{self.negative!r} and {self.positive!r} are not two different sides."
+            )
 
     def __str__(self) -> str:
         if self.against_rest:
@@ -154,7 +156,9 @@ class HyperplaneWitness:
             return Proof(False, "the hyperplane does not pass through the origin")
         used = () if self.strict else tuple(j for j, v in enumerate(self.w) if v)
         if self.columns != used or (self.strict and self.separated):
-            return Proof(False, "the columns named are not those whose weight is not zero")
+            return Proof(
+                False, "the columns of the witness are not those with weights other than zero"
+            )
         cloud, rows = self.sides.cloud(points, lifted=True)
         signs, values = self.signs(cloud)
         wrong = np.flatnonzero(signs <= 0 if self.strict else signs < 0)
@@ -177,11 +181,11 @@ class HyperplaneWitness:
         on_side = np.flatnonzero(signs > 0)
         on_side = on_side if rows is None else rows[on_side]
         if tuple(on_side.tolist()) != self.separated:
-            return Proof(False, "other rows are strictly on their side than those named")
+            return Proof(False, "the rows strictly on their side are not those of the witness")
         return Proof(
             True,
             f"no row is on the wrong side of the hyperplane, and {len(on_side):,} of {cloud.n:,} "
-            "are strictly on their own",
+            "are strictly on their own side",
         )
 
     def signs(self, cloud: Cloud) -> tuple[np.ndarray, np.ndarray]:
@@ -261,7 +265,7 @@ class MultiplierWitness:
             (self.extra_rows, self.extra_multipliers),
         ):
             if len(rows) != len(multipliers) or len(set(rows)) != len(rows):
-                return Proof(False, "there is not one multiplier for each row")
+                return Proof(False, "the number of multipliers is not the number of rows")
             for row, multiplier in zip(rows, multipliers, strict=True):
                 if not 0 <= row < points.design.n_samples:
                     return Proof(False, Message("no_such_row", row=Row(row)))
@@ -287,7 +291,7 @@ class MultiplierWitness:
         reason = self._overlap(cloud, index, extra, points)
         if reason:
             return Proof(False, reason)
-        return Proof(True, f"{proved}; nor does any hyperplane have all points on its sides")
+        return Proof(True, f"{proved}; and no hyperplane has all points on their own sides")
 
     def _overlap(
         self, cloud: Cloud, index: list[int], extra: list[int], points: LabelledPoints

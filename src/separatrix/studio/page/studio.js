@@ -125,7 +125,7 @@ export class App {
 
   follow(state) {
     this.adopt(state);
-    if (this.isBroken) this.voice.problem("This link carries no state of the studio; the page keeps its own points.");
+    if (this.isBroken) this.voice.problem("This link does not contain a state of the studio; the page keeps its own points.");
   }
 
   // The state of the link that one came by.

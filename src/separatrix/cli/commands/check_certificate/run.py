@@ -57,10 +57,10 @@ class Claim:
                 verdicts=[Separability.from_dict(record) for record in document["verdicts"]],
             )
             if not claim.verdicts:
-                raise ValueError("it holds no verdict")
+                raise ValueError("it does not contain a verdict")
             for label in (label for verdict in claim.verdicts for label in verdict.classes):
                 if not isinstance(label, (str, int, float, NoneType)):
-                    raise TypeError(f"{label!r} is no class")
+                    raise TypeError(f"{label!r} cannot be the label of a class")
         except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
             what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
             raise damaged(path, what) from error
@@ -128,18 +128,18 @@ def _check_verdicts(
             "computes it"
         )
     if failed:
-        conclusion = f"does not hold: {failed} of {all_verdicts} not proved"
+        conclusion = f"does not hold: {failed} of {all_verdicts} could not be proved"
         if len(proofs) == 1:
             conclusion = "does not hold: the certificate proves nothing about these data"
         if not same_numbers:
             conclusion += (
-                "; its columns were encoded to other numbers than here, by separatrix "
-                f"{claim.written_by} (this is {separatrix.__version__}) or other "
-                "versions of its libraries: decide again"
+                f"; separatrix {claim.written_by} or its libraries encoded the columns as other "
+                f"numbers than this version ({separatrix.__version__}): run separatrix separable "
+                "again"
             )
         return Exit.NEGATIVE, conclusion
     if not proved_count:
-        return Exit.NEGATIVE, "not proved: nothing was decided"
+        return Exit.NEGATIVE, "not proved: the certificate decides nothing"
     every = "" if len(proofs) == 1 else f": {proved_count} of {all_verdicts}"
     return Exit.DONE, f"holds{every}, proved again from the data"
 
@@ -153,14 +153,16 @@ def _require_all(path: str, raw: RawTable, verdicts: list[Separability]) -> None
     found = [(v.sides.negative, v.sides.positive, v.sides.against_rest) for v in verdicts]
     if len(found) != len(wanted) or set(found) != wanted:
         raise damaged(
-            path, f"it must hold one verdict on each of {len(wanted)} questions, not {len(found)}"
+            path,
+            f"it must contain {len(wanted)} verdicts, one for each pair of classes and each "
+            f"class against the rest, and has {len(found)}",
         )
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
     texts = list(values)
     if isinstance(values, str) or not all(isinstance(text, str) for text in texts):
-        raise TypeError("its options for reading are no texts")
+        raise TypeError("its options for reading the table are not texts")
     return texts
 
 
@@ -190,11 +192,11 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
             f"on their side and the others exactly on it, and none has every row on its side"
         )
     meet = (
-        "a weighted mean of those of one class is exactly one of those of the other"
+        "a weighted mean of the rows of one class equals a weighted mean of the rows of the other"
         if verdict.fit_intercept
-        else "weighted, one class subtracted, they add up to zero"
+        else "the weighted sums of the rows of the two classes are equal"
     )
-    return True, f"not separable: of {counted(len(witness.rows), 'row')}, {meet}"
+    return True, f"not separable: {counted(len(witness.rows), 'row')} prove it, because {meet}"
 
 
 def _describe_sides(verdict: Separability) -> str:

@@ -39,7 +39,7 @@ def _parse_models(text: str) -> tuple[str, ...] | None:
         return None
     for name in names:
         if name not in _KNOWN:
-            raise ValueError(f"{name!r} is none of {', '.join(_KNOWN)}")
+            raise ValueError(f"{name!r} is not one of {', '.join(_KNOWN)}")
     if not names:
         raise ValueError("no model is named")
     return tuple(dict.fromkeys(names))

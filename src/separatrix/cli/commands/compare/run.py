@@ -36,8 +36,8 @@ def run(out: Output, options: CompareOptions) -> Exit:
             get_scorer(options.scoring)
         except ValueError as error:
             raise click.UsageError(
-                f"--scoring {options.scoring} is none of scikit-learn's scorers, such as accuracy, "
-                "balanced_accuracy, f1_macro, roc_auc, neg_log_loss, r2"
+                f"--scoring {options.scoring} is not one of scikit-learn's scorers, such as "
+                "accuracy, balanced_accuracy, f1_macro, roc_auc, neg_log_loss, r2"
             ) from error
     settled, target = training.read_target(replace(options, model=None))
     chosen = _chosen(options, target)
@@ -84,7 +84,7 @@ def _chosen(options: CompareOptions, target: Target) -> tuple[str, ...]:
     if odd:
         what = "a quantity" if target.quantity else "classes"
         raise click.UsageError(
-            f"column {target.name!r} holds {what}, and --models {odd[0]} is not for that; choose "
+            f"column {target.name!r} holds {what}, which --models {odd[0]} cannot predict; choose "
             f"among {', '.join(known)}"
         )
     return tuple(options.models)

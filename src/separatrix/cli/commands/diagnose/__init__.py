@@ -20,8 +20,8 @@ class DiagnoseOptions(options.TableOptions):
     target: str | None = options.target("The column with the classes. [default: target]")
     no_intercept: bool = options.option("Diagnose for a boundary through the origin.", bool)
     time_limit: float | None = options.option(
-        "The seconds to decide whether the classes are separable. [default: decided only where "
-        "that is quick]",
+        "The time limit, in seconds, of the decision whether the classes are separable. [default: "
+        "decided only where that is quick]",
         options.FINITE_POSITIVE,
     )
 
@@ -29,11 +29,11 @@ class DiagnoseOptions(options.TableOptions):
 @options.command(
     "diagnose",
     DiagnoseOptions,
-    summary="Name what in a table will hurt a linear classifier.",
+    summary="Find problems of a table that hurt a linear classifier.",
     examples=_EXAMPLES,
 )
 def diagnose(given: DiagnoseOptions) -> DiagnoseOptions:
-    """Name what in the table DATA will hurt a linear classifier, and what to do about it.
+    """Find the problems of the table DATA that hurt a linear classifier, and say what to do.
 
     It looks for classes of few rows; columns that are constant, equal, or combinations of others;
     columns that leak the class; equal rows of different classes; columns whose scales differ by

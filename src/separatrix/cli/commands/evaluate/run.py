@@ -33,15 +33,17 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
     stored = load_for_tables(options.model)
     target = options.target or stored.provenance.get("target")
     if target is None:
-        raise DataError("the model file does not say what its target was: name it with --target")
+        raise DataError(
+            "the model file does not record the name of its target: give it with --target"
+        )
     if exceeds_memory(options.data, options.memory):
         scores, decision, same, fitted = _in_passes(out, options, stored, target)
     else:
         scores, decision, same, fitted = _in_memory(out, options, stored, target)
     if same:
         out.warn(
-            f"the model was fitted to {fitted:,} of these rows, so it looks better here than on "
-            "new ones; separatrix info shows the held-out figures"
+            f"the model was fitted to {fitted:,} of these rows, so these scores are too "
+            "optimistic; separatrix info shows those on held-out rows"
         )
     out.answer("rows", f"{scores['n']:,}")
     if decision is not None:

@@ -187,19 +187,19 @@ class FitOptions(ModelOptions):
         metavar="DIR",
     )
     cache_limit: str | None = _large(
-        "The most that --cache may hold; rows beyond it are encoded again in every pass (0: all "
+        "The limit of the size of --cache; rows beyond it are encoded again in every pass (0: all "
         "rows). [default: half of the free space on its disk]",
         options.LIMIT,
         metavar="SIZE",
     )
     resume: bool = _large(
-        "Continue a fit that was ended early, from its last complete pass. A fit that was ended "
-        "while rows were encoded has none, and encodes them again.",
+        "Continue a fit that ended early, from its last complete pass. A fit that ended while rows "
+        "were encoded encodes them again.",
         bool,
     )
     engine: str | None = _large(
-        "What computes the passes: the threads of this machine, or a Dask cluster. [default: "
-        "local]",
+        "Where the passes are computed: by the threads of this machine, or on a Dask cluster. "
+        "[default: local]",
         ("local", "dask"),
     )
     scheduler: str | None = _large(
@@ -260,15 +260,17 @@ def fit(given: FitOptions) -> FitOptions:
     given.check_columns()
     if given.test is not None and (given.time or given.group):
         other = "--time" if given.time else "--group"
-        raise click.UsageError(f"--test has the rows to measure on, so {other} chooses none")
+        raise click.UsageError(
+            f"--test and {other} both choose the rows to measure on: give one of them"
+        )
     if given.time is not None and given.group is not None:
         raise click.UsageError("--time and --group choose the rows to hold out: give one of them")
     if given.threshold is not None and given.optimise is not None:
-        raise click.UsageError("--threshold is one, and --optimise chooses one: give one of them")
-    if given.optimise is not None and given.test_size == 0 and given.test is None:
         raise click.UsageError(
-            "--optimise chooses on held-out rows, and --test-size 0 holds out none"
+            "--threshold and --optimise both set the threshold: give one of them"
         )
+    if given.optimise is not None and given.test_size == 0 and given.test is None:
+        raise click.UsageError("--optimise needs held-out rows, and --test-size 0 holds out none")
     if (given.engine == "dask") != (given.scheduler is not None):
         raise click.UsageError("--engine dask and --scheduler ADDRESS go together")
     output = _default_output(given.data) if given.output is None else given.output

@@ -249,31 +249,33 @@ class ModelOptions(TableOptions):
 def _faults(given: ModelOptions, model: str) -> Iterator[str]:
     """Yield a sentence for every option that does not suit the model."""
     if given.C is not None and given.lam is not None:
-        yield "--C and --lam set the same thing: give one of them"
+        yield "-C and --lam set the same thing: give one of them"
     if model == "kernel-svm":
         yield from _faults_of_kernel(given, given.kernel or KERNELS[0])
     if model == "logistic" and given.calibrate is not None:
-        yield "--model logistic has probabilities without --calibrate"
+        yield "--model logistic gives probabilities without --calibrate: leave it out"
     for name in _LIMITED:
         value = getattr(given, name)
         if (value if name in _FLAGS else value is not None) and name not in OFFERS[model].takes:
             takers = _either(other for other, offer in OFFERS.items() if name in offer.takes)
             named = "" if given.model is None else f", not {model}"
-            yield f"--{name.replace('_', '-')} is for --model {takers}{named}"
+            yield f"{_flag(name)} is for --model {takers}{named}"
     losses = OFFERS[model].losses
     if given.loss is not None and given.loss not in losses:
         yield f"--model {model} has the loss {_either(losses)}, not {given.loss}"
     if model == "svm" and given.multiclass == "multinomial":
         yield "--multiclass multinomial is for --model logistic"
     if model in ("svm", "kernel-svm") and given.penalty == "none":
-        yield "the support vector machine has a penalty: --penalty l2"
+        yield "--model svm and kernel-svm need a penalty: give --penalty l2"
     sparse = given.penalty in _SPARSE
     if sparse and "l1_ratio" not in OFFERS[model].takes:
         yield f"--penalty {given.penalty} is for --model logistic or svm"
     if (given.penalty == "elasticnet") != (given.l1_ratio is not None):
         yield "--penalty elasticnet and --l1-ratio go together"
     if sparse and math.inf == given.C:
-        yield (f"--penalty {given.penalty} and --C inf, which is no penalty, contradict each other")
+        yield (
+            f"--penalty {given.penalty} and -C inf, which means no penalty, contradict each other"
+        )
     if sparse and model == "svm" and given.loss == "hinge":
         yield f"--penalty {given.penalty} is for --loss squared_hinge, not for hinge"
     if model == "sgd":
@@ -282,16 +284,16 @@ def _faults(given: ModelOptions, model: str) -> Iterator[str]:
 
 def _faults_of_sgd(given: ModelOptions) -> Iterator[str]:
     strength = next(
-        (f"--{name}" for name in ("C", "lam") if getattr(given, name) is not None), None
+        (_flag(name) for name in ("C", "lam") if getattr(given, name) is not None), None
     )
     if given.loss == "perceptron" and (strength or given.penalty == "l2"):
         yield (
-            "--loss perceptron has no penalty, whose best weights would be zero: leave "
-            f"{strength or '--penalty l2'} out"
+            "under a penalty the best weights of --loss perceptron are zero: leave out "
+            f"{strength or '--penalty l2'}"
         )
     if given.schedule == "optimal" and not given.penalised:
         yield (
-            "--schedule optimal follows from the penalty, and there is none: choose "
+            "--schedule optimal is computed from the penalty, and there is none: choose "
             f"{_either(SCHEDULES[1:])}"
         )
     if given.kappa is not None and given.rates != "power":
@@ -312,14 +314,19 @@ def _faults_of_kernel(given: ModelOptions, kernel: str) -> Iterator[str]:
             yield "--components is for --approximation"
         return
     if given.cache_mb is not None:
-        yield "--approximation computes no matrix that --cache-mb could be for"
+        yield "--approximation does not compute the kernel matrix, so leave out --cache-mb"
     if given.approximation == "fourier" and kernel != "rbf":
         yield f"--approximation fourier is for --kernel rbf, not {kernel}"
-    only = "--approximation is for kernels that are scalar products, and --kernel "
+    only = "--approximation needs a positive semidefinite kernel, and --kernel "
     if kernel == "sigmoid":
-        yield only + "sigmoid is none"
+        yield only + "sigmoid is not"
     if kernel == "poly" and (given.coef0 or 0.0) < 0.0:
-        yield only + "poly with --coef0 below 0 is none"
+        yield only + "poly with --coef0 below 0 is not"
+
+
+def _flag(name: str) -> str:
+    """The option that sets a field."""
+    return "-C" if name == "C" else f"--{name.replace('_', '-')}"
 
 
 def _either(words: Iterable[str]) -> str:

@@ -102,9 +102,9 @@ def run(out: Output, options: FitOptions) -> Exit:
         _forget(checkpoint)
     elif not os.path.exists(checkpoint):
         out.note(
-            f"there is no {checkpoint}: an earlier fit ended before its first whole pass, while "
-            "its rows were encoded for instance, or was completed. This one starts with its first "
-            "pass; rows are encoded again unless the cache has all of them"
+            f"there is no {checkpoint}: the earlier fit was completed, or it ended before its "
+            "first complete pass, for instance while rows were encoded. This fit starts with its "
+            "first pass; rows are encoded again unless the cache has all of them"
         )
     held = replace(data, blocks=data.held, held=())
     blocks = _Blocks(data, held if test is None else test)
@@ -161,9 +161,9 @@ def run(out: Output, options: FitOptions) -> Exit:
     if interrupted:
         code = Exit.INTERRUPTED
         if os.path.exists(checkpoint):
-            out.note(f"--resume goes on from {checkpoint}")
+            out.note(f"--resume continues from {checkpoint}")
         else:
-            out.note("no pass was completed, so --resume has nothing to go on from")
+            out.note("no pass was completed, so --resume has nothing to continue from")
     with undisturbed():
         out.document(code, document)
     return code
@@ -178,13 +178,13 @@ def require_no_whole_table(options: ModelOptions) -> None:
         if getattr(options, name):
             flag = f"--{name.replace('_', '-')}"
             raise click.UsageError(
-                f"{flag} needs the whole table in memory, and this one is read in passes: leave "
-                f"{flag} out, or give a larger --memory"
+                f"{flag} needs the whole table in memory, and this table is read in passes: leave "
+                f"out {flag}, or give a larger --memory"
             )
     if getattr(options, "report", None) and options.sql:
         raise click.UsageError(
-            "--report draws a sample of the table itself, and --sql makes rows of it that are not "
-            "in memory: leave out one of them, or give a larger --memory"
+            "--report takes a sample of the file, which does not contain the rows that --sql "
+            "selects: leave out one of them, or give a larger --memory"
         )
 
 
@@ -240,7 +240,7 @@ def _test(options: FitOptions, data: BlockedData) -> BlockedData:
         if new.any():
             raise DataError(
                 f"{test.source} has rows of class {quoted(test.classes[new][0].item())}, which "
-                f"{data.source} has not"
+                f"does not occur in {data.source}"
             )
     return test
 

@@ -32,7 +32,7 @@ def named_class(given: str, classes: np.ndarray) -> Any:
     found = LevelMatch([label_text(label) for label in classes.tolist()]).find(given)
     if found < 0:
         raise click.UsageError(
-            f"--positive {given} is none of the classes, which are "
+            f"--positive {given} is not one of the classes, which are "
             f"{join(map(quoted, classes.tolist()))}"
         )
     return classes[found].item()
@@ -65,8 +65,8 @@ def decide(
         decision = Decision(positive, options.threshold, scale)
         if scale == PROBABILITY and not 0.0 <= options.threshold <= 1.0:
             out.warn(
-                f"--threshold {options.threshold:g} is outside of the probabilities, so every row "
-                "is said to be of one class"
+                f"--threshold {options.threshold:g} is not between 0 and 1, so every row is "
+                "assigned to the same class"
             )
     elif options.optimise is not None:
         try:
@@ -91,7 +91,7 @@ def report_measures(
     out: Output, held_out: dict[str, Any] | None, weights: list[dict[str, Any]] | None
 ) -> None:
     """Print how well rows are predicted that were not fitted, and the largest weights."""
-    out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
+    out.report("held out", headline(held_out) if held_out else "no rows: every row was fitted")
     if held_out and "per_class" in held_out:
         out.report("also", further(held_out))
         out.report("constant", constant(held_out))

@@ -150,7 +150,9 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
             raise
         kind = quote(f"{target.name}=number")
         message = TERMINAL(said_by(error))
-        raise DataError(f"{message}; if it is a quantity, --model lstsq --kind {kind}") from error
+        raise DataError(
+            f"{message}; if it is a quantity, give --model lstsq --kind {kind}"
+        ) from error
 
 
 def _positive(options: FitOptions, target: Target) -> Any:
@@ -165,7 +167,7 @@ def _positive(options: FitOptions, target: Target) -> Any:
         if asked:
             has = "is a quantity" if target.quantity else f"has {len(classes):,} classes"
             raise click.UsageError(
-                f"{asked[0]} is about one of two classes, and column {quoted(target.name)} {has}"
+                f"{asked[0]} needs a target of two classes, and column {quoted(target.name)} {has}"
             )
         return None
     if options.positive is None:
@@ -236,7 +238,7 @@ def _how(options: FitOptions, target: Target, fitted: int, held: int) -> str:
     if options.test is not None:
         return f"{fitted:,} to fit, {counted(held, 'row')} of {options.test} to measure on"
     if options.time is not None:
-        return f"{fitted:,} to fit, the latest {held:,} by {quoted(options.time)} held out"
+        return f"{fitted:,} to fit, {held:,} held out (the latest by {quoted(options.time)})"
     if options.group is not None:
         how = f"by {quoted(options.group)}"
     else:
@@ -287,8 +289,8 @@ def _measure(
         out.report("fitted", headline(trained))
         if _exact(trained, details):
             out.warn(
-                f"the columns determine column {quoted(target.name)} exactly: if one of them "
-                "was made from it, leave it out with --ignore"
+                f"the columns determine column {quoted(target.name)} exactly: if one of them was "
+                "derived from it, leave it out with --ignore"
             )
     if data.has_held:
         held = data.predict_held(model, decision)

@@ -34,8 +34,8 @@ def degree_alert(model: Any, columns: Sequence[str]) -> str | None:
     text = [f"{quote(columns[j])} up to {top[j]}" for j in short[:_IN_A_LINE]]
     more = f" and {len(short) - _IN_A_LINE} more" if len(short) > _IN_A_LINE else ""
     return (
-        f"by their distinct values some columns bear fewer powers than --degree {model.degree} "
-        f"asks for: {', '.join(text)}{more}; the higher ones are left out"
+        "columns with few distinct values do not determine all powers up to --degree "
+        f"{model.degree}: {', '.join(text)}{more}; higher powers are left out"
     )
 
 
@@ -229,26 +229,27 @@ def _describe_support(record: dict[str, Any], model: Any) -> str:
 def _describe_lift(record: dict[str, Any]) -> str:
     if record["approximation"] == "fourier":
         return (
-            f"{record['components']:,} components, waves of random frequencies; the objective is "
+            f"{record['components']:,} components, cosines of random frequencies; the objective is "
             "that of the approximate kernel"
         )
     share = 100.0 * record["unexplained"]
     text = (
         f"{record['components']:,} components, landmarks among {counted(record['rows'], 'row')}, "
-        f"which leave {share:.2g} % of the kernel unexplained"
+        f"which leave {share:.2g} % of the trace of the kernel matrix unexplained"
     )
     if record["exact_primal"] is None:
         return text
     primal, dual = record["exact_primal"], record["exact_dual"]
+    text += f"; with the exact kernel the objective is {primal:,.6g}, "
     cost = 100.0 * (primal - dual) / primal if primal > 0.0 else 0.0
-    return (
-        f"{text}; in the true problem the objective is {primal:,.6g}, within {cost:.2g} % of the "
-        "best possible"
-    )
+    # A bound at or below zero is no share of the objective.
+    if cost >= 100.0:
+        return f"{text}lower bound {dual:,.6g}"
+    return f"{text}within {cost:.2g} % of the best possible"
 
 
 def _describe_calibration(model: Any) -> str:
     found = getattr(model, "calibration_", None)
     if found is None:
-        return "interrupted before it was done, so there are no probabilities"
+        return "interrupted before it was complete, so there are no probabilities"
     return f"{found['method']}, fitted to the scores of {counted(found['folds'], 'fold')}"

@@ -45,7 +45,8 @@ def _parse_values(text: str) -> int | list[float]:
     # One alone is a value where it could be no count: 0.5, or 1, with a comma behind it.
     if not found or ("," not in text and not ("." in text or "e" in text.lower())):
         raise ValueError(
-            f"{text!r} is neither how many, a whole number from 1, nor numbers separated by commas"
+            f"{text!r} is neither a number of values, from 1, nor a list of values separated by "
+            "commas"
         )
     return found
 
@@ -59,16 +60,17 @@ class PathOptions(ModelOptions):
         "The model to fit. [default: logistic for classes, lstsq for a quantity]", _MODELS
     )
     values: int | Sequence[float] | None = _basic(
-        "The number of values, or the values separated by commas: of C; for sgd of alpha, for lda "
-        "and qda of shrinkage, for lstsq and poly of lam. [default: 20, over six powers of ten "
-        "from where the penalty dominates; for l1 over three powers from where the first weight "
-        "is not zero]",
+        "The number of values, or the values separated by commas. They are values of C; for sgd of "
+        "alpha, for lda and qda of shrinkage, for lstsq and poly of lam. [default: 20 values over "
+        "six powers of ten, from where the penalty dominates; for l1 over three powers, from where "
+        "the first weight is not zero]",
         options.Parsed("values", _parse_values),
         flags=("--values", "--Cs"),
         metavar="N|LIST",
     )
     cv: int | None = _basic(
-        "The number of folds to choose the best value by. [default: none, and no choice]",
+        "The number of folds of the cross-validation that chooses the best value. [default: no "
+        "cross-validation]",
         options.FOLDS,
     )
     scoring: str | None = _basic(
@@ -78,7 +80,9 @@ class PathOptions(ModelOptions):
     output: str | None = options.output(
         "Save the model at the best value, fitted to all rows.", group=_BASIC
     )
-    plot: str | None = _basic("Draw the scores, or without --cv the weights.", metavar="FILE")
+    plot: str | None = _basic(
+        "Draw the scores or, without --cv, the weights, and save the picture.", metavar="FILE"
+    )
     loss: str | None = models.loss(group=_MODEL)
     penalty: str | None = _of_model(
         "The penalty on the weights of logistic and svm; l1 and elasticnet make many weights "
@@ -130,7 +134,7 @@ class PathOptions(ModelOptions):
 @options.command(
     "path",
     PathOptions,
-    summary="Fit over a range of strengths, certified, and choose.",
+    summary="Fit over a range of penalties, certified, and choose one.",
     examples=_EXAMPLES,
 )
 def path(given: PathOptions) -> PathOptions:
@@ -144,8 +148,8 @@ def path(given: PathOptions) -> PathOptions:
     values that reach a hundred times further.
 
     The kinds of the columns and their encoding (means and spreads of numbers, levels, words of
-    text) are determined once, from all rows but without the labels. The scores therefore know that
-    much about the rows that they are computed on.
+    text) are determined once, from all rows but without the labels, so that held-out rows
+    contribute to them.
 
     logistic and svm read a table that would take more than --memory in passes; all values and folds
     share the passes, and a hash of each row decides its fold.
@@ -155,15 +159,15 @@ def path(given: PathOptions) -> PathOptions:
     """
     if given.output is not None:
         if given.cv is None:
-            raise click.UsageError("--output saves the best model, and --cv is what decides it")
+            raise click.UsageError(
+                "--output saves the best model, and --cv decides which one is best: give --cv"
+            )
         options.refuse_to_overwrite_inputs(given.output, data=given.data)
         options.refuse_to_overwrite_others(given.output)
     if given.plot is not None:
         options.refuse_to_overwrite_inputs(given.plot, data=given.data, option="--plot")
         if PurePath(given.plot).suffix.lower() not in _PICTURES:
-            raise click.UsageError(
-                f"--plot {given.plot} has to end in one of {', '.join(_PICTURES)}"
-            )
+            raise click.UsageError(f"--plot {given.plot} must end in one of {', '.join(_PICTURES)}")
         if given.plot == given.output:
             raise click.UsageError("--plot and --output name the same file")
     if given.scoring is not None and given.cv is None:

@@ -160,15 +160,15 @@ def _over_blocks(out: Output, options: PathOptions) -> _Rows:
     passes.require_no_whole_table(options)
     if options.model not in (None, "logistic", "svm"):
         raise click.UsageError(
-            f"--model {options.model} has no path in passes, and this table is read in passes: "
-            "give --model logistic or svm, or a larger --memory"
+            f"--model {options.model} has no path in passes, and this table is read in passes: fit "
+            "--model logistic or svm, or give a larger --memory"
         )
     with reading_bar(shown=not out.quiet) as heard:
         data = passes.scanned(options, heard)
     if data.classes is None:
         raise click.UsageError(
             f"column {quoted(options.target or 'target')} is a quantity, and least squares has no "
-            "path in passes, as which this table is read: give a larger --memory"
+            "path in passes, in which this table is read: give a larger --memory"
         )
     model_name = passes.model_over(options, False)
     options = replace(options, target=options.target or "target", model=model_name)
@@ -253,8 +253,8 @@ def _widened(
 def _say_edge(out: Output, path: Path, options: PathOptions, edge: str) -> None:
     further = "smaller" if (edge == "weakest") != (path.parameter == "C") else "larger"
     out.warn(
-        f"the best {path.parameter}, {path.best:.6g}, is the last of the values, and its penalty "
-        f"the {edge}: the score may get better beyond it; give {further} ones with --values"
+        f"the best {path.parameter}, {path.best:.6g}, is at the end of the values, with the {edge} "
+        f"penalty: {further} values may score better; give some with --values"
     )
 
 

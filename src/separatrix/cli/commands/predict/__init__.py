@@ -67,9 +67,11 @@ def predict(given: PredictOptions) -> PredictOptions:
         _refuse_to_overwrite_models(given.output)
         _refuse_other_formats(given.output)
     if given.keep and given.memory is not None:
-        raise click.UsageError("--keep reads DATA whole, so it does not go with --memory")
+        raise click.UsageError(
+            "--keep reads all of DATA into memory, so it cannot be combined with --memory"
+        )
     if given.keep and given.data == "-":
-        raise click.UsageError("--keep reads DATA again, so it cannot come from standard input")
+        raise click.UsageError("--keep reads DATA a second time, so DATA cannot be standard input")
     return given
 
 
@@ -80,7 +82,8 @@ def _refuse_other_formats(output: str) -> None:
     suffix = PurePath(output).suffix.lower()
     if suffix in SUFFIXES and suffix not in WRITTEN:
         raise click.UsageError(
-            f"predictions are not written as {suffix}: name a file with one of {' '.join(WRITTEN)}"
+            f"predictions cannot be written as {suffix}: name a file that ends in one of "
+            f"{' '.join(WRITTEN)}"
         )
 
 

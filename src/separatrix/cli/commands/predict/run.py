@@ -147,8 +147,8 @@ def _check_answers(options: PredictOptions, stored: StoredModel) -> None:
     name = type(model).__name__
     if (options.proba or options.scores) and predicts_numbers(stored):
         raise click.UsageError(
-            f"{name} predicts a quantity, which has no classes and so no "
-            f"{'probabilities' if options.proba else 'scores'} of them"
+            f"{name} predicts a quantity, so there are no classes and no "
+            f"{'probabilities' if options.proba else 'scores'} of classes"
         )
     if options.proba and not gives_probabilities(model):
         without = "" if not hasattr(model, "calibrate") else " without --calibrate in fit"
@@ -187,7 +187,7 @@ def _warn_of_overflow(out: Output, predicted: Any) -> None:
     if len(beyond):
         out.warn(
             f"{counted(len(beyond), 'prediction')} beyond the range of numbers, the first in row "
-            f"{beyond[0] + 1:,}: its columns are far from those of the fit"
+            f"{beyond[0] + 1:,}: its values are far from those of the fit"
         )
 
 
@@ -220,9 +220,9 @@ def _write(out: Output, options: PredictOptions, parts: Iterator[dict[str, Any]]
             write(text, color=True)  # as it is: nothing in it is for click to take out
     if table.changed:
         out.note(
-            f"{counted(table.changed, 'cell')} changed, so that no spreadsheet runs a class name "
-            "as a formula and no terminal obeys one: they differ from the labels in the data, and "
-            "--raw writes them as they are"
+            f"{counted(table.changed, 'cell')} changed, so that no spreadsheet or terminal "
+            "executes a class name: they differ from the labels in the data, and --raw writes the "
+            "labels as they are"
         )
 
 

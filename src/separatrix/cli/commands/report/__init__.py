@@ -34,7 +34,7 @@ class ReportOptions(options.Options):
     )
     target: str | None = options.target("The column with the labels. [default: the model's]")
     time_limit: float = options.option(
-        "The seconds to decide whether the classes are separable.",
+        "The time limit, in seconds, of the decision whether the classes are separable.",
         options.POSITIVE,
         default=5.0,
         show_default=True,
@@ -94,7 +94,7 @@ def check_report(output: str, *, data: str, model: str, option: str) -> None:
         raise click.UsageError(f"{option} is empty: give the name of a file")
     if output == "-" or output.endswith(_SEPARATORS):
         raise click.UsageError(
-            f"{option} {output} names no file, and a report is two: give the name of the page"
+            f"{option} {output} is not the name of a file: give the name of the page"
         )
     try:
         twin = twin_of(output)

@@ -46,8 +46,8 @@ def run(out: Output, options: ReportOptions) -> Exit:
         report = _make(stored, table, target=options.target, time_limit=options.time_limit)
     if not report.to_dict()["data"]["same_data"]:
         out.note(
-            "these are not the data of the fit, so the figures are of all rows, and the "
-            "certificate is that of the fit"
+            "these are not the data of the fit, so the scores are measured on all rows; the "
+            "certificate belongs to the fit"
         )
     _save(out, report, output)
     out.document(Exit.DONE, {**report.to_dict(), "output": output, "document": document})
@@ -58,7 +58,9 @@ def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Repo
     """The report on a table that does not fit the memory."""
     target = options.target or stored.provenance.get("target")
     if target is None:
-        raise DataError("the model file does not say what its target was: name it with --target")
+        raise DataError(
+            "the model file does not record the name of its target: give it with --target"
+        )
     recorded = stored.provenance.get("data") or {}
     known = "in_passes" in recorded and not options.missing
     reading = {"memory": options.memory, "unpacked_limit": options.unpacked_limit}
@@ -141,7 +143,7 @@ def _saved_unless_interrupted(out: Output, make: Callable[[], Report], output: s
     try:
         report = make()
     except KeyboardInterrupt:
-        say("error", "interrupted before the report was made; the model is saved")
+        say("error", "interrupted before the report was written; the model is saved")
         return False
     _save(out, report, output)
     return True

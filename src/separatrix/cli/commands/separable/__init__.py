@@ -38,8 +38,8 @@ def separable(given: SeparableOptions) -> SeparableOptions:
     of the other class strictly on the other.
 
     Either answer comes with a proof: a plane with all rows on their sides, and the width of the
-    gap; or a few rows such that a weighted mean of those of one class is exactly a weighted mean
-    of those of the other. Proofs are checked in exact integer arithmetic on the numbers of the
+    gap; or a few rows such that a weighted mean of the rows of one class equals a weighted mean of
+    the rows of the other. Proofs are checked in exact integer arithmetic on the numbers of the
     table as float64 holds them; they are not standardised. Categories are one-hot columns of 0
     and 1, text is TF-IDF words, and a missing number is 0, marked in a column of its own.
 
@@ -59,6 +59,6 @@ def separable(given: SeparableOptions) -> SeparableOptions:
             given.certificate,
             looks_like_certificate,
             option="--certificate",
-            other="no certificate of separability",
+            other="not a certificate of separability",
         )
     return given

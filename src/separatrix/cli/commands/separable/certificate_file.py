@@ -37,7 +37,7 @@ _MAX_BYTES = 1 << 30
 _UNREADABLE = {
     FileNotFoundError: "there is no file '{path}'",
     IsADirectoryError: "'{path}' is a folder, not a certificate",
-    NotRegularError: "'{path}' is not a regular file, so it holds no certificate",
+    NotRegularError: "'{path}' is not a regular file, so it cannot be a certificate",
 }
 
 
@@ -94,14 +94,14 @@ def _parsed(path: str) -> Any:
                 what = reason.format(path=path)
         raise DataError(what) from error
     if not data:
-        raise DataError(f"'{path}' is empty, so it holds no certificate")
+        raise DataError(f"'{path}' is empty, so it is not a certificate")
     if len(data) > _MAX_BYTES:
-        raise DataError(f"'{path}' has more than {_MAX_BYTES:,} bytes, and a certificate fewer")
+        raise DataError(f"'{path}' has more than {_MAX_BYTES:,} bytes, the limit of a certificate")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         if looks_like_certificate(path):
-            raise damaged(path, "it is cut short or was altered") from error
+            raise damaged(path, "it was cut short or altered") from error
         if looks_like_model(path):
             raise DataError(
                 f"'{path}' is a model, not a certificate: separatrix verify checks a model"
@@ -117,4 +117,6 @@ def _not_one(path: str) -> DataError:
 
 def damaged(path: str, why: str) -> DataError:
     """The error for a certificate that does not hold what it should."""
-    return DataError(f"'{path}' is damaged: {why}; copy the file again, or decide again")
+    return DataError(
+        f"'{path}' is damaged: {why}; copy the file again, or run separatrix separable again"
+    )

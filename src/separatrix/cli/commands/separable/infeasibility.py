@@ -40,11 +40,11 @@ def report(out: Output, label: str, entries: list[dict[str, Any]], *, fit_interc
     count = counted(len(entries), "row")
     if fit_intercept:
         sentence = (
-            f"these {count}: a weighted mean of those of one class is exactly a weighted mean of "
-            "those of the other"
+            f"these {count}: a weighted mean of the rows of one class equals a weighted mean of "
+            "the rows of the other"
         )
     else:
-        sentence = f"these {count}: with these weights, one class subtracted, they add up to zero"
+        sentence = f"these {count}: the weighted sums of the rows of the two classes are equal"
     out.answer(label, f"{sentence}, in exact arithmetic")
     lines = [["row", "class", "weight"]]
     for entry in sorted(entries, key=lambda entry: -entry["weight"])[:MOST_ROWS]:

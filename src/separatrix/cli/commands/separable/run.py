@@ -118,8 +118,8 @@ def _report_one(out: Output, raw: RawTable, verdict: Separability) -> None:
         )
         out.answer("meaning", "logistic regression without a penalty has no finite optimum")
         out.answer("columns", _weak_columns(raw, verdict))
-        out.answer("rows", f"off the plane: {_rows(raw, verdict.witness.separated)}")  # type: ignore[union-attr]
-        out.answer("proof", f"that {plane}, and for the rest:")
+        out.answer("rows", f"strictly on their side: {_rows(raw, verdict.witness.separated)}")  # type: ignore[union-attr]
+        out.answer("proof", f"that {plane}, and for the other rows:")
         entries = _infeasibility(raw, verdict.common)
         infeasibility.report(out, "meeting", entries, fit_intercept=verdict.fit_intercept)
     else:
@@ -129,7 +129,10 @@ def _report_one(out: Output, raw: RawTable, verdict: Separability) -> None:
 def _gap(raw: RawTable, verdict: Separability) -> str:
     margin = verdict.margin
     if margin is None:
-        return "its width was not found (in time, or in the range of floats)"
+        return (
+            "its width was not computed, because the time limit came first or it is beyond the "
+            "range of floats"
+        )
     low, high = 2 * margin.lower, 2 * margin.upper
     tight = high - low <= 1e-6 * high
     width = f"{low:.6g}" if tight else f"between {low:.6g} and {high:.6g}"
@@ -166,7 +169,7 @@ def _weak_columns(raw: RawTable, verdict: Separability) -> str:
     more = len(witness.columns) - len(parts)
     if more > 0:
         parts.append(f"{more:,} more")
-    return ", ".join(parts) or "none: the intercept alone"
+    return ", ".join(parts) or "none, only the intercept"
 
 
 def _rows(raw: RawTable, rows: Sequence[int]) -> str:

@@ -39,8 +39,8 @@ def run(out: Output, options: StudioOptions) -> Exit:
             have = (
                 f"one column of numbers, {next(iter(table))!r}" if table else "no column of numbers"
             )
-            besides = f"; in {', '.join(texts[:3])} there are texts" if texts else ""
-            raise DataError(f"{options.data} has {have}, and a picture needs two{besides}")
+            besides = f"; {', '.join(texts[:3])} hold text" if texts else ""
+            raise DataError(f"{options.data} has {have}, and the picture needs two{besides}")
     make = partial(StudioModel, table, labels, target, lesson=options.lesson)
     try:
         kernel = make()
@@ -130,7 +130,8 @@ def _serve(
         serve(make, port=options.port, keep=options.keep, opened=opened)
     except OSError as error:
         raise DataError(
-            f"port {options.port} cannot be had: {error.strerror or error}; choose another --port"
+            f"port {options.port} is not available: {error.strerror or error}; choose another "
+            "--port"
         ) from None
     except KeyboardInterrupt:
         # Once it serves, this is how it is told to end, and nothing is lost.

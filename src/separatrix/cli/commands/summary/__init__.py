@@ -23,8 +23,8 @@ class SummaryOptions(options.Options):
     model: str = options.argument()
     data: str | None = options.argument(required=False)
     robust: str | None = options.option(
-        "Standard errors that hold even if the variance of the residuals differs from row to row; "
-        "they need DATA.",
+        "Compute standard errors that are valid even if the variance of the residuals differs from "
+        "row to row; this needs DATA.",
         ("HC0", "HC1", "HC2", "HC3"),
     )
     level: float = options.option(
@@ -36,19 +36,19 @@ class SummaryOptions(options.Options):
 @options.command(
     "summary",
     SummaryOptions,
-    summary="Estimates, standard errors, tests, intervals.",
+    summary="Print estimates, standard errors, tests, intervals.",
     examples=_EXAMPLES,
 )
 def summary(given: SummaryOptions) -> SummaryOptions:
     """Print how precise the coefficients of the model file MODEL are: standard errors, t or z,
     p-values, confidence intervals, log-likelihood, AIC and BIC; for classes also odds ratios.
 
-    MODEL was fitted by --model lstsq or poly without --lam, or by --model logistic --penalty none:
-    a penalty draws coefficients towards zero, and p-values are not valid then. Coefficients are in
-    the units of their columns. Each level of a category is compared with its reference, the most
-    frequent level.
+    MODEL must be a fit with --model lstsq or poly without --lam, or with --model logistic --penalty
+    none: a penalty draws coefficients towards zero, so that p-values are not valid. Coefficients
+    are in the units of their columns. Each level of a category is compared with its reference, the
+    most frequent level.
 
-    DATA is the table of the fit, which --robust needs; the rows that were fitted are identified.
+    DATA is the table of the fit, which --robust needs; the rows of the fit are found in it.
     """
     if given.robust is not None and given.data is None:
         raise click.UsageError(

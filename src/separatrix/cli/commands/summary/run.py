@@ -112,7 +112,9 @@ def _rows(
         # Saved from Python, with an encoder: then the table is taken to be that of the fit.
         target = provenance.get("target")
         if target is None:
-            raise DataError(f"'{path}' does not say what its target was, so {data} is of no use")
+            raise DataError(
+                f"'{path}' does not record the name of its target, so {data} cannot be used"
+            )
         table = read_like_training(stored, data, unpacked_limit=unpacked_limit)
         given = labelled(stored, table, target)
         numbers = np.arange(1, len(given.y) + 1)
@@ -120,8 +122,8 @@ def _rows(
     table = read_again(stored, data, unpacked_limit=unpacked_limit)
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(
-            f"{data} is not the table of the fit, and standard errors are of the rows that were "
-            f"fitted: give {provenance['data'].get('source', 'it')} as it was"
+            f"{data} is not the table of the fit, and standard errors need the rows of the fit: "
+            f"give {provenance['data'].get('source', 'it')} as it was"
         )
     return rows_of_fit(stored, table)
 
@@ -132,16 +134,16 @@ def describe_units(encoder: Any) -> list[str]:
     lines = []
     if "number" in kinds.values():
         lines.append(
-            "Numbers count in standard deviations of their columns."
+            "Coefficients of numbers are per standard deviation of their columns."
             if encoder.standardise
-            else "Numbers are in the units of their columns."
+            else "Coefficients of numbers are per unit of their columns."
         )
     if encoder.references_:
         levels = [quote(f"{name}={level}") for name, level in encoder.references_.items()]
         lines.append("Levels are compared with " + ", ".join(levels) + ".")
     if encoder.dependent_:
         gone = ", ".join(map(quote, encoder.dependent_))
-        lines.append(f"Left out, because they follow from others: {gone}.")
+        lines.append(f"Features left out, because they depend on others: {gone}.")
     if not encoder.references_ and "category" in kinds.values():
         lines.append("Every level of a category has a coefficient, so none is the reference.")
     return lines

@@ -23,12 +23,12 @@ class VerifyOptions(options.Options):
     model: str = options.argument()
     data: str = options.argument()
     tol: float | None = options.option(
-        "The relative gap to prove, or for a closed form the residual. [default: that of the fit]",
+        "The relative gap to prove or, for a closed form, the residual. [default: that of the fit]",
         options.FINITE_POSITIVE,
     )
     time_limit: float | None = options.option("Stop after this many seconds.", options.POSITIVE)
     rigorous: bool = options.option(
-        "Prove it in exact arithmetic, in integers and balls; needs separatrix[exact].", bool
+        "Prove it in exact integer and interval arithmetic; needs separatrix[exact].", bool
     )
     unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
@@ -54,10 +54,9 @@ def verify(given: VerifyOptions) -> VerifyOptions:
 
     A model that was fitted in passes is verified in passes, within --memory.
 
-    The digest beside the certificate refuses a file whose weights were changed after it was saved,
-    with exit code 3. Whoever changes weights can renew the digest, too; the verdict is then that on
-    the weights as they are, from the data alone, and a change that is too small to change the
-    objective is not noticed.
+    A file whose weights do not match the digest beside the certificate was changed after it was
+    saved, and is refused with exit code 3. A change that also renews the digest is judged by the
+    data alone; it goes unnoticed if it is too small to change the objective.
     """
     if given.rigorous and find_spec("flint") is None:
         raise click.ClickException('--rigorous needs python-flint: pip install "separatrix[exact]"')

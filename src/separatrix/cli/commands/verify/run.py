@@ -72,12 +72,13 @@ def _require_claims(options: VerifyOptions, stored: StoredModel) -> None:
     """Refuse a model that claims nothing, or does not say of which rows."""
     if not hasattr(stored.model, "certificate_"):
         raise ModelFileError(
-            f"'{options.model}' holds no certificate, because its fit waits for rows of some class"
+            f"'{options.model}' has no certificate, because it was not yet fitted to rows of every "
+            "class"
         )
     # Without a split nothing is known of the data either.
     if "split" not in stored.provenance:
         raise ModelFileError(
-            f"'{options.model}' does not say how its rows were chosen: verify it from Python with "
+            f"'{options.model}' does not record which rows were fitted: verify it from Python with "
             "separatrix.verify"
         )
 
@@ -115,10 +116,10 @@ def _read(out: Output, options: VerifyOptions, stored: StoredModel) -> tuple[Tab
 def _describe_digest(digest: str | None, version: int) -> str:
     if digest is None:
         return (
-            f"a file of format {version} has no digest of them: whether they are those that were "
-            "fitted is told by the objective alone"
+            f"a file of format {version} has no digest of them: only the objective can show that "
+            "they were changed"
         )
-    return f"all that was fitted is as it was saved, digest {digest[:16]}"
+    return f"unchanged since they were saved, digest {digest[:16]}"
 
 
 def _judge(same_data: bool, against: str | None, recomputed: Any) -> tuple[Exit, str]:
