@@ -739,6 +739,8 @@ class _Share:
     terms: arb
     # By how much the multipliers miss their bounds and sums, relatively.
     off: float
+    # The length of the combination, if all of its terms had the same direction.
+    longest: arb
 
 
 def shares(fit: Fitted) -> Judge:
@@ -778,7 +780,13 @@ def shares(fit: Fitted) -> Judge:
         ]
 
     start = _stand(fit, fit.model, False)
-    reached = [state.above if state.off < 1e-9 else None for state in start]
+    # Multipliers that are off by rounding: an admissible combination is so much longer at most.
+    reached = [
+        ((2 * state.above).sqrt() + state.longest * arb(2.0 * state.off)) ** 2 / 2
+        if state.off < 1e-9
+        else None
+        for state in start
+    ]
     return judged
 
 
@@ -848,7 +856,9 @@ def _share(
         mass = nu * total / (1 if alone else 2)
         own = _sum([a for a, y in zip(multipliers, signs, strict=True) if y == sign])
         off = max(off, float((abs(own - mass) / mass).mid()))
-    return _Share(above, below - above, above + size, off)
+    corners = [abs(gram[i, i]).sqrt() for i in range(gram.nrows())]
+    longest = _sum([abs(a) * v for a, v in zip(multipliers, corners, strict=True)])
+    return _Share(above, below - above, above + size, off, longest)
 
 
 # --- Gaussian classes ---------------------------------------------------------------------------
