@@ -690,9 +690,12 @@ def _centres(rows_of: _Rows) -> tuple[np.ndarray, np.ndarray]:
     sample[:, d:] = y[rows]
     centres = np.zeros((n_classes, sample.shape[1]))
     for k in np.flatnonzero(seen):
-        # From the first of them, so that the centre of equal values is that very value.
+        # From one of them, so that the centre of equal values is that very value; of rows that
+        # weigh far more than the others, so is that of a single one.
         some = sample[own == k]
-        centres[k] = some[0] + np.mean(some - some[0], axis=0)
+        share = weights[rows[own == k]] if len(weights) else np.ones(len(some))
+        first = some[np.argmax(share)]
+        centres[k] = first + np.average(some - first, axis=0, weights=share / share.max())
     centres[~np.isfinite(centres)] = 0.0
     spread = np.sqrt(np.mean((sample - centres[own]) ** 2, axis=0)) if len(rows) else centres[0]
     return centres, spread
