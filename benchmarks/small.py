@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -174,7 +175,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         (name, data) for name, data in cells() if match(name, args.rows) or match(data, args.rows)
     ]
     with threadpool_limits(args.threads), separatrix.threads(args.threads):
-        found = [measure(name, data, clock, args.seconds) for name, data in chosen]
+        found = []
+        for name, data in chosen:
+            found.append(measure(name, data, clock, args.seconds))
+            print(found[-1], file=sys.stderr, flush=True)
     about = report.machine(args.threads)
     kind = "wall-clock" if args.clock == "wall" else "processor"
     printed = (

@@ -35,7 +35,8 @@ _BY_CLASS = {
     ("SGDRegressor", "penalty"): "as there",
     ("SGDRegressor", "eta0"): "as there",
     ("SGDRegressor", "average"): "as there, of `partial_fit`",
-    ("SGDClassifier", "tol"): "the certified relative gap; None asks for all passes",
+    ("SGDClassifier", "tol"): "the certified relative gap; where steps are given, "
+    "as there, and None asks for all passes",
     ("HuberRegressor", "max_iter"): "as there",
     **{
         (name, "cv"): "as there; None leaves out every row"

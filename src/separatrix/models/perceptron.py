@@ -62,7 +62,11 @@ def _is_rate(value: Any) -> bool:
     max_iter=Inherited(
         1000, "``max_passes``, where that is left alone", _is_count, "a whole number of passes"
     ),
-    tol=Inherited(1e-3, "a fit ends at the first pass without a mistake, or at ``max_passes``"),
+    tol=Inherited(
+        1e-3,
+        "a fit ends at the first pass without a mistake, where there is nothing left to hope for, "
+        "or at ``max_passes``; None is for ``max_passes`` in any case",
+    ),
     shuffle=Inherited(True, "``order`` says in which order the rows are visited"),
     eta0=Inherited(
         1.0, "``learning_rate``, where that is left alone", _is_rate, "a number greater than 0"
@@ -76,7 +80,9 @@ def _is_rate(value: Any) -> bool:
         "give True or False",
     ),
     validation_fraction=Inherited(0.1, "the share of the rows that is then held out"),
-    n_iter_no_change=Inherited(5, "passes without a better score after which it then stops"),
+    n_iter_no_change=Inherited(
+        5, "the fewest passes without better weights, or a better score, after which a fit stops"
+    ),
     warm_start=Inherited(False, "a fit starts from the weights of the one before"),
 )
 class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
@@ -85,11 +91,13 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
     without a mistake; a point on the plane counts as one.  On separable data at most
     :math:`(R/\gamma)^2` updates are made (Novikoff, 1962), see
-    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes`` and keeps the
-    weights that make the fewest training mistakes among the start and, of every pass, those at
-    its end and those that stood for the most visits in it (the pocket of Gallant, 1990).  Up to
-    262,144 stored entries all rows decide which make the fewest, beyond a fixed sample of the
-    rows, a sixteenth or more; the certificate always counts all rows.
+    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes``; where that is
+    left alone, as soon as the theorem promises no clean pass within 1,000 passes, because no plane
+    separates the rows by the margin that it takes, and half of the passes have brought no better
+    weights.  It keeps the weights that make the fewest training mistakes among the start and, of
+    every pass, those at its end and those that stood for the most visits in it (the pocket of
+    Gallant, 1990).  Up to 262,144 stored entries all rows decide which make the fewest, beyond a
+    fixed sample of the rows, a sixteenth or more; the certificate always counts all rows.
 
     Parameters
     ----------
@@ -111,6 +119,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         when to stop is still up to the weights themselves, and once a pass is clean the average
         may still make mistakes.
     max_passes : int, default=1000
+        Given another value, as many passes are made as it takes, and no fewer.
     class_weight : dict or "balanced", optional
         A row of weight k is visited k times in a row; a fraction is a visit with a step of
         that fraction.
@@ -481,6 +490,12 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         return int(self.max_iter if self.max_passes == 1000 else self.max_passes)
 
     @property
+    def _patience(self) -> int | None:
+        """Passes without better weights that end a fit; None where the passes were chosen."""
+        chosen = self.max_passes != 1000 or self.max_iter != 1000 or self.tol is None
+        return None if chosen else int(self.n_iter_no_change)
+
+    @property
     def _rate(self) -> float:
         return float(self.eta0 if self.learning_rate == 1.0 else self.learning_rate)
 
@@ -522,12 +537,17 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         if problem.in_passes:
             from separatrix.scale.sequential import MistakePasses
 
-            return MistakePasses("average" if self.average else "best", self._passes)
-        keep = "average" if self.average else otherwise
-        # Who follows a fit follows every pass.
-        alone = otherwise == "best" and not self.verbose and not watched()
-        most = self._passes if alone else None
-        return MistakeDriven(self.order, record=bool(self.record), keep=keep, most=most)
+            keep = "average" if self.average else "best"
+            return MistakePasses(keep, self._passes, self._patience)
+        return MistakeDriven(
+            self.order,
+            record=bool(self.record),
+            keep="average" if self.average else otherwise,
+            most=self._passes if otherwise == "best" else None,
+            patience=self._patience,
+            # Who follows a fit follows every pass.
+            at_once=not (self.verbose or self.record or self._heard or watched()),
+        )
 
     def _limits(self) -> dict[str, Any]:
         # One mistake more than none is a relative gap of one: no tolerance is needed.
