@@ -150,10 +150,10 @@ plt.show()
 # In practice
 # -----------
 #
-# With an average and nothing else, :class:`separatrix.SGDClassifier` searches for the first rate on a
-# sample, follows the last schedule, and stops when the mean objective of its passes no longer falls.
-# Left alone altogether it takes no such steps: where all rows are at hand, other methods get to a
-# certified optimum sooner.
+# With an average and nothing else, :class:`separatrix.SGDClassifier` searches for the first rate on
+# a sample, follows the last schedule, and stops when the mean objective of its passes no longer
+# falls. Left alone altogether it takes no such steps: where all rows are at hand, other methods get
+# to a certified optimum sooner.
 
 for average in (True, "linear"):
     model = SGDClassifier("log_loss", alpha=alpha, average=average, random_state=0)
