@@ -229,7 +229,7 @@ _LESSONS = {
         "sgd",
         "rates",
         {"loss": "log_loss", "alpha": 0.01, "eta0": 1.0, "max_iter": 60},
-        "With rates that fall as theory proposes, a few passes come within 0.1 % of the best "
+        "With rates that fall as theory proposes, the passes come within 0.1 % of the best "
         "possible, and the certificate proves it. A constant rate of 1 is not there after 60.",
     ),
     "generalisation": _Lesson(
