@@ -129,7 +129,8 @@ def measure(name: str, data: str, clock: Callable[[], float], seconds: float = S
                 own.append(1e3 * (clock() - start))
                 if make is makes[0]:
                     certified = certified and bool(model.certificate_.ok)
-    return Cell(name, data, *map(statistics.median, times), certified)
+    ours, theirs = map(statistics.median, times)
+    return Cell(name, data, ours, theirs, certified)
 
 
 def text(found: Sequence[Cell]) -> str:

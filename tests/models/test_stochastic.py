@@ -90,7 +90,7 @@ def test_the_very_updates_of_the_perceptron(margin: float, kind, lift: bool) -> 
         X = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.8)
         y = np.where(X @ rng.normal(size=5) > 0, "up", "down")
         X[:, 0] += 0.0
-        old = Perceptron(margin=margin, fit_intercept=lift, tol=None, record=True).fit(kind(X), y)
+        old = Perceptron(margin=margin, fit_intercept=lift, record=True).fit(kind(X), y)
         make = SGDClassifier.margin_perceptron if margin else None
         new = (
             make(margin, fit_intercept=lift, record=True)

@@ -48,7 +48,7 @@ def in_blocks(model, *data, **options):
         Perceptron(average=True, max_passes=12),
         Perceptron(fit_intercept=False, max_passes=5),
         Perceptron(),
-        Perceptron(margin=0.2, n_iter_no_change=2),
+        Perceptron(n_iter_no_change=2),
         Perceptron(class_weight={"a": 2.0, "b": 0.25, "c": 1.0}, max_passes=5),
     ],
     ids=str,

@@ -92,11 +92,11 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     without a mistake; a point on the plane counts as one.  On separable data at most
     :math:`(R/\gamma)^2` updates are made (Novikoff, 1962), see
     :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes``; where that is
-    left alone, as soon as the theorem promises no clean pass within 1,000 passes, because no plane
-    separates the rows by the margin that it takes, and half of the passes have brought no better
-    weights.  It keeps the weights that make the fewest training mistakes among the start and, of
-    every pass, those at its end and those that stood for the most visits in it (the pocket of
-    Gallant, 1990).  Up to 262,144 stored entries all rows decide which make the fewest, beyond a
+    left alone, and there is no ``margin``, as soon as the theorem promises no clean pass within
+    1,000 passes, because no plane separates the rows by the margin that it takes, and half of the
+    passes have brought no better weights.  It keeps the weights that make the fewest training
+    mistakes among the start and, of every pass, those at its end and those that stood for the most
+    visits in it (the pocket of Gallant, 1990).  Up to 262,144 stored entries all rows decide which make the fewest, beyond a
     fixed sample of the rows, a sixteenth or more; the certificate always counts all rows.
 
     Parameters
@@ -491,9 +491,12 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
 
     @property
     def _patience(self) -> int | None:
-        """Passes without better weights that end a fit; None where the passes were chosen."""
+        """Passes without better weights that end a fit; None where the passes were chosen.
+
+        With a margin, weights come nearer to it for long before they reach it at one row more.
+        """
         chosen = self.max_passes != 1000 or self.max_iter != 1000 or self.tol is None
-        return None if chosen else int(self.n_iter_no_change)
+        return None if chosen or self.margin > 0.0 else int(self.n_iter_no_change)
 
     @property
     def _rate(self) -> float:
