@@ -96,8 +96,9 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     1,000 passes, because no plane separates the rows by the margin that it takes, and half of the
     passes have brought no better weights.  It keeps the weights that make the fewest training
     mistakes among the start and, of every pass, those at its end and those that stood for the most
-    visits in it (the pocket of Gallant, 1990).  Up to 262,144 stored entries all rows decide which make the fewest, beyond a
-    fixed sample of the rows, a sixteenth or more; the certificate always counts all rows.
+    visits in it (the pocket of Gallant, 1990).  Up to 262,144 stored entries all rows decide which
+    make the fewest, beyond a fixed sample of the rows, a sixteenth or more; the certificate always
+    counts all rows.
 
     Parameters
     ----------

@@ -17,8 +17,9 @@ weight :math:`T` from :math:`w_0` to :math:`w`, no plane separates the rows by a
 :math:`\gamma = (|w| + |w_0|) / (\text{rate}\; T)`, because every update moves :math:`w` by that
 much along the normal of such a plane; and for a margin of :math:`\gamma` the theorem allows for
 :math:`(R^2 + 2\,\text{margin} / \text{rate}) / \gamma^2` updates.  Where these are more than
-all passes would make that a fit may, at as many as there have been in each so far, it promises
-nothing any more, and passes end once half of them have brought nothing.
+all passes would make that a fit may, at as many as there have been in each so far, or where next
+to no mistake is left at one a visit, it promises nothing any more, and passes end once half of them
+have brought nothing.
 """
 
 from __future__ import annotations
@@ -174,7 +175,9 @@ def _is_finite(theta):
 
 
 @scalar
-def _is_hopeless(theta, begun, rate, taken, reach, most, passes, improved, patience):
+def _is_hopeless(
+    theta, begun, rate, taken, elapsed, fewest, reach, most, passes, improved, patience
+):
     """Whether passes have nothing to promise: see the head of this module.
 
     ``begun``: the length of the weights of the start; ``improved``: the pass that put up the best.
@@ -185,7 +188,10 @@ def _is_hopeless(theta, begun, rate, taken, reach, most, passes, improved, patie
     for j in range(theta.shape[0]):
         square += theta[j] * theta[j]
     margin = (np.sqrt(square) + begun) / (rate * taken)
-    return reach > taken * (most / passes) * margin * margin
+    # Where next to no mistake is left, any visit may be an update: narrow margins take long.
+    few = fewest <= max(2.0, 0.005 * elapsed / passes)
+    ahead = (elapsed if few else taken) * (most / passes)
+    return reach > ahead * margin * margin
 
 
 # What the template is written against.
@@ -280,6 +286,8 @@ def _passes(
                     begun,
                     rate,
                     taken,
+                    elapsed,
+                    fewest,
                     reach,
                     most_passes,
                     passes,
@@ -714,6 +722,8 @@ def is_hopeless(
         state.begun,
         problem.rate,
         state.taken,
+        state.elapsed,
+        state.fewest,
         state.reach,
         most or 0,
         state.passes,
