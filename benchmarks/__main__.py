@@ -2,6 +2,7 @@
 
 ``python -m benchmarks sweep`` looks for the objectives on which this library is not the fastest.
 ``python -m benchmarks scale`` fits what does not fit memory, beside what others do about it.
+``python -m benchmarks small`` times fits of a few milliseconds, beside scikit-learn's defaults.
 ``python -m benchmarks studio`` times a frame of dragging a point, through a real browser.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import kernel_machines, report, statements, studio, sweep, system
+from benchmarks import kernel_machines, report, small, statements, studio, sweep, system
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, run_workload
 from benchmarks.scale import command as scale
@@ -71,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return sweep.main(words[1:])
     if words[:1] == ["scale"]:
         return scale.main(words[1:])
+    if words[:1] == ["small"]:
+        return small.main(words[1:])
     if words[:1] == ["studio"]:
         return studio.main(words[1:])
     args = _parser().parse_args(words)

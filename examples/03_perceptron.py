@@ -196,9 +196,9 @@ print(f"worst: {min(hits):.1%} of the flowers right")
 #       >>> corners, labels = np.array([(1, 1), (-1, -1), (1, -1), (-1, 1)]), [1, 1, -1, -1]
 #       >>> with warnings.catch_warnings():
 #       ...     warnings.simplefilter("ignore")
-#       ...     lost = Perceptron(record=True).fit(corners, labels)
+#       ...     lost = Perceptron(record=True, max_passes=50).fit(corners, labels)
 #       >>> print(lost.certificate_)
-#       not_separated: 4 training mistakes left, 1,000 passes, ...; no pass was free of ...
+#       not_separated: 4 training mistakes left, 50 passes, ...; no pass was free of ...
 #       >>> [u.coef.tolist() for u in lost.trace_.updates[:4]]
 #       [[1.0, 1.0], [0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]]
 #

@@ -24,10 +24,10 @@ CENSUS = {
     "LinearSVC": [{"loss": "hinge"}, {"penalty": "l1"}, {"penalty": "l2"}],
     "SGDClassifier": [
         *(
-            {"penalty": p, "loss": loss, "alpha": 0.1, "finish": finish}
+            {"penalty": p, "loss": loss, "alpha": 0.1, **steps}
             for p in ("l1", "l2")
             for loss in ("hinge", "log_loss")
-            for finish in ("dual", None)
+            for steps in ({}, {"eta0": 0.1})
         ),
         # An average is returned as it is, and of a few steps it can be worse than the start.
         {"penalty": None, "loss": "hinge", "average": False},

@@ -188,7 +188,7 @@ def test_to_record_to_print_or_to_watch_changes_no_fit(capsys: pytest.CaptureFix
         "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": None}],
         "LinearSVC": [{"loss": "hinge"}, {"loss": "hinge", "C": 0.1}, {"penalty": "l1"}, {}],
         "Perceptron": [{}, {"average": True}],
-        "SGDClassifier": [{}, {"finish": None, "max_iter": 30}, {"penalty": None, "max_iter": 30}],
+        "SGDClassifier": [{}, {"average": False, "max_iter": 30}, {"penalty": None}],
         "Lasso": [{"alpha": 0.01}, {"alpha": 0.1, "positive": True}],
         "SVC": [{}, {"kernel": "linear"}, {"C": 100.0}],
     }

@@ -547,6 +547,17 @@ def test_a_file_of_the_first_version_still_loads(path, real, name):
     assert np.array_equal(stored.model.decision_function(X), model.decision_function(X))
 
 
+def test_parameters_that_there_are_no_more_are_passed_over(path, real):
+    X, y = load_iris(return_X_y=True)
+    model = separatrix.SGDClassifier().fit(X, y > 0)
+    save_model(path, model)
+    edited(path, forge("params", "finish", value="dual"))
+    edited(path, forge("fitted", "finish_passes_", value=[3]))
+    again = load_model(path).model
+    assert not {"finish", "finish_passes_"} & set(vars(again))
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+
+
 def test_what_a_later_version_may_know_is_told(path, real):
     X, y = load_iris(return_X_y=True)
     save_model(path, separatrix.LogisticRegression().fit(X, y))

@@ -208,8 +208,12 @@ def test_info_of_gaussian_classes(run):
 
 
 def test_the_lines_of_sgd(run):
-    ran = run("fit", "breast-cancer", "--model", "sgd")
-    assert (ran.code, ran.err) == (0, "")
+    # Without an option of the steps there are none.
+    whole = run("fit", "breast-cancer", "--model", "sgd")
+    assert (whole.code, whole.err) == (0, "") and "steps" not in whole.labels
+    ran = run("fit", "breast-cancer", "--model", "sgd", "--batch-size", "2")
+    # They end by their own rule, which says nothing of the gap.
+    assert ran.code == 4 and "stalled: " in ran.lines["fit"]
     labels = ran.labels
     said = ["held out", "also", "constant", "weights", "saved"]
     assert labels == ["read", "split", "positive", "model", "fit", "steps", *said]
@@ -220,13 +224,13 @@ def test_the_lines_of_sgd(run):
 
 
 def test_steps_and_passes_of_several_classes_are_of_all_together(run):
-    ran = run("fit", "iris", "--model", "sgd")
+    ran = run("fit", "iris", "--model", "sgd", "--eta0", "0.05")
     passes = run("info", "iris.separatrix", "--json").document["certificate"]["n_iter"]
     # A step a row: 121 of them in a pass, since two are equal.
     expected = f"{121 * passes:,} in {passes} passes, 3 classes together, eta_k = "
     assert ran.lines["steps"].startswith(expected)
     assert f", {passes} iterations in 3 problems, " in ran.lines["fit"]
-    two = run("fit", "breast-cancer", "--model", "sgd", "--json").document
+    two = run("fit", "breast-cancer", "--model", "sgd", "--eta0", "0.05", "--json").document
     assert two["details"]["fits"] == 1
     assert two["details"]["passes"] == two["certificate"]["n_iter"]
     assert two["details"]["steps"] == two["split"]["fit_rows"] * two["details"]["passes"]

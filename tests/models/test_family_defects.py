@@ -160,7 +160,7 @@ def test_an_intercept_changed_between_calls_is_named() -> None:
 def test_a_rate_beyond_float64_asks_for_standardised_features() -> None:
     X, y = 1e151 * rng.normal(size=(40, 2)), np.arange(40) % 2
     with pytest.raises(ValueError, match="standardise the features"):
-        SGDClassifier(random_state=0).fit(X, y)
+        SGDClassifier(average=True, random_state=0).fit(X, y)
 
 
 # --- polynomials --------------------------------------------------------------------------------

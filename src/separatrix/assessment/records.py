@@ -71,7 +71,7 @@ def details_of(model: Any) -> dict[str, Any]:
         record["shrinkage"] = np.asarray(model.shrinkage_).tolist()
         record["condition_number"] = float(model.condition_number_)
         record["used_columns"] = len(model.independent_columns_)
-    if hasattr(model, "learning_rate_formula_"):
+    if getattr(model, "learning_rate_formula_", "none") != "none":
         curve = getattr(model, "rate_curve_", None)
         record |= {
             "schedule": model.learning_rate_formula_,

@@ -58,6 +58,10 @@ class Terminal(Wording):
         "cause.small_step": "the steps fell below --step-tol before --tol {tol:g}",
         "advice.small_step": "lower --step-tol, or choose a --schedule whose rates fall more "
         "slowly",
+        "cause.stalled": "the mean objective of the passes no longer fell by more than --tol "
+        "{tol:g}, so the steps stopped before the gap was as small",
+        "advice.stalled": "lower --tol, or leave the options of the steps (--schedule, --eta0, "
+        "--average, ...) out for a certified optimum",
         "cause.early_stopped": "the score on the held-out rows no longer improved, so the fit "
         "stopped before --tol {tol:g}",
         "advice.early_stopped": "without --early-stopping the fit continues to --tol",

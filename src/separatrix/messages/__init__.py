@@ -79,6 +79,10 @@ TEMPLATES: dict[str, str] = {
     "advice.averaged": "average=False returns the last weights",
     "cause.small_step": "the steps fell below step_tol before tol={tol:g}",
     "advice.small_step": "lower step_tol, or choose a schedule whose rates fall more slowly",
+    "cause.stalled": "the mean objective of the passes no longer fell by more than tol={tol:g}, so "
+    "the steps stopped before the gap was as small",
+    "advice.stalled": "lower tol, or leave the parameters of the steps (learning_rate, eta0, "
+    "average, ...) out for a certified optimum",
     "cause.early_stopped": "the score on the held-out rows no longer improved, so the fit stopped "
     "before tol={tol:g}",
     "advice.early_stopped": "early_stopping=False continues to tol",

@@ -36,7 +36,8 @@ _BY_CLASS = {
     ("SGDRegressor", "penalty"): "the same",
     ("SGDRegressor", "eta0"): "the same",
     ("SGDRegressor", "average"): "the same, for `partial_fit`",
-    ("SGDClassifier", "tol"): "the certified relative gap; None makes all passes",
+    ("SGDClassifier", "tol"): "the certified relative gap; with chosen steps the same, and None "
+    "makes all passes",
     ("HuberRegressor", "max_iter"): "the same",
     **{
         (name, "cv"): "the same; None is leave-one-out" for name in ("RidgeCV", "RidgeClassifierCV")

@@ -66,7 +66,9 @@ def _is_rate(value: Any) -> bool:
         "give a whole number of passes",
     ),
     tol=Inherited(
-        1e-3, "not needed: a fit ends at the first pass without a mistake, or at ``max_passes``"
+        1e-3,
+        "a fit ends at the first pass without a mistake, where the theorem promises no such pass, "
+        "or at ``max_passes``; None makes ``max_passes`` passes in any case",
     ),
     shuffle=Inherited(True, "not needed: ``order`` sets the order of the rows"),
     eta0=Inherited(
@@ -85,7 +87,7 @@ def _is_rate(value: Any) -> bool:
     ),
     validation_fraction=Inherited(0.1, "the share of the rows that ``early_stopping`` holds out"),
     n_iter_no_change=Inherited(
-        5, "the number of passes without a better score after which ``early_stopping`` ends the fit"
+        5, "the fewest passes without better weights, or a better score, after which a fit stops"
     ),
     warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
 )
@@ -95,11 +97,14 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
     without a mistake; a point on the plane counts as one.  On separable data at most
     :math:`(R/\gamma)^2` updates are made (Novikoff, 1962), see
-    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes`` and returns the
-    weights with the fewest training mistakes (the pocket of Gallant, 1990): the start, the weights
-    at the end of each pass, and those that lasted longest in each pass are candidates. They are
-    compared on all rows for up to 262,144 stored entries, and beyond that on a fixed sample of at
-    least a sixteenth of the rows; the certificate always counts all rows.
+    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes``; where that is
+    left alone, and there is no ``margin``, as soon as the theorem promises no clean pass within
+    1,000 passes, because no plane separates the rows by the margin that it takes, and half of the
+    passes have brought no better weights.  It keeps the weights that make the fewest training
+    mistakes among the start and, of every pass, those at its end and those that stood for the most
+    visits in it (the pocket of Gallant, 1990).  Up to 262,144 stored entries all rows decide which
+    make the fewest, beyond a fixed sample of the rows, a sixteenth or more; the certificate always
+    counts all rows.
 
     Parameters
     ----------
@@ -122,6 +127,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         the weights themselves still decide when to stop, and after a pass without mistakes the
         average may still make some.
     max_passes : int, default=1000
+        Given another value, as many passes are made as it takes, and no fewer.
     class_weight : dict or "balanced", optional
         A row of weight k is visited k times in succession; a fraction is a visit with a step of
         that fraction.
@@ -492,6 +498,15 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         return int(self.max_iter if self.max_passes == 1000 else self.max_passes)
 
     @property
+    def _patience(self) -> int | None:
+        """Passes without better weights that end a fit; None where the passes were chosen.
+
+        With a margin, weights come nearer to it for long before they reach it at one row more.
+        """
+        chosen = self.max_passes != 1000 or self.max_iter != 1000 or self.tol is None
+        return None if chosen or self.margin > 0.0 else int(self.n_iter_no_change)
+
+    @property
     def _rate(self) -> float:
         return float(self.eta0 if self.learning_rate == 1.0 else self.learning_rate)
 
@@ -533,12 +548,17 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         if problem.in_passes:
             from separatrix.scale.sequential import MistakePasses
 
-            return MistakePasses("average" if self.average else "best", self._passes)
-        keep = "average" if self.average else otherwise
-        # Who follows a fit follows every pass.
-        alone = otherwise == "best" and not self.verbose and not watched()
-        most = self._passes if alone else None
-        return MistakeDriven(self.order, record=bool(self.record), keep=keep, most=most)
+            keep = "average" if self.average else "best"
+            return MistakePasses(keep, self._passes, self._patience)
+        return MistakeDriven(
+            self.order,
+            record=bool(self.record),
+            keep="average" if self.average else otherwise,
+            most=self._passes if otherwise == "best" else None,
+            patience=self._patience,
+            # Who follows a fit follows every pass.
+            at_once=not (self.verbose or self.record or self._heard or watched()),
+        )
 
     def _limits(self) -> dict[str, Any]:
         # One mistake more than none is a relative gap of one: no tolerance is needed.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -40,17 +42,16 @@ from separatrix.losses import (
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.blocked import InPasses, in_blocks, refuse
-from separatrix.models.inherited import Inherited, inherits, tell
+from separatrix.models.inherited import Inherited, inherits, is_default, tell
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.path import Path, fit_path
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.penalties import L2, NoPenalty, penalty_of
+from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
 from separatrix.solvers.continuation import Continuation, mean_square
-from separatrix.solvers.driver import Solution
-from separatrix.solvers.finish import FinishedDescent, FinishedState, conclude
+from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import starting_points
 from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
 from separatrix.solvers.stochastic import (
@@ -112,10 +113,62 @@ def check_rate_name(name: Any) -> None:
     check_choice("learning_rate", name, [*SCHEDULES, _ADAPTIVE])
 
 
+class MeanOfLosses:
+    """An estimator of a mean of losses and a penalty that a fit minimises with all rows at hand.
+
+    What the two models with the parameters of stochastic gradients share: where nobody chose the
+    steps, any method may minimise their objective, and the one that certifies it soonest does.
+    """
+
+    penalty: str | None
+    alpha: float
+    tol: float | None
+    l1_ratio: float | None
+    fit_intercept: bool
+
+    # What ``learning_rate_formula_`` is, or would be, where no step has a rate.
+    _no_schedule = "none", "the method looks at all rows at once and converges"
+
+    @property
+    def _penalised(self) -> bool:
+        return self.penalty is not None and self.alpha > 0
+
+    @property
+    def _share_of_l1(self) -> float:
+        return {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(self.penalty or "", 0.0)
+
+    @property
+    def _goal(self) -> float:
+        """The gap to certify; without a ``tol`` as small a one as there is."""
+        return float(self.tol or 1e-9)
+
+    def _terms(self, total: float, weights: np.ndarray | None) -> tuple[Penalty, dict[str, Any]]:
+        """The penalty, and the options of the objective for rows of these weights.
+
+        ``total``: the sum of the sample weights.
+        """
+        penalised = self._penalised
+        return (
+            penalty_of(self._share_of_l1) if penalised else NoPenalty(),
+            {
+                "C": 1.0 / ((float(self.alpha) if penalised else 1.0) * total),
+                "weights": weights,
+                "fit_intercept": bool(self.fit_intercept),
+            },
+        )
+
+
 def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
         tell("weights_are_copies")
+
+
+@functools.cache
+def _defaults_of(kind: type) -> dict[str, Any]:
+    """The defaults of an estimator's parameters."""
+    parameters = inspect.signature(kind).parameters.values()
+    return {one.name: one.default for one in parameters}
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -151,24 +204,29 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
     n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
     warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
 )
-class SGDClassifier(LinearClassifier):
-    r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
+class SGDClassifier(MeanOfLosses, LinearClassifier):
+    r"""The linear classifiers of scikit-learn's stochastic gradients, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
 
     .. math:: \frac1n \sum_i s_i\, \ell(y_i (w\cdot x_i + b)) + \frac\alpha2 \|w\|^2
 
-    with :math:`n` the sum of the sample weights, by steps along the gradient of one row at a time:
+    with :math:`n` the sum of the sample weights.  :meth:`fit` has all rows at hand, so that it need
+    not take steps of single rows: unless some parameter of the steps is given, it goes to the
+    certified optimum by the method that :func:`~separatrix.select_solver` gives.  Where
+    ``learning_rate``, ``eta0``, ``power_t``, ``batch_size``, ``average``, ``shuffle``, ``step_tol``
+    or ``early_stopping`` is given, in :meth:`partial_fit`, in passes over row blocks, and for the
+    perceptron's loss it takes a step along the slope of one row at a time:
 
     .. math:: w \leftarrow (1 - \eta_k \alpha)\, w - \eta_k\, \ell'(z_i)\, y_i x_i, \qquad
         b \leftarrow b - \eta_k\, \ell'(z_i)\, y_i .
 
     The intercept is never penalised.  More than two classes are fitted one against the rest.
 
-    A row of weight ``k`` is visited ``k`` times in a pass; a remaining fraction is a visit with a
-    step of that fraction. With ``shuffle`` the random order of the visits depends on the values of
-    the rows and not on their positions, so that weights are the same as copies of a row anywhere in
-    the data, except in a ``finish``.
+    A row of weight ``k`` is visited ``k`` times in a pass; a fraction left over is a visit with a
+    step of that fraction.  With ``shuffle`` the order of the visits is drawn from the values of
+    the rows and not from how they lie, so that weights are the same as copies of a row wherever
+    these are.
 
     Parameters
     ----------
@@ -178,9 +236,8 @@ class SGDClassifier(LinearClassifier):
         an object of :mod:`separatrix.losses`.  With the perceptron loss no penalty is applied,
         unless it has a ``margin``, because the best weights would be zero.
     penalty : {"l2", "l1", "elasticnet", None}, default="l2"
-        Steps along the gradients of single rows do not make weights exactly zero. Under a penalty
-        with L1, and for the last three losses, the method of :func:`~separatrix.select_solver`
-        minimises the same objective, and schedules have no effect.
+        Steps along the gradients of single rows do not make weights exactly zero: under a penalty
+        with L1, and for the last three losses, parameters of the steps have no effect.
     alpha : float, default=1e-4
         Strength of the penalty; 0 for none.
     margin : float, default=0.0
@@ -200,27 +257,19 @@ class SGDClassifier(LinearClassifier):
     batch_size : int, default=1
         The number of rows in a step, whose gradients are averaged.
     average : {"linear", True, False} or int, default="linear"
-        Return the average of the weights after each step (Polyak and Juditsky, 1992) instead of the
-        last weights; with a number, the average from that visit on. With "linear" the weights after
-        step k have weight k in the average (Lacoste-Julien, Schmidt and Bach, 2012), which forgets
-        the start sooner.
-    finish : {"dual", None}, default="dual"
-        The method of the last passes where the schedule is too slow, as under a tiny ``alpha``.
-        After 16, 32, 64, ... passes the gap, which falls as one over the passes, is extrapolated;
-        if it will not reach ``tol`` within ``max_iter``, and at least four fifths of ``max_iter``
-        are left, "dual" changes to dual coordinate ascent, which sets the multiplier of each
-        visited row to its optimum for fixed others (Shalev-Shwartz and Zhang, 2013). It needs a
-        penalty, a loss with such a step, and more than 1,000 weights or a Hessian that costs more
-        than 60 passes. The result is then not an average, and the order of the rows, or copies in
-        place of weights, can change it within ``tol``. With None all steps follow the schedule.
-        :meth:`partial_fit` and ``early_stopping`` have no finish.
+        Return the average of the weights after each step (Polyak and Juditsky, 1992) rather than
+        the last ones; with a number, from that visit on.  With "linear" each counts as much as its
+        number (Lacoste-Julien, Schmidt and Bach, 2012), which forgets the start sooner.
     shuffle : bool, default=True
         Shuffle the rows in every pass; otherwise they are visited in the given order.
     max_iter : int, default=1000
-        Limit on passes.
+        Limit on passes, or on the iterations of the method that looks at all rows.
     tol : float or None, default=1e-3
-        Target for the certified relative gap. With None, or a number that is not greater than 0,
-        the fit makes all ``max_iter`` passes and gives no warning.
+        Target for the certified relative gap; None, or what is not greater than 0, asks for as
+        small a one as there is.  Steps end where the mean objective that a pass met with was not
+        below the least before by more than this for ``n_iter_no_change`` passes, which is
+        scikit-learn's rule and says nothing of the gap; with None they make all ``max_iter``
+        passes, without a warning.
     step_tol : float, optional
         Also stop when a pass changes the weights by less than this, relative to their norm.
     early_stopping : bool, default=False
@@ -230,6 +279,8 @@ class SGDClassifier(LinearClassifier):
     validation_fraction : float, default=0.1
         The share of the rows of each class to hold out.
     n_iter_no_change : int, default=5
+        The number of passes without progress that end a fit, by ``early_stopping`` or ``tol``;
+        losses without ``value_at`` are not followed.
     class_weight : dict or "balanced", optional
     random_state : int, RandomState or None
         None uses a fixed seed: the same call on the same data gives the same bits.
@@ -239,9 +290,8 @@ class SGDClassifier(LinearClassifier):
     verbose : int, default=0
         1 prints certificate checks to stderr.
     record : bool, default=False
-        Keep ``trace_``, with a check after every pass, so that the fit may end a few passes
-        earlier; and, for the perceptron loss without a penalty and with ``batch_size=1``, with
-        every update.
+        Keep ``trace_``; of steps with a check after every pass, and for the perceptron loss without
+        a penalty and with ``batch_size=1`` with every update.
 
     Attributes
     ----------
@@ -249,35 +299,32 @@ class SGDClassifier(LinearClassifier):
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
-        The certificate of the sum over the binary problems, which are its ``parts``.  The bound
-        comes from the slopes of the loss at the visits, averaged over the passes, and from those
-        that a Newton step predicts.
+        The certificate of the sum over the binary problems, which are its ``parts``.  After steps
+        the bound comes from the slopes of the loss at the visits, averaged over the passes, and
+        from those that a Newton step predicts.
     objective_formula_ : str
         The formula that was minimised, in the form ``1/2 |w|^2 + C sum`` with
         ``C = 1 / (alpha n)``.
     n_iter_ : int
-        The number of passes, including those of a finish.
-    finish_passes_ : ndarray of shape (1,) or (K,)
-        The number of passes of the finish, for each binary problem.
+        The number of passes or iterations.
     n_steps_ : ndarray of shape (1,) or (K,)
-        The number of steps, for each binary problem.
+        The number of steps, or of rows that were evaluated, for each binary problem.
     t_ : int
         The largest number of steps plus one, as scikit-learn counts.
     eta0_ : float
-        The first rate of the schedule, if ``learning_rate`` is a name.
+        The first rate of the schedule, if ``learning_rate`` is a name and steps were taken.
     rate_curve_ : dict of ndarray
         The result of the search for a rate, if there was one: ``"rates"`` and the ``"objective"``
         that each reached.
     learning_rate_formula_, learning_rate_condition_ : str
-        The schedule, and what is known of its convergence.
+        The schedule, and what is known of its convergence; "none" where there were no steps.
     validation_rows_ : ndarray
         With ``early_stopping``: the rows held out.
     validation_scores_ : ndarray, or list of ndarray
         With ``early_stopping``: the accuracy on the held-out rows after each pass.
     plain_coef_, plain_intercept_, n_visits_ : ndarray
-        With ``average``: the last weights, and the number of visits in the average (for "linear"
-        the sum of their weights), of shape (1,) or (K,).  After a finish the last weights are
-        ``coef_`` and ``intercept_``.
+        With ``average``: the last weights, and the visits that the average is over (of "linear"
+        the sum of their numbers), of shape (1,) or (K,).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if they had any.
@@ -289,8 +336,7 @@ class SGDClassifier(LinearClassifier):
     perceptron.  Polyak and Juditsky (1992), Acceleration of stochastic approximation by averaging.
     Bottou (2012), Stochastic gradient descent tricks.  Lacoste-Julien, Schmidt and Bach (2012), A
     simpler approach to obtaining an O(1/t) convergence rate for the projected stochastic
-    subgradient method.  Shalev-Shwartz and Zhang (2013), Stochastic dual coordinate ascent methods
-    for regularized loss minimization.
+    subgradient method.
 
     Examples
     --------
@@ -298,17 +344,20 @@ class SGDClassifier(LinearClassifier):
     >>> from sklearn.preprocessing import scale
     >>> from separatrix import SGDClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = SGDClassifier("log_loss", alpha=0.01, random_state=0).fit(scale(X), y)
+    >>> model = SGDClassifier("log_loss", alpha=0.01).fit(scale(X), y)
     >>> model.certificate_.relative_gap <= 1e-3
     True
     >>> model.score(scale(X), y) > 0.97
     True
 
-    The rates of a schedule:
+    Steps at given rates:
 
-    >>> model = SGDClassifier("log_loss", alpha=0.01, eta0=0.1, random_state=0).fit(scale(X), y)
+    >>> model = SGDClassifier("log_loss", alpha=0.01, eta0=0.1, tol=None, max_iter=50)
+    >>> model = model.fit(scale(X), y)
     >>> model.learning_rate_formula_
     'eta_k = 100 / (1000 + k)'
+    >>> model.certificate_.relative_gap < 0.01
+    True
 
     The perceptron is a special case:
 
@@ -321,12 +370,18 @@ class SGDClassifier(LinearClassifier):
     _label = "stochastic gradients"
     # What attributes were called in older model files.
     _renamed: ClassVar[dict[str, str]] = {"t_": "n_steps_"}
+    # Parameters and attributes of older model files that there are no more.
+    _retired: ClassVar[tuple[str, ...]] = ("finish", "finish_passes_")
+    # The parameters of which any makes the fit one of steps.
+    _of_steps: ClassVar[tuple[str, ...]] = (
+        *("learning_rate", "eta0", "power_t", "batch_size", "average", "shuffle", "step_tol"),
+        "early_stopping",
+    )
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         **AVERAGED,
         "certificate_": rules.any_certificate,
         "eta0_": rules.number(low=0.0),
-        "finish_passes_": rules.whole_array("h"),
         "learning_rate_condition_": rules.text,
         "learning_rate_formula_": rules.text,
         "rate_curve_": _check_rate_curve,
@@ -352,7 +407,6 @@ class SGDClassifier(LinearClassifier):
         power_t: float = 0.75,
         batch_size: int = 1,
         average: Any = "linear",
-        finish: str | None = "dual",
         shuffle: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-3,
@@ -377,7 +431,6 @@ class SGDClassifier(LinearClassifier):
         self.power_t = power_t
         self.batch_size = batch_size
         self.average = average
-        self.finish = finish
         self.shuffle = shuffle
         self.max_iter = max_iter
         self.tol = tol
@@ -475,11 +528,11 @@ class SGDClassifier(LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used without a copy; other types
-            are converted once to float64, other sparse formats to CSR. Row blocks, of
-            :func:`separatrix.scale.scan`, are visited in their order, the rows of each shuffled, or
-            not, and have labels and weights of their own; there is no ``finish``, and a rate is
-            searched for on a sample.
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; other types are converted once to float64, other sparse formats to CSR.
+            Row blocks, of :func:`separatrix.scale.scan`, are visited in their order, the rows of
+            each shuffled, or not, and have labels and weights of their own; a rate is searched for
+            on a sample.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
@@ -533,7 +586,7 @@ class SGDClassifier(LinearClassifier):
         loss = self._loss()
         linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
         for given, why in (
-            (not self._by_rows, "L1 penalties and regression losses need all rows at once"),
+            (not self._steps_lead, "L1 penalties and regression losses need all rows at once"),
             (not self._penalised, "without a penalty there is no bound: give an alpha"),
             (bool(self.early_stopping), "early_stopping draws rows to hold out"),
             (bool(self.record), "a record of every update is as long as the data"),
@@ -751,8 +804,9 @@ class SGDClassifier(LinearClassifier):
     ) -> Path:
         """Fit along values of ``alpha``, each warm-started from those before.
 
-        With ``eta0="search"`` a rate is searched for at each value, on all rows, and the folds use
-        it.  The model itself is not fitted; its ``alpha`` is ignored.
+        Where the fit is one of steps, a rate that is searched for is searched for at each value, on
+        all rows, and the folds take it over.  The model itself is not fitted; its ``alpha`` does
+        not count.
 
         Parameters
         ----------
@@ -799,7 +853,7 @@ class SGDClassifier(LinearClassifier):
         return np.geomspace(first, 1e-4 * first, count) if count > 1 else np.array([first])
 
     def _settle_as(self, whole: Any) -> None:
-        if isinstance(self.learning_rate, str):
+        if hasattr(whole, "eta0_"):
             self.eta0 = whole.eta0_
 
     def _check_parameters(self) -> None:
@@ -810,7 +864,7 @@ class SGDClassifier(LinearClassifier):
         check_number("alpha", self.alpha, minimum=0)
         check_share_of_l1(self.penalty, self.l1_ratio)
         check_number("epsilon", self.epsilon, minimum=0)
-        if self.early_stopping and not self._by_rows:
+        if self.early_stopping and not self._steps_lead:
             raise ValueError(
                 "early_stopping=True needs passes over the rows, and fits with an L1 penalty or a "
                 "regression loss have none; leave early_stopping at False."
@@ -848,7 +902,6 @@ class SGDClassifier(LinearClassifier):
             check_choice("average", self.average, ["linear", True, False])
         elif not isinstance(self.average, (bool, np.bool_)):
             check_number("average", self.average, minimum=0, integer=True)
-        check_choice("finish", self.finish, ["dual", None])
         check_choice("shuffle", self.shuffle, [True, False])
         check_number("max_iter", self.max_iter, minimum=1, integer=True)
         if self.tol is not None:
@@ -868,25 +921,35 @@ class SGDClassifier(LinearClassifier):
 
     @property
     def _gap(self) -> float:
-        """The gap at which a fit may end."""
+        """The gap that steps are judged by."""
         return float(self.tol) if self.tol is not None and self.tol > 0 else 0.0
 
     @property
     def _penalised(self) -> bool:
         plain = self.loss == "perceptron" or type(self.loss) is PerceptronLoss
         free = plain and not self.margin > 0
-        return self.penalty is not None and self.alpha > 0 and not free
+        return super()._penalised and not free
 
     @property
-    def _share_of_l1(self) -> float:
-        return {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(self.penalty or "", 0.0)
+    def _steps_lead(self) -> bool:
+        """Whether steps along the slopes of single rows lead to the optimum."""
+        kinked = self._penalised and self._share_of_l1 > 0.0
+        of_residual = isinstance(self.loss, Loss) and self.loss.of_residual
+        return not (kinked or of_residual or self.loss in RESIDUAL)
 
     @property
     def _by_rows(self) -> bool:
         """Whether the fit goes row by row."""
-        kinked = self._penalised and self._share_of_l1 > 0.0
-        of_residual = isinstance(self.loss, Loss) and self.loss.of_residual
-        return not (kinked or of_residual or self.loss in RESIDUAL)
+        if not self._steps_lead:
+            return False
+        defaults = _defaults_of(type(self))
+        if any(not is_default(getattr(self, name), defaults[name]) for name in self._of_steps):
+            return True
+        loss = self._loss()
+        stepping = self._penalised and hasattr(loss, "dual_step")
+        # Of a loss with a kink there is a method under a penalty or by way of smooth ones; the
+        # perceptron's is least at weights of zero.
+        return not (loss.smooth or loss.smoothable or stepping)
 
     def _loss(self) -> Loss:
         if self.margin > 0:
@@ -923,14 +986,8 @@ class SGDClassifier(LinearClassifier):
     def _whole(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         """The problems, for a method that looks at all rows at once."""
         loss = self._loss()
-        penalty = penalty_of(self._share_of_l1) if self._penalised else NoPenalty()
-        strength = float(self.alpha) if self._penalised else 1.0
+        penalty, options = self._terms(labels.total, labels.weights)
         kind = ResidualObjective if loss.of_residual else MarginObjective
-        options = {
-            "C": 1.0 / (strength * labels.total),
-            "weights": labels.weights,
-            "fit_intercept": self.fit_intercept,
-        }
         return [(part, kind(design, y, loss, penalty, **options)) for part, y in labels.parts()]
 
     def _composed(
@@ -957,8 +1014,7 @@ class SGDClassifier(LinearClassifier):
             return made[0]
 
         loss = self._loss()
-        penalty = L2() if self._penalised else NoPenalty()
-        strength = float(self.alpha) if self._penalised else 1.0
+        penalty, options = self._terms(total, weights)
         kind = StochasticResidual if loss.of_residual else StochasticObjective
         out: list[tuple[str, Visited]] = []
         for k, (part, y) in enumerate(labels.parts()):
@@ -967,9 +1023,7 @@ class SGDClassifier(LinearClassifier):
                 y,
                 loss,
                 penalty,
-                C=1.0 / (strength * total),
-                weights=weights,
-                fit_intercept=self.fit_intercept,
+                **options,
                 visits=visits,
                 holdout=held,
             )
@@ -1045,14 +1099,11 @@ class SGDClassifier(LinearClassifier):
             return BlockedSteps(self._descent(), int(self.max_iter))
         if not isinstance(problem, StochasticObjective):
             return select_solver(problem)
-        descent = self._descent()
-        if self.finish is None or self._gap == 0.0:
-            # All passes are asked for, and there is no telling what they fall short of.
-            return descent
-        finished = FinishedDescent(descent, self._gap, int(self.max_iter))
-        return finished if finished.takes(problem) else descent
+        followed = self.record or self._heard or self.verbose or watched()
+        # Who follows a fit follows every pass.
+        return self._descent(None if followed else int(self.max_iter), self._gap or None)
 
-    def _descent(self) -> StochasticDescent:
+    def _descent(self, most: int | None = None, tol: float | None = None) -> StochasticDescent:
         correcting = not self._penalised and isinstance(self._loss(), PerceptronLoss)
         return StochasticDescent(
             self._schedule(),
@@ -1061,13 +1112,13 @@ class SGDClassifier(LinearClassifier):
             average=self.average,
             step_tol=self.step_tol,
             patience=int(self.n_iter_no_change),
+            tol=tol,
+            most=most,
             record=bool(self.record) and correcting and self.batch_size == 1,
         )
 
     def _limits(self) -> dict[str, Any]:
-        # Without a goal a method that is no schedule of passes goes as far as it can.
-        tol = self._gap if self._by_rows else self._gap or 1e-9
-        return {"tol": tol, "max_iter": self.max_iter}
+        return {"tol": self._gap if self._by_rows else self._goal, "max_iter": self.max_iter}
 
     def _solve(
         self,
@@ -1081,11 +1132,7 @@ class SGDClassifier(LinearClassifier):
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, StochasticObjective)
-            if isinstance(solution.state, FinishedState):
-                solution = conclude(solution)
-            if solution.state.finish == 0:
-                solution = finalize(problem, self._descent(), solution, int(self.max_iter))
-            out.append(solution)
+            out.append(finalize(problem, self._descent(), solution, int(self.max_iter)))
         return out
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
@@ -1097,7 +1144,6 @@ class SGDClassifier(LinearClassifier):
         self.learning_rate_formula_ = schedule.formula
         self.learning_rate_condition_ = schedule.condition
         states = [solution.state for solution in solutions]
-        self.finish_passes_ = np.array([state.finish for state in states], dtype=np.int64)
         self.n_steps_ = np.array([state.steps for state in states], dtype=np.int64)
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)
@@ -1122,11 +1168,10 @@ class SGDClassifier(LinearClassifier):
     def _keep_whole(self, solutions: list[Solution], n_samples: int) -> None:
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)
-        self.learning_rate_formula_ = "none"
-        self.learning_rate_condition_ = "the method uses all rows at once and converges"
-        self.finish_passes_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)
+        self.learning_rate_formula_, self.learning_rate_condition_ = self._no_schedule
         # Later passes go on at the rates that as many passes would have come to.
-        self.n_steps_ = self.finish_passes_ * n_samples
+        counts = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)
+        self.n_steps_ = counts * n_samples
 
     # --- predict ----------------------------------------------------------------------------
 

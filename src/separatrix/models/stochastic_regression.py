@@ -22,11 +22,11 @@ from separatrix.models.residual import CertifiedRegressor
 from separatrix.models.stochastic import (
     KINKED_PART,
     RESIDUAL,
+    MeanOfLosses,
     check_rate_name,
     check_share_of_l1,
     tell_of_copies,
 )
-from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.perceptron import starting_points
 from separatrix.solvers.schedules import Schedule, schedule_of
@@ -57,8 +57,8 @@ _RATE, _POWER = 0.01, 0.25
     validation_fraction=Inherited(0.1, "not needed: it belongs to early stopping"),
     n_iter_no_change=Inherited(5, "not needed: it belongs to early stopping"),
 )
-class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
-    r"""Linear regression with the losses of scikit-learn's SGDRegressor, at its certified optimum.
+class SGDRegressor(MeanOfLosses, Inheriting, SparseWeights, CertifiedRegressor):
+    r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
 
     Minimises
 
@@ -228,31 +228,12 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         if not isinstance(self.average, bool | np.bool_):
             check_number("average", self.average, minimum=0, integer=True)
 
-    @property
-    def _goal(self) -> float:
-        return float(self.tol or 1e-9)
-
-    @property
-    def _penalised(self) -> bool:
-        return self.penalty is not None and self.alpha > 0
-
     def _options(self, rows: TrainingRows) -> tuple[Loss, Any, dict[str, Any]]:
         """Loss, penalty and what else the objective is made of."""
         loss = self.loss
         if not isinstance(loss, Loss):
             loss = _LOSSES[loss](float(self.epsilon))
-        penalised = self._penalised
-        share = {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(self.penalty or "", 0.0)
-        strength = float(self.alpha) if penalised else 1.0
-        return (
-            loss,
-            penalty_of(share) if penalised else NoPenalty(),
-            {
-                "C": 1.0 / (strength * rows.total),
-                "weights": rows.weights,
-                "fit_intercept": bool(self.fit_intercept),
-            },
-        )
+        return (loss, *self._terms(rows.total, rows.weights))
 
     def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
         loss, penalty, options = self._options(rows)

@@ -589,7 +589,9 @@ def _decode_model(state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
 
 def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     """An object of a class that is on one of the lists, with the attributes of its fit."""
+    retired = getattr(kind, "_retired", ())
     params = _decode(state["params"], tensors)
+    params = {name: value for name, value in params.items() if name not in retired}
     unknown = sorted(set(params) - set(kind._get_param_names()))
     if unknown:
         raise ModelFileError(
@@ -598,6 +600,8 @@ def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) 
         )
     out = kind(**params)
     for stored, value in state["fitted"].items():
+        if stored in retired:
+            continue
         key = getattr(kind, "_renamed", {}).get(stored, stored)
         if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key) or key in NOT_STORED:
             raise ModelFileError(f"holds a {kind.__name__} with the unknown attribute {key!r}")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.linear_algebra import inner
 from separatrix.losses import Loss, PerceptronLoss
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import (
@@ -31,12 +32,13 @@ from separatrix.scale.engines import Engine
 from separatrix.scale.objectives import BlockedMargin, BlockedObjective, _Shape
 from separatrix.scale.passes import Passes
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.perceptron import MistakeDriven
+from separatrix.solvers.perceptron import MistakeDriven, is_hopeless, reach_of
 from separatrix.solvers.stochastic import (
     StochasticDescent,
     StochasticObjective,
     StochasticState,
     Visits,
+    fresh_counters,
 )
 
 __all__ = [
@@ -208,9 +210,13 @@ class MistakePassesState:
     elapsed, lag : float, ndarray
         Visits so far, and ``elapsed`` times what the weights exceed their average by.
     updates, passes : int
-    clean, broken, halted : bool
+    taken : float
+        The weight of all updates.
+    improved, begun, reach
+        As of :class:`separatrix.solvers.perceptron.MistakeDrivenState`.
+    clean, broken, halted, hopeless : bool
         Whether the last pass was without a mistake; whether the arithmetic overflowed; whether the
-        first pass was ended on its way.
+        first pass was ended on its way; whether nothing is left to hope for.
     """
 
     theta: np.ndarray
@@ -221,9 +227,14 @@ class MistakePassesState:
     elapsed: float = 0.0
     updates: int = 0
     passes: int = 0
+    taken: float = 0.0
+    improved: int = 0
+    begun: float = 0.0
+    reach: float = 0.0
     clean: bool = False
     broken: bool = False
     halted: bool = False
+    hopeless: bool = False
     # What only rows in memory have: see :func:`separatrix.solvers.perceptron.finalize`.
     position: int = 0
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -253,13 +264,16 @@ class MistakePasses:
     keep : {"best", "average"}
     most : int
         The most passes of a fit.
+    patience : int, optional
+        As of :class:`separatrix.solvers.perceptron.MistakeDriven`.
     """
 
     order = "cyclic"
     record = False
 
-    def __init__(self, keep: str, most: int) -> None:
+    def __init__(self, keep: str, most: int, patience: int | None = None) -> None:
         self.keep, self.most = keep, most
+        self.patience = patience if keep == "best" else None
         self._visits = MistakeDriven("cyclic", keep=keep)
 
     def requires(self, problem: BlockedMistakes) -> None:
@@ -275,11 +289,15 @@ class MistakePasses:
     ) -> MistakePassesState:
         lag = np.zeros_like(theta) if self.keep == "average" else np.empty(0)
         state = MistakePassesState(theta.copy(), theta.copy(), np.inf, lag, [theta.copy()])
+        state.begun = float(np.sqrt(inner(theta, theta)))
         if problem.resumed is not None:
             state.theta, kept = problem.resumed[0].copy(), problem.resumed[1]
             state.best, state.lag, state.waiting = kept["best"], kept["lag"], [*kept["waiting"]]
-            fewest, certain, state.elapsed, updates, passes = kept["numbers"].tolist()
+            fewest, certain, state.elapsed, updates, passes, *promise = kept["numbers"].tolist()
             state.fewest, state.updates, state.passes = fewest, int(updates), int(passes)
+            if promise:
+                state.taken, improved, state.begun, state.reach = promise
+                state.improved = int(improved)
             problem.note(state.best, fewest, certain)
         if not theta.any():
             state.fewest = problem.counted([theta])[0][0]
@@ -297,7 +315,7 @@ class MistakePasses:
         points, before = list(state.waiting), state.updates
         found = np.zeros((2, len(points)))
         # The weights that a pass begins with have been put up: they do not stand again.
-        stood, most = -(2**62), 0
+        stood, most, lengths = -(2**62), 0, 0.0
         longest = np.empty_like(state.theta) if self.keep == "best" else np.empty(0)
         start = state.theta.copy()
         try:
@@ -307,15 +325,21 @@ class MistakePasses:
                     own = _judged(block, theta)
                     found[:, k] += own["mistakes"], own["certain"]
                 stood, most = self._visit(block, state, longest, stood, most)
+                if state.passes == 0 and self.patience is not None:
+                    squares = rows.row_squares(block.design)
+                    lengths = max(lengths, float(squares.max(initial=0.0)))
         except BaseException:
             if state.passes == 0 and np.all(np.isfinite(state.theta)):
                 # Nothing is known of any weights but those of the start.
                 state.waiting, state.halted = [*points, state.theta.copy()], True
             raise
-        state.passes += 1
+        if state.passes == 0 and self.patience is not None:
+            state.reach = reach_of(problem, lengths)
         for k, theta in enumerate(points):
             problem.note(theta, *found[:, k])
+            # They are of the pass before.
             self._put_up(state, theta, found[0, k])
+        state.passes += 1
         state.waiting = []
         state.broken = not np.all(np.isfinite(state.theta))
         state.clean = state.updates == before and not state.broken
@@ -325,6 +349,7 @@ class MistakePasses:
             state.waiting = [state.theta.copy()]
             if most > max(stood, 0) and np.all(np.isfinite(longest)):
                 state.waiting.insert(0, longest)
+            state.hopeless = is_hopeless(problem, state, self.most, self.patience)
         self._keep(problem, state)
         return state
 
@@ -340,7 +365,9 @@ class MistakePasses:
         n = block.design.n_samples
         visits, shares = self._visits._schedule(block.upper, np.random.default_rng(0))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            _, _, updates, _, state.elapsed, stood, most = self._visits._visiting(block)(
+            _, _, updates, _, state.elapsed, state.taken, stood, most = self._visits._visiting(
+                block
+            )(
                 block.design.rows,
                 block.y,
                 visits,
@@ -358,6 +385,7 @@ class MistakePasses:
                 len(visits),
                 len(visits),
                 state.elapsed,
+                state.taken,
                 stood,
                 most,
             )
@@ -367,6 +395,8 @@ class MistakePasses:
     @staticmethod
     def _put_up(state: MistakePassesState, theta: np.ndarray, mistakes: float) -> None:
         # Of equals the latest: as long as the passes make headway it is the better one.
+        if mistakes < state.fewest:
+            state.improved = state.passes
         if mistakes <= state.fewest:
             state.best, state.fewest = theta, mistakes
 
@@ -374,6 +404,7 @@ class MistakePasses:
     def _keep(problem: BlockedMistakes, state: MistakePassesState) -> None:
         certain = problem._known.get(state.best.tobytes(), (np.nan, np.inf))[1]
         numbers = [state.fewest, certain, state.elapsed, state.updates, state.passes]
+        numbers += [state.taken, state.improved, state.begun, state.reach]
         waiting = np.array(state.waiting).reshape(len(state.waiting), len(state.theta))
         problem.passes.keep(
             state.theta,
@@ -386,7 +417,8 @@ class MistakePasses:
         )
 
     def candidate(self, problem: BlockedMistakes, state: MistakePassesState) -> Candidate:
-        if state.waiting and (state.clean or state.halted or state.passes >= self.most):
+        ended = state.clean or state.halted or state.hopeless or state.passes >= self.most
+        if state.waiting and ended:
             # Nothing visits the rows again.
             for theta, (mistakes, _) in zip(
                 state.waiting, problem.counted(state.waiting), strict=True
@@ -401,7 +433,8 @@ class MistakePasses:
     def stopped(self, problem: BlockedMistakes, state: MistakePassesState) -> str | None:
         if state.broken:
             return "non_finite"
-        return "not_separated" if state.passes >= self.most and not state.clean else None
+        ended = state.hopeless or state.passes >= self.most
+        return "not_separated" if ended and not state.clean else None
 
 
 # --- stochastic gradients -------------------------------------------------------------------------
@@ -572,7 +605,6 @@ class BlockedStepsState:
     due: int = 1
     moved: float = np.inf
     halted: bool = False
-    finish: int = 0
 
     @property
     def n_iter(self) -> int:
@@ -621,7 +653,7 @@ class BlockedSteps:
             theta=theta.copy(),
             before=theta.copy(),
             kept=theta.copy(),
-            now=np.array([1.0, 0.0, 0.0, 0.0, 0.0]),
+            now=fresh_counters(),
             lag=np.zeros_like(theta) if average else none,
             summed=np.zeros_like(theta) if average else none,
             visits=np.empty(0, dtype=np.int64),
@@ -655,12 +687,14 @@ class BlockedSteps:
                     visits=visits.rows,
                     shares=visits.shares,
                     slopes=np.zeros(len(rows)),
+                    position=len(visits.rows),
                     rng=np.random.default_rng([state.seed, state.passes, k]),
                 )
                 if self.descent.shuffle:
                     state.inner.visits = state.inner.visits.copy()
                     self.descent._shuffle(state.inner)
-                self.descent._pass(block, state.inner, _nothing)
+                passes = state.inner.passes + 1
+                self.descent.advance(block, state.inner, _nothing, until=passes)
                 if state.inner.broken:
                     break
                 if kinked:
@@ -671,7 +705,7 @@ class BlockedSteps:
         state.passes += 1
         if state.inner.broken:
             return state
-        state.kept = state.inner.kept
+        state.kept = state.inner.kept.copy()
         length = float(np.linalg.norm(state.kept[:d]))
         change = float(np.linalg.norm(state.kept[:d] - before[:d]))
         state.moved = change / length if length > 0.0 else (np.inf if change else 0.0)
@@ -706,7 +740,7 @@ class BlockedSteps:
     def candidate(self, problem: BlockedMargin, state: BlockedStepsState) -> Candidate:
         if state.halted:
             # What there is gets its certificate.
-            theta = state.inner.kept
+            theta = state.inner.kept.copy()
             state.shown = theta if np.all(np.isfinite(theta)) else state.kept
         elif state.passes >= self.most or self.due(state):
             state.shown = state.kept

@@ -28,8 +28,10 @@ from separatrix.solvers.driver import Candidate
 
 __all__ = ["CompactState", "candidate", "fits", "should_check", "start", "step"]
 
-# Up to so many entries and parameters NumPy's calls cost more than its products save.
-_ENTRIES, _PARAMETERS = 20_000, 64
+# Up to so many entries and parameters NumPy's calls cost more than its products save: of sparse
+# rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, of which only the
+# rows near it have curvature.
+_SPARSE, _SMOOTH, _KINKED = (20_000, 64), (120_000, 80), (500_000, 160)
 
 
 @scalar
@@ -289,11 +291,14 @@ class CompactState:
 
 def fits(problem: LinearProblem) -> bool:
     """Whether a problem is small, and of a kind that the compiled steps know."""
+    if type(problem) is not MarginObjective:
+        return False
     n, d = problem.design.shape
+    most = _SMOOTH if problem.loss.smooth else _KINKED
+    entries, parameters = most if 2 * problem.design.n_stored > n * d else _SPARSE
     return (
-        type(problem) is MarginObjective
-        and n * d <= _ENTRIES
-        and d < _PARAMETERS
+        n * d <= entries
+        and d < parameters
         and hasattr(problem.loss, "terms_at")
         and problem.penalty.curvature == 1.0
         and problem.penalty.threshold == 0.0

@@ -702,6 +702,7 @@ class _Fit:
             if self.status is not None:
                 return
             start = Candidate(start.theta)
+        alone = getattr(solver, "checks_end_alone", False)
         residual = () if start.residual is None else (start.residual,)
         state = self.state = solver.init(problem, start.theta, rng, *residual)
         # The start is a point like any other, and the answer where it is already good enough.  Zero
@@ -730,7 +731,7 @@ class _Fit:
             self.iteration = getattr(state, "n_iter", self.iteration + 1)
             now = self.why_now() or solver.stopped(problem, state)
             now = now or (exhausted if self.iteration >= max_iter else None)
-            near = max_iter - self.iteration <= _LAST
+            near = max_iter - self.iteration <= _LAST and not alone
             if now is not None or near or solver.should_check(problem, state, self.tol):
                 candidate = solver.candidate(problem, state)
                 if not np.isfinite(candidate.theta).all():

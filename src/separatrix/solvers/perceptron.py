@@ -1,4 +1,4 @@
-"""Mistake-driven passes: the perceptron and its kin.
+r"""Mistake-driven passes: the perceptron and its kin.
 
 Visit the rows in an order; wherever the loss has a slope at the margin, take a step along it
 (Rosenblatt, 1958; Novikoff, 1962).  A clean pass ends the search.  A row of weight ``k`` is
@@ -7,8 +7,19 @@ visit with a step of that fraction.
 
 Where no pass is clean, the best weights seen are what counts (the pocket of Gallant, 1990).
 Every pass puts up two: those at its end, and those that stood for the most visits in it.  The
-rows decide between them and the best so far: all rows, or of large data a fixed sample, because a
-count over all would cost as much as the pass itself.
+rows decide between them and the best so far: all rows, or of large data a fixed sample.  A count
+gives up as soon as there are more mistakes than the best weights make, and every row that is a
+mistake moves towards the front of the order in which rows are asked, so that weights that are no
+better are found out by some multiple of those mistakes, and not by a pass.
+
+Novikoff's theorem says more than that passes over separable rows end.  After updates of total
+weight :math:`T` from :math:`w_0` to :math:`w`, no plane separates the rows by a margin above
+:math:`\gamma = (|w| + |w_0|) / (\text{rate}\; T)`, because every update moves :math:`w` by that
+much along the normal of such a plane; and for a margin of :math:`\gamma` the theorem allows for
+:math:`(R^2 + 2\,\text{margin} / \text{rate}) / \gamma^2` updates.  Where these are more than
+all passes would make that a fit may, at as many as there have been in each so far, or where next
+to no mistake is left at one a visit, it promises nothing any more, and passes end once half of them
+have brought nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.compilation import scalar, specialise
+from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.row_access import (
     dense_prefetch,
     read_only,
@@ -51,8 +63,6 @@ _STRETCH = 1 << 23
 # Up to so many stored entries weights are judged by all rows, beyond by a sample of them: a
 # sixteenth, and at least so many entries.
 _SMALL = 1 << 18
-# Up to so many a step makes several passes.
-_FEW = 20_000
 _SHARE = 16
 
 
@@ -74,6 +84,7 @@ def _visit(
     budget,
     limit,
     elapsed,
+    taken,
     stood,
     most,
 ):
@@ -85,7 +96,7 @@ def _visit(
     ``most`` visits.
 
     Returns the next position, the visits and the updates made, the row of the last update, and
-    the new ``elapsed``, ``stood`` and ``most``.
+    the new ``elapsed``, ``taken`` (the weight of all updates), ``stood`` and ``most``.
     """
     d = theta.shape[0] - offset
     end = visits.shape[0]
@@ -120,18 +131,20 @@ def _visit(
                     lag[d] += elapsed * step
             mistakes[i] += 1
             updates += 1
+            taken += share
             latest = i
             stood = 0
             if restart:
                 position = 0
         elapsed += share
-    return position, made, updates, latest, elapsed, stood, most
+    return position, made, updates, latest, elapsed, taken, stood, most
 
 
 def _count(rows, y, sample, weights, level, offset, theta, scores, enough):
     """The weight of the mistakes among some rows; gives up once it is above ``enough``.
 
-    Unless it gives up, ``scores`` hold those of these rows.
+    Unless it gives up, ``scores`` hold those of these rows.  Rows that are mistakes move halfway to
+    the front of ``sample``, for the counts after this one to give up sooner.
     """
     d = theta.shape[0] - offset
     total = 0.0
@@ -143,6 +156,7 @@ def _count(rows, y, sample, weights, level, offset, theta, scores, enough):
         scores[i] = score
         if slope_at(y[i] * score - level) != 0.0:
             total += weights[i]
+            sample[k], sample[k // 2] = sample[k // 2], i
             if total > enough:
                 break
         elif not abs(score) < np.inf:
@@ -158,6 +172,26 @@ def _is_finite(theta):
     for j in range(theta.shape[0]):
         finite = finite and np.isfinite(theta[j])
     return finite
+
+
+@scalar
+def _is_hopeless(
+    theta, begun, rate, taken, elapsed, fewest, reach, most, passes, improved, patience
+):
+    """Whether passes have nothing to promise: see the head of this module.
+
+    ``begun``: the length of the weights of the start; ``improved``: the pass that put up the best.
+    """
+    if patience == 0 or passes - improved < max(patience, improved):
+        return False
+    square = 0.0
+    for j in range(theta.shape[0]):
+        square += theta[j] * theta[j]
+    margin = (np.sqrt(square) + begun) / (rate * taken)
+    # Where next to no mistake is left, any visit may be an update: narrow margins take long.
+    few = fewest <= max(2.0, 0.005 * elapsed / passes)
+    ahead = (elapsed if few else taken) * (most / passes)
+    return reach > ahead * margin * margin
 
 
 # What the template is written against.
@@ -184,20 +218,29 @@ def _passes(
     best_scores,
     fewest,
     elapsed,
+    taken,
     fresh,
+    passes,
+    improved,
+    begun,
+    reach,
+    most_passes,
+    patience,
     limit,
 ):
-    """Up to ``limit`` passes, each as :meth:`MistakeDriven.step` makes it, until there is news.
+    """Passes up to number ``limit``, each as :meth:`MistakeDriven.step` makes it, until there is
+    news.
 
-    News are the first weights without a mistake, a clean pass, and an overflow: nothing else can
-    end a fit that nobody follows, and a look at weights costs as much as dozens of passes over a
-    few rows.  ``fresh``: whether the
-    weights now have been put up.  Returns the passes made, the updates of the last of them, the
-    fewest mistakes, and the new ``elapsed``.
+    News are the first weights without a mistake, a clean pass, an overflow, and that there is
+    nothing to hope for: nothing else can end a fit that nobody follows, and a look at weights costs
+    as much as dozens of passes over a few rows.  ``fresh``: whether the weights now have been put
+    up.  Returns the number of the last pass, its updates, the fewest mistakes, the new ``elapsed``,
+    ``taken`` and ``improved``, and whether there is nothing to hope for.
     """
-    made, updates, stood, most, before = 0, 0, 0, 0, fewest
+    updates, stood, most, before = 0, 0, 0, fewest
     keeps = longest.shape[0] > 0
-    while made < limit:
+    hopeless = False
+    while passes < limit:
         for again in range(2):
             # Those that the last pass ended with, and those that stood the longest in this one.
             put_up = not fresh if again == 0 else most > max(stood, 0)
@@ -205,13 +248,16 @@ def _passes(
                 point = theta if again == 0 else longest
                 if _is_finite(point):
                     found = count(rows, y, sample, weights, level, offset, point, trial, fewest)
+                    if found < fewest:
+                        improved = passes
                     if found <= fewest:
                         fewest = found
                         best[:] = point
-                        best_scores[:] = trial
+                        if best_scores.shape[0] > 0:
+                            best_scores[:] = trial
             if again == 0:
                 fresh = False
-                _, _, updates, _, elapsed, stood, most = visit(
+                _, _, updates, _, elapsed, taken, stood, most = visit(
                     rows,
                     y,
                     visits,
@@ -229,13 +275,28 @@ def _passes(
                     visits.shape[0],
                     visits.shape[0],
                     elapsed,
+                    taken,
                     -visits.shape[0] - 1,
                     0,
                 )
-                made += 1
-        if updates == 0 or fewest == 0.0 < before or not _is_finite(theta):
+                passes += 1
+                # What passes over blocks know by now, too: nothing of the weights of this pass.
+                hopeless = updates > 0 and _is_hopeless(
+                    theta,
+                    begun,
+                    rate,
+                    taken,
+                    elapsed,
+                    fewest,
+                    reach,
+                    most_passes,
+                    passes,
+                    improved,
+                    patience,
+                )
+        if hopeless or updates == 0 or fewest == 0.0 < before or not _is_finite(theta):
             break
-    return made, updates, fewest, elapsed
+    return passes, updates, fewest, elapsed, taken, improved, hopeless
 
 
 @dataclass
@@ -265,15 +326,22 @@ class MistakeDrivenState:
         Visits so far, and ``elapsed`` times what the weights exceed their average by.
     updates, recorded : list of Update, ndarray
         What was recorded, and the weights that it ends with.
-    passes : int
+    passes, improved : int
+        Passes made; the one that put up the best weights.
+    taken : float
+        The weight of all updates.
+    begun, reach : float
+        The length of the weights of the start; what the theorem divides by the squared margin.
+    hopeless : bool
+        Whether nothing is left to hope for.
     clean : bool
         Whether the last pass was without a mistake.
     broken : bool
         Whether the arithmetic overflowed.
     settled : bool
         Whether the weights now have been put up.
-    improved : bool
-        Whether there are better weights since the last candidate.
+    faultless : bool
+        Whether the best weights are new, and no row of all is a mistake.
     """
 
     theta: np.ndarray
@@ -293,11 +361,16 @@ class MistakeDrivenState:
     updates: list[Update] = field(default_factory=list)
     position: int = 0
     elapsed: float = 0.0
+    taken: float = 0.0
     passes: int = 0
+    improved: int = 0
+    begun: float = 0.0
+    reach: float = 0.0
+    hopeless: bool = False
     clean: bool = False
     broken: bool = False
     settled: bool = True
-    improved: bool = False
+    faultless: bool = False
 
     @property
     def n_iter(self) -> int:
@@ -326,9 +399,17 @@ class MistakeDriven:
         What is the answer: the best weights seen, the average of the weights after each visit,
         or the weights at the end.
     most : int, optional
-        The most passes of a fit.  Where it is known, a step makes several passes over few rows,
-        until there is news.
+        The most passes of a fit.
+    patience : int, optional
+        Stop where the theorem promises no clean pass within ``most`` passes, and so many passes,
+        and half of all, have brought no better weights.
+    at_once : bool
+        Whether a step makes as many passes as there is time for between two looks at the clock,
+        until there is news; otherwise it makes one.
     """
+
+    # The answer is the best weights that passes put up: a look at them on the way costs a product.
+    checks_end_alone = True
 
     def __init__(
         self,
@@ -336,11 +417,15 @@ class MistakeDriven:
         record: bool = False,
         keep: str = "best",
         most: int | None = None,
+        patience: int | None = None,
+        at_once: bool = False,
     ) -> None:
         self.order = order
         self.record = record
         self.keep = keep
         self.most = most
+        self.patience = patience if keep == "best" and most is not None else None
+        self.at_once = at_once
 
     def requires(self, problem: MistakeObjective) -> None:
         for owner, name in ((problem.loss, "slope_at"), (problem.design, "rows")):
@@ -379,6 +464,10 @@ class MistakeDriven:
             sample = np.sort(own.choice(n, size, replace=False, shuffle=False))
         none = np.empty(0)
         empty = np.empty(0, dtype=np.int64)
+        begun, reach = 0.0, 0.0
+        if self.patience is not None:
+            begun = float(np.sqrt(inner(theta, theta)))
+            reach = reach_of(problem, float(problem.design.row_squares().max(initial=0.0)))
         return MistakeDrivenState(
             theta=theta.copy(),
             scores=np.zeros(n),
@@ -394,6 +483,8 @@ class MistakeDriven:
             rng=rng,
             visits=empty,
             shares=none,
+            begun=begun,
+            reach=reach,
         )
 
     def step(
@@ -423,7 +514,7 @@ class MistakeDriven:
         while left > 0 and state.position < total:
             if left < total:
                 check_interrupt()
-            state.position, made, updates, latest, state.elapsed, stood, most = kernel(
+            state.position, made, updates, latest, state.elapsed, state.taken, stood, most = kernel(
                 problem.design.rows,
                 problem.y,
                 state.visits,
@@ -441,6 +532,7 @@ class MistakeDriven:
                 min(left, stretch),
                 limit,
                 state.elapsed,
+                state.taken,
                 stood,
                 most,
             )
@@ -448,6 +540,8 @@ class MistakeDriven:
             corrected += updates
             if self.record and updates:
                 self._remember(problem, state, latest)
+        if corrected:
+            state.hopeless = is_hopeless(problem, state, self.most, self.patience)
         if most > max(stood, 0):
             self._put_up(problem, state, state.longest)
         self._end(problem, state, corrected)
@@ -474,9 +568,9 @@ class MistakeDriven:
 
     def _at_once(self, problem: MistakeObjective, state: MistakeDrivenState) -> int:
         """How many passes the next step makes."""
-        stored = max(problem.design.n_stored, problem.design.n_samples)
-        if self.most is None or self.record or self.order != "cyclic" or stored > _FEW:
+        if not self.at_once or self.most is None or self.record or self.order != "cyclic":
             return 1
+        stored = max(problem.design.n_stored, problem.design.n_samples)
         return min(self.most - state.passes, _STRETCH // stored)
 
     def _several(self, problem: MistakeObjective, state: MistakeDrivenState) -> MistakeDrivenState:
@@ -484,9 +578,18 @@ class MistakeDriven:
         kernel = specialise(_passes, visit=self._visiting(problem), count=self._counting(problem))
         if state.passes == 0:
             state.visits, state.shares = self._schedule(problem.upper, state.rng)
-        before = state.fewest
-        state.best, state.best_scores = state.best.copy(), np.array(state.best_scores)
-        made, updates, state.fewest, state.elapsed = kernel(
+        whole = len(state.sample) == len(state.trial)
+        scores = np.zeros(0) if state.best_scores is None else state.best_scores.copy()
+        before, last, state.best = state.fewest, state.best, state.best.copy()
+        (
+            state.passes,
+            updates,
+            state.fewest,
+            state.elapsed,
+            state.taken,
+            state.improved,
+            state.hopeless,
+        ) = kernel(
             problem.design.rows,
             problem.y,
             state.visits,
@@ -503,15 +606,26 @@ class MistakeDriven:
             problem.upper,
             state.trial,
             state.best,
-            state.best_scores,
+            scores if whole else np.empty(0),
             state.fewest,
             state.elapsed,
+            state.taken,
             state.settled,
-            self._at_once(problem, state),
+            state.passes,
+            state.improved,
+            state.begun,
+            state.reach,
+            self.most or 0,
+            self.patience or 0,
+            state.passes + self._at_once(problem, state),
         )
-        state.passes += made
+        if whole:
+            state.best_scores = scores
+        elif not np.array_equal(state.best, last):
+            state.best_scores = None
         state.position = len(state.visits)
-        state.settled, state.improved = False, state.fewest < before
+        state.settled = False
+        state.faultless = state.fewest == 0.0 < before and state.best_scores is not None
         self._end(problem, state, updates)
         return state
 
@@ -547,7 +661,7 @@ class MistakeDriven:
         if not state.settled:
             self._put_up(problem, state, state.theta)
             state.settled = True
-        state.improved = False
+        state.faultless = False
         return Candidate(state.best, scores=state.best_scores)
 
     def _put_up(
@@ -571,19 +685,52 @@ class MistakeDriven:
         if mistakes <= state.fewest:
             whole = len(state.sample) == len(state.trial)
             state.best, state.best_scores = theta.copy(), state.trial.copy() if whole else None
-            state.fewest, state.improved = mistakes, True
+            if mistakes < state.fewest:
+                state.improved = state.passes
+                state.faultless = whole and mistakes == 0.0
+            state.fewest = mistakes
 
     def should_check(
         self, problem: MistakeObjective, state: MistakeDrivenState, tol: float
     ) -> bool:
-        # A start without a mistake, or a pass, is its own proof.  Better weights are news, unless
-        # the news would cost a product with the data.
+        # A start without a mistake, a pass and weights that all rows were counted at are their own
+        # proof.
         if state.passes == 0 and state.fewest == 0.0:
             return True
-        return state.clean or (state.improved and state.best_scores is not None)
+        return state.clean or state.faultless
 
     def stopped(self, problem: MistakeObjective, state: MistakeDrivenState) -> str | None:
-        return "non_finite" if state.broken else None
+        if state.broken:
+            return "non_finite"
+        return "not_separated" if state.hopeless and not state.clean else None
+
+
+def reach_of(problem: MistakeObjective, longest: float) -> float:
+    """What the theorem divides by the squared margin, where a row has at most this squared length.
+
+    It bounds the number of updates.
+    """
+    return longest + float(problem.fit_intercept) + 2.0 * problem.margin / problem.rate
+
+
+def is_hopeless(
+    problem: MistakeObjective, state: Any, most: int | None, patience: int | None
+) -> bool:
+    """Whether passes over the rows have nothing to promise."""
+    found = _is_hopeless(
+        state.theta,
+        state.begun,
+        problem.rate,
+        state.taken,
+        state.elapsed,
+        state.fewest,
+        state.reach,
+        most or 0,
+        state.passes,
+        state.improved,
+        patience or 0,
+    )
+    return bool(found)
 
 
 def finalize(

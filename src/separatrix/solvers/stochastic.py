@@ -23,8 +23,12 @@ only where the vector does (Xu, 2011).
 
 Every pass leaves the slope of the loss that each row was met with.  Their averages over the passes
 are multipliers of the dual, near the best ones when the weights are, and with them the objective
-gives its own bound.  Now and then a Newton step or a few from the weights predict the slopes at
-the optimum, which are nearer still; the weights themselves are left alone.
+gives its own bound.  Where the passes end, a Newton step or a few from the weights predict the
+slopes at the optimum, which are nearer still; the weights themselves are left alone.
+
+All passes of a fit are made in one compiled loop, which ends where the mean objective that the
+visits of a pass met with has not fallen any further for some passes, as scikit-learn's do; the
+objective and its bound are evaluated at that point, once.
 """
 
 from __future__ import annotations
@@ -51,6 +55,7 @@ from separatrix.certificate import Certificate
 from separatrix.data.random_state import generator_of
 from separatrix.losses import PerceptronLoss
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
+from separatrix.losses.perceptron import _perceptron_value as value_at
 from separatrix.objectives.base import Bound
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
@@ -231,6 +236,11 @@ class Visited(MarginObjective):
         """The loss's slope for kernels, and what its argument and its value are multiplied by."""
         raise NotImplementedError
 
+    @property
+    def value_in_kernels(self) -> Callable[..., Any] | None:
+        """The loss for kernels, of the argument of :attr:`slope`; None where there is none."""
+        return None
+
     def argument(self, rows: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """What the loss is of, where some rows have these scores."""
         return self.y[rows] * scores
@@ -276,6 +286,11 @@ class StochasticObjective(Visited):
         # Without its margin: one compiled loop for all margins.
         margin = getattr(self.loss, "margin", 0.0)
         return (PerceptronLoss.slope_at if margin > 0.0 else self.loss.slope_at), 1.0, 1.0
+
+    @property
+    def value_in_kernels(self) -> Callable[..., Any] | None:
+        margin = getattr(self.loss, "margin", 0.0)
+        return PerceptronLoss.value_at if margin > 0.0 else getattr(self.loss, "value_at", None)
 
     @functools.cached_property
     def ends(self) -> bool:
@@ -365,6 +380,24 @@ def _hashed(seed, k):
 
 
 @njit(nogil=True, cache=True)
+def _mixed(seed, k):
+    """64 random bits for the ``k``-th pass of a fit."""
+    high = _hashed(seed, 2 * k) << np.uint64(32)
+    return high | _hashed(seed, 2 * k + 1)
+
+
+@njit(nogil=True, cache=True)
+def _shuffle_few(visits, shares, seed):
+    """Shuffle the visits where they lie (Durstenfeld, 1964)."""
+    half = np.uint64(32)
+    for p in range(visits.shape[0] - 1, 0, -1):
+        q = np.int64((_hashed(seed, p) * np.uint64(p + 1)) >> half)
+        visits[p], visits[q] = visits[q], visits[p]
+        if shares.shape[0] > 0:
+            shares[p], shares[q] = shares[q], shares[p]
+
+
+@njit(nogil=True, cache=True)
 def _shuffle_many(visits, shares, seed, starts, dealt, worth):
     """Deal the visits into piles at random, and shuffle each pile (Rao, 1961; Sandelius, 1962).
 
@@ -395,8 +428,23 @@ def _shuffle_many(visits, shares, seed, starts, dealt, worth):
 
 # --- the loop -----------------------------------------------------------------------------------
 
-# What a pass leaves in ``now``.
-_SCALE, _GATHERED, _STOOD, _ELAPSED, _STEPS = range(5)
+# What a pass leaves in ``now``, and what it is gathered by.
+_SCALE, _GATHERED, _STOOD, _ELAPSED, _STEPS, _LOSSES, _CORRECTED, _MOVED, _LEAST, _STALE = range(10)
+# Why passes ended before as many as they might have been.
+_GOES_ON, _CLEAN, _BROKEN, _SMALL, _STALLED = range(5)
+
+
+def fresh_counters() -> np.ndarray:
+    """``now`` before the first pass."""
+    now = np.zeros(10)
+    now[_SCALE], now[_MOVED], now[_LEAST] = 1.0, np.inf, np.inf
+    return now
+
+
+@scalar
+def _no_value(z):
+    """Nothing: the loss is not followed."""
+    return 0.0
 
 
 @scalar
@@ -468,6 +516,7 @@ def _descend(
     each = 1 if offsets.shape[0] > 1 else 0
     made = 0
     latest = -1
+    losses = 0.0
     while position < until and made < limit:
         now[4] += 1.0
         k = now[4]
@@ -486,7 +535,9 @@ def _descend(
                 row_prefetch(rows, visits[p + 1])
             share = shares[p] if shares.shape[0] > 0 else 1.0
             score = scale * row_dot(rows, i, theta) + (theta[d] if offset == 1 else 0.0)
-            slope = steep * slope_at(narrow * (y[i] * score - offsets[i * each]))
+            at = narrow * (y[i] * score - offsets[i * each])
+            slope = steep * slope_at(at)
+            losses += share * value_at(at)
             slopes[i] += share * slope
             pending[p - position] = -slope * y[i] * share
             mass += share
@@ -522,7 +573,169 @@ def _descend(
             now[1] += mass * scale
             now[2] += mass
         position = stop
+    now[5] += losses
     return position, made, latest
+
+
+# What the template is written against.
+descend = _descend
+
+
+def _epochs(
+    rows,
+    y,
+    visits,
+    shares,
+    worth,
+    seed,
+    shuffled,
+    rate,
+    tau,
+    kappa,
+    shrinkage,
+    offsets,
+    narrow,
+    steep,
+    offset,
+    batch,
+    first,
+    linear,
+    floor,
+    theta,
+    before,
+    kept,
+    lag,
+    summed,
+    slopes,
+    multipliers,
+    masses,
+    scores,
+    mistakes,
+    pending,
+    now,
+    ends,
+    step_tol,
+    tol,
+    patience,
+    position,
+    passes,
+    until,
+    budget,
+    limit,
+):
+    """Passes from ``position`` on: up to ``until`` of them, ``budget`` visits or ``limit``
+    corrections, or until there is a reason to end.
+
+    Arguments up to ``now`` are those of :func:`_descend`, with what the end of a pass sees to.
+    ``worth``: what the visits of a pass are worth together.  ``before`` keeps the weights at the
+    end of the last pass that are finite, ``kept`` these or their average; ``multipliers`` the
+    averages of ``slopes`` over the passes, divided by ``masses``.  ``ends``: whether a pass without
+    a correction is the last one.  With a ``step_tol`` above zero passes end where ``kept`` changes
+    by less, and with a finite ``tol`` where the mean objective has not fallen by more than ``tol``
+    below the least before for ``patience`` passes.
+
+    Returns the next position, the passes begun, the corrections, the row of the last one, and why
+    the passes ended.
+    """
+    d = theta.shape[0] - offset
+    end = visits.shape[0]
+    corrections, latest, reason, begun = 0, -1, 0, passes
+    while True:
+        if position >= end:
+            # A pass is begun where there is time for all of it, or for no whole one at all.
+            if passes >= until or (passes > begun and budget < end):
+                break
+            if shuffled:
+                _shuffle_few(visits, shares, _mixed(seed, passes))
+            passes += 1
+            position = 0
+            slopes[:] = 0.0
+            now[5] = 0.0
+            now[6] = 0.0
+        start = position
+        position, made, last = descend(
+            rows,
+            y,
+            visits,
+            shares,
+            rate,
+            tau,
+            kappa,
+            shrinkage,
+            offsets,
+            narrow,
+            steep,
+            offset,
+            batch,
+            first,
+            linear,
+            floor,
+            theta,
+            lag,
+            summed,
+            slopes,
+            scores,
+            mistakes,
+            pending,
+            now,
+            position,
+            budget,
+            limit,
+        )
+        budget -= position - start
+        corrections += made
+        now[6] += made
+        if made > 0:
+            latest = last
+        if position < end:
+            break
+        _settle(theta, lag, summed, offset, now)
+        # The end of a pass.
+        finite = True
+        for j in range(theta.shape[0]):
+            finite = finite and np.isfinite(theta[j])
+        for j in range(summed.shape[0]):
+            finite = finite and np.isfinite(summed[j])
+        if not finite:
+            reason = 2
+            break
+        averaged = summed.shape[0] > 0 and now[3] > 0.0
+        change, length, square = 0.0, 0.0, 0.0
+        for j in range(theta.shape[0]):
+            value = summed[j] / now[3] if averaged else theta[j]
+            if j < d:
+                change += (value - kept[j]) * (value - kept[j])
+                length += value * value
+                square += theta[j] * theta[j]
+            kept[j] = value
+            before[j] = theta[j]
+        if length > 0.0:
+            now[7] = np.sqrt(change / length)
+        else:
+            now[7] = np.inf if change > 0.0 else 0.0
+        share = 1.0 / passes
+        share = 2.0 * share / (1.0 + share)
+        for i in range(multipliers.shape[0]):
+            slope = slopes[i] / masses[i] if masses[i] > 0.0 else slopes[i]
+            multipliers[i] += share * (slope - multipliers[i])
+        if ends and now[6] == 0.0:
+            reason = 1
+            break
+        if now[7] < step_tol:
+            reason = 3
+            break
+        objective = now[5] / worth + 0.5 * shrinkage * square
+        if objective > now[8] - tol:
+            now[9] += 1.0
+        else:
+            now[9] = 0.0
+        now[8] = min(now[8], objective)
+        if now[9] >= patience:
+            reason = 4
+            break
+        if corrections >= limit:
+            break
+    return position, passes, corrections, latest, reason
 
 
 def _score(rows, some, offset, theta, out):
@@ -567,7 +780,8 @@ class StochasticState:
         What the last pass ended with: the weights, or their average.
     now : ndarray
         Scale, what has gathered since the scale was one, visits since, visits of the average
-        before, and steps.
+        before, and steps; of the last pass the sum of the losses, the corrections and how far the
+        answer moved; the least mean objective of a pass, and for how many passes it was no less.
     lag, summed : ndarray
         The sum of the weights after each step: ``summed + now[1] theta - lag``.
     visits, shares : ndarray
@@ -585,14 +799,12 @@ class StochasticState:
         that is right, and minus their loss), and for how many passes there were no better.
     held : list of float
         The share that is right after each pass.
-    position, passes, due, closer : int
-        The next visit; passes begun; the passes after which a bound is due, and a closer one.
-    clean, broken : bool
-        Whether the last pass made no correction; whether the arithmetic overflowed.
-    moved : float
-        By how much the last pass changed the weights, relative to their length.
-    finish : int
-        Passes that another method made afterwards.
+    seed : numpy.uint64
+        Of the orders of the passes.
+    position, passes : int
+        The next visit, beyond the last where no pass is under way; passes begun.
+    reason : int
+        Why the passes ended, where they did.
     """
 
     theta: np.ndarray
@@ -615,14 +827,30 @@ class StochasticState:
     best_score: tuple[float, float] = (-np.inf, -np.inf)
     stale: int = 0
     held: list[float] = field(default_factory=list)
+    seed: Any = field(default_factory=lambda: np.uint64(0))
     position: int = 0
     passes: int = 0
-    due: int = 1
-    closer: int = 2
-    clean: bool = False
-    broken: bool = False
-    moved: float = np.inf
-    finish: int = 0
+    reason: int = _GOES_ON
+
+    @property
+    def n_iter(self) -> int:
+        """Passes so far."""
+        return self.passes
+
+    @property
+    def clean(self) -> bool:
+        """Whether the last pass made no correction where one might have been the last."""
+        return self.reason == _CLEAN
+
+    @property
+    def broken(self) -> bool:
+        """Whether the arithmetic overflowed."""
+        return self.reason == _BROKEN
+
+    @property
+    def moved(self) -> float:
+        """By how much the last pass changed the answer, relative to its length."""
+        return float(self.now[_MOVED])
 
     @property
     def steps(self) -> int:
@@ -652,10 +880,20 @@ class StochasticDescent:
     step_tol : float, optional
         Stop when a pass changes the weights by less than this, relative to their length.
     patience : int
-        Stop after so many passes without a better score on the rows held out.
+        Stop after so many passes without a better score on the rows held out, or with ``tol``
+        without a better objective.
+    tol : float, optional
+        Stop after ``patience`` passes in which the mean objective that the visits met with was not
+        below the least before by more than this.  For losses that kernels know the value of.
     record : bool
         Keep every correction.  For rows one at a time, and no penalty.
+    most : int, optional
+        The most passes of a fit.  Where it is known, a step makes as many of them as there is time
+        for between two looks at the clock; otherwise it makes one.
     """
+
+    # The answer is the point that the passes end with: points on the way are not checked for it.
+    checks_end_alone = True
 
     def __init__(
         self,
@@ -666,7 +904,9 @@ class StochasticDescent:
         average: Any = False,
         step_tol: float | None = None,
         patience: int = 5,
+        tol: float | None = None,
         record: bool = False,
+        most: int | None = None,
     ) -> None:
         self.schedule = schedule
         self.batch_size = int(batch_size)
@@ -674,7 +914,9 @@ class StochasticDescent:
         self.average = average
         self.step_tol = step_tol
         self.patience = patience
+        self.tol = tol
         self.record = record
+        self.most = most
 
     def requires(self, problem: Visited) -> None:
         slope = "unit_slope" if problem.loss.of_residual else "slope_at"
@@ -698,7 +940,7 @@ class StochasticDescent:
             theta=theta.copy(),
             before=theta.copy(),
             kept=theta.copy(),
-            now=np.array([1.0, 0.0, 0.0, 0.0, 0.0]),
+            now=fresh_counters(),
             lag=np.zeros_like(theta) if self.average else none,
             summed=np.zeros_like(theta) if self.average else none,
             # Shuffled in place, so that every problem needs its own.
@@ -711,7 +953,8 @@ class StochasticDescent:
             mistakes=np.zeros(n if self.record else 0, dtype=np.int64),
             recorded=read_only(theta.copy()),
             rng=rng,
-            closer=2 if factorises(problem) else _LATE,
+            seed=rng.integers(2**64, dtype=np.uint64),
+            position=len(visits.rows),
         )
 
     def step(
@@ -720,18 +963,15 @@ class StochasticDescent:
         state: StochasticState,
         check_interrupt: Callable[[], None],
     ) -> StochasticState:
-        if self.shuffle:
+        many = len(state.visits) >= _MANY_VISITS
+        shuffles = self.shuffle and not many
+        if self.shuffle and many:
             self._shuffle(state)
-        self._pass(problem, state, check_interrupt)
-        if state.broken:
-            return state
-        share = 1.0 / state.passes
-        # In place: for many rows of few features the vectors of all rows are not small.
-        np.divide(state.slopes, state.mass, out=state.slopes, where=state.mass > 0.0)
-        state.slopes -= state.multipliers
-        state.slopes *= 2.0 * share / (1.0 + share)
-        state.multipliers += state.slopes
-        if problem.holdout is not None:
+        until = state.passes + 1
+        if self.most is not None and problem.holdout is None and not (self.record or many):
+            until = self.most
+        self.advance(problem, state, check_interrupt, until=until, shuffles=shuffles)
+        if problem.holdout is not None and not state.broken:
             self._score_held_out(problem, state)
         return state
 
@@ -748,80 +988,93 @@ class StochasticDescent:
         else:
             state.rng.shuffle(state.visits)
 
-    def _pass(
+    def advance(
         self,
         problem: Visited,
         state: StochasticState,
         check_interrupt: Callable[[], None],
+        *,
+        until: int,
+        shuffles: bool = False,
     ) -> None:
-        """One pass over the visits, and nothing else."""
+        """Make passes: up to ``until`` of them in all, and as many as there is time for.
+
+        Parameters
+        ----------
+        problem : Visited
+        state : StochasticState
+        check_interrupt : callable
+            Called within passes that take long.
+        until : int
+        shuffles : bool
+            Whether each of them has a new order of the visits.
+        """
         slope, narrow, steep = problem.slope
-        kernel = specialise(
-            _descend,
-            row_dot=problem.design.row_dot,
-            row_add=problem.design.row_add,
+        value = problem.value_in_kernels
+        ruled = self.tol is not None and not problem.ends and problem.holdout is None
+        accessors = {
+            "row_dot": problem.design.row_dot,
+            "row_add": problem.design.row_add,
             # Rows that come as they lie announce themselves.
-            row_prefetch=announcing(problem) if self.shuffle else dense_prefetch,
-            slope_at=slope,
+            "row_prefetch": announcing(problem) if self.shuffle else dense_prefetch,
+        }
+        kernel = specialise(
+            _epochs,
+            descend=specialise(
+                _descend, **accessors, slope_at=slope, value_at=value if value else _no_value
+            ),
         )
-        offset = int(problem.fit_intercept)
         n, stored = problem.design.n_samples, problem.design.n_stored
         stretch = self.batch_size * max(1, int(_STRETCH * (n / max(stored, 1))) // self.batch_size)
         # The step that the first visit of the average belongs to.
         begins = 1 if self.average == "linear" else int(self.average)
-        first = max(1, -(-begins // self.batch_size))
-        state.slopes[:] = 0.0
-        state.position = 0
-        state.passes += 1
-        total, corrected = len(state.visits), 0
-        pending = np.zeros(self.batch_size)
-        reached = stretch
-        while state.position < total:
-            if state.position >= reached:
-                check_interrupt()
-                reached = state.position + stretch
-            state.position, made, latest = kernel(
-                problem.design.rows,
-                np.ascontiguousarray(problem.y),
-                state.visits,
-                state.shares,
-                *self.schedule.numbers,
-                problem.shrinkage,
-                problem.offsets,
-                narrow,
-                steep,
-                offset,
-                self.batch_size,
-                first,
-                int(self.average == "linear"),
-                _FLOOR_AVERAGED if self.average else _FLOOR,
-                state.theta,
-                state.lag,
-                state.summed,
-                state.slopes,
-                state.scores,
-                state.mistakes,
-                pending,
-                state.now,
-                state.position,
-                reached - state.position,
-                1 if self.record else total + 1,
+        total = len(state.visits)
+        worth = float(state.shares.sum()) if len(state.shares) else float(total)
+        fixed = (
+            problem.design.rows,
+            np.ascontiguousarray(problem.y),
+            state.visits,
+            state.shares,
+            worth,
+            state.seed,
+            shuffles,
+            *self.schedule.numbers,
+            problem.shrinkage,
+            problem.offsets,
+            narrow,
+            steep,
+            int(problem.fit_intercept),
+            self.batch_size,
+            max(1, -(-begins // self.batch_size)),
+            int(self.average == "linear"),
+            _FLOOR_AVERAGED if self.average else _FLOOR,
+            state.theta,
+            state.before,
+            state.kept,
+            state.lag,
+            state.summed,
+            state.slopes,
+            state.multipliers,
+            state.mass,
+            state.scores,
+            state.mistakes,
+            np.zeros(self.batch_size),
+            state.now,
+            problem.ends,
+            0.0 if self.step_tol is None else float(self.step_tol),
+            float(self.tol or 0.0) if ruled and value else -np.inf,
+            float(self.patience) if ruled and value else np.inf,
+        )
+        limit = 1 if self.record else 1 << 62
+        while True:
+            state.position, state.passes, corrections, latest, state.reason = kernel(
+                *fixed, state.position, state.passes, until, stretch, limit
             )
-            corrected += made
-            if self.record and made:
+            if self.record and corrections:
                 self._remember(problem, state, latest)
-        settle(problem, state)
-        state.broken = not np.all(np.isfinite(state.theta)) or not np.all(np.isfinite(state.summed))
-        if state.broken:
-            return
-        state.clean = corrected == 0 and problem.ends
-        state.before[:] = state.theta
-        kept = self._answer(state)
-        d = problem.design.n_features
-        length = np.linalg.norm(kept[:d])
-        change = np.linalg.norm(kept[:d] - state.kept[:d])
-        state.moved = float(change / length) if length > 0.0 else (np.inf if change else 0.0)
-        state.kept = kept
+            if state.reason != _GOES_ON or state.position >= total:
+                return
+            check_interrupt()
 
     def _answer(self, state: StochasticState) -> np.ndarray:
         """The weights, or their average, of a settled state."""
@@ -862,7 +1115,7 @@ class StochasticDescent:
 
     def candidate(self, problem: StochasticObjective, state: StochasticState) -> Candidate:
         if state.broken:
-            return Candidate(state.kept)
+            return Candidate(state.kept.copy())
         if state.clean:
             # All rows were visited at these weights: their scores are known, and none is wrong.
             return Candidate(state.before, scores=state.scores)
@@ -872,41 +1125,27 @@ class StochasticDescent:
             # In the middle of a pass.
             settle(problem, state)
             theta = state.theta.copy() if problem.ends else self._answer(state)
-            return Candidate(theta if np.all(np.isfinite(theta)) else state.kept)
+            return Candidate(theta if np.all(np.isfinite(theta)) else state.kept.copy())
         if state.passes == 0:
-            return Candidate(state.kept)
+            return Candidate(state.kept.copy())
         if problem.ends:
             # Whether there is anything to correct is up to the weights, not to their average.
             return Candidate(state.before.copy())
         if problem.penalty.curvature == 0.0:
-            return Candidate(state.kept)
-        scores = problem.linear(state.kept)
-        residual = problem.upper * problem.y * state.multipliers
-        if state.passes >= state.closer:
-            # Dearer than a pass, so it is tried ever more seldom.
-            state.closer = 2 * state.passes
-            residual = closer(problem, state.kept, scores, residual)
-        return Candidate(state.kept, residual, scores)
+            return Candidate(state.kept.copy())
+        return Candidate(state.kept.copy(), problem.upper * problem.y * state.multipliers)
 
     def should_check(
         self, problem: StochasticObjective, state: StochasticState, tol: float
     ) -> bool:
-        due = state.clean or state.passes >= state.due
-        if due:
-            # The bound costs about as much as a pass, so it is looked at ever more seldom; without
-            # a penalty it costs more.
-            dear = problem.smooth and problem.penalty.curvature == 0.0
-            state.due = max(state.passes + 1, state.passes * (10 if dear else 6) // 5)
-        return due
+        return state.clean
 
     def stopped(self, problem: StochasticObjective, state: StochasticState) -> str | None:
         if state.broken:
             return "non_finite"
         if problem.holdout is not None and state.stale >= self.patience:
             return "early_stopped"
-        if self.step_tol is not None and state.moved < self.step_tol:
-            return "small_step"
-        return None
+        return {_SMALL: "small_step", _STALLED: "stalled"}.get(state.reason)
 
 
 def announcing(problem: Visited) -> Callable[..., Any]:
@@ -1204,12 +1443,12 @@ def try_rates(
                 schedule(float(rate)), batch_size=batch_size, average=average
             )
             for problem in problems:
-                state = solver.init(problem, problem.zero(), generator_of(seed))
                 # The generator of every rate is the same, so that all see the same rows.
+                state = solver.init(problem, problem.zero(), generator_of(seed))
                 state.visits, state.shares = sample.rows.copy(), sample.shares.copy()
-                for _ in range(passes):
-                    solver._shuffle(state)
-                    solver._pass(problem, state, lambda: None)
+                state.position = count
+                while state.passes < passes and not state.broken:
+                    solver.advance(problem, state, lambda: None, until=passes, shuffles=True)
                 if state.broken:
                     objective[k] = np.inf
                     break

@@ -118,7 +118,7 @@ def _options(state: State) -> dict[str, Any]:
     elif state.model in ("logistic", "kernel_svm"):
         given |= {"record": True, "random_state": 0}
     if state.model == "sgd":
-        given |= {"record": True, "finish": None, "average": False}
+        given |= {"record": True, "average": False, "tol": None}
     if state.model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
         given["time_limit"] = _PATIENCE
     if state.model == "kernel_svm":

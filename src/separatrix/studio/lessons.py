@@ -231,9 +231,8 @@ _LESSONS = {
         "sgd",
         "rates",
         {"loss": "log_loss", "alpha": 0.01, "eta0": 1.0, "max_iter": 60},
-        "With rates that fall as theory proposes, the objective is within 0.1 % of the best "
-        "possible after a few passes, and the certificate proves it. With a constant rate of 1 it "
-        "is not after 60.",
+        "With rates that fall as theory proposes, the passes come within 0.1 % of the best "
+        "possible, and the certificate proves it. A constant rate of 1 is not there after 60.",
     ),
     "generalisation": _Lesson(
         "Generalisation: what training errors do not tell",

@@ -23,6 +23,7 @@ class _Page(Wording):
         "cause.callback": "the fit was ended",
         "cause.interrupted": "the fit was interrupted",
         "cause.memory_limit": "the memory was too small",
+        "cause.stalled": "the passes no longer lowered the objective",
         "cause.small_step": "the steps became too short",
         "cause.precision_limit": "floating point allows no further progress",
         "ask_for_separability": "press the button Separable?",

@@ -1,0 +1,194 @@
+"""``python -m benchmarks small``: fits of a few milliseconds, beside scikit-learn's.
+
+Every estimator of both libraries at its own defaults, on the small data sets that tutorials use:
+what costs time there is not the arithmetic but all that is checked, wrapped and stated around it.
+The two libraries take turns, after a warm-up; each number is the median of their fits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from benchmarks import report
+from benchmarks.workloads import match
+
+# Fits that are not timed, the fewest that are, and the seconds that a cell may take beyond them.
+WARM, FEWEST, SECONDS = 2, 3, 0.6
+
+CLASSIFIERS = (
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "LinearSVC",
+    "SVC",
+    "SGDClassifier",
+    "Perceptron",
+    "RidgeClassifier",
+    "LinearDiscriminantAnalysis",
+)
+REGRESSORS = (
+    "LinearRegression",
+    "Ridge",
+    "RidgeCV",
+    "Lasso",
+    "ElasticNet",
+    "LinearSVR",
+    "HuberRegressor",
+    "SGDRegressor",
+)
+_MODULES = ("sklearn.linear_model", "sklearn.svm", "sklearn.discriminant_analysis")
+
+
+def _tiny() -> tuple[np.ndarray, np.ndarray]:
+    """100 rows of 2 columns, in two classes that overlap a little."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    return X, (X[:, 0] + 0.5 * rng.normal(size=100) > 0.0).astype(int)
+
+
+def _of_scikit_learn(name: str) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+    return lambda: getattr(importlib.import_module("sklearn.datasets"), name)(return_X_y=True)
+
+
+DATA = {
+    "tiny": _tiny,
+    "cancer": _of_scikit_learn("load_breast_cancer"),
+    "iris": _of_scikit_learn("load_iris"),
+    "wine": _of_scikit_learn("load_wine"),
+    "digits": _of_scikit_learn("load_digits"),
+    "diabetes": _of_scikit_learn("load_diabetes"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One estimator on one data set: medians in milliseconds, and whether ours was certified."""
+
+    estimator: str
+    data: str
+    ours: float
+    theirs: float
+    certified: bool
+
+    @property
+    def ratio(self) -> float:
+        """By how many times ours takes longer."""
+        return self.ours / self.theirs
+
+
+def cells() -> Iterator[tuple[str, str]]:
+    """The names of the 48 estimators and data sets."""
+    for name in CLASSIFIERS:
+        yield from ((name, data) for data in DATA if data != "diabetes")
+    yield from ((name, "diabetes") for name in REGRESSORS)
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with standardised columns, and their targets."""
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = DATA[name]()
+    return np.ascontiguousarray(StandardScaler().fit_transform(X)), y
+
+
+def peer(name: str) -> Any:
+    """The class of scikit-learn of that name."""
+    modules = map(importlib.import_module, _MODULES)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
+
+
+def measure(name: str, data: str, clock: Callable[[], float], seconds: float = SECONDS) -> Cell:
+    """Fit both libraries' estimator in turn, and take the medians."""
+    import separatrix
+
+    X, y = load(data)
+    makes = (getattr(separatrix, name), peer(name))
+    times: tuple[list[float], list[float]] = ([], [])
+    certified = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for make in makes:
+            for _ in range(WARM):
+                make().fit(X, y)
+        until = time.perf_counter() + seconds
+        while len(times[0]) < FEWEST or time.perf_counter() < until:
+            for make, own in zip(makes, times, strict=True):
+                model = make()
+                start = clock()
+                model.fit(X, y)
+                own.append(1e3 * (clock() - start))
+                if make is makes[0]:
+                    certified = certified and bool(model.certificate_.ok)
+    ours, theirs = map(statistics.median, times)
+    return Cell(name, data, ours, theirs, certified)
+
+
+def text(found: Sequence[Cell]) -> str:
+    """The table, the slowest beside scikit-learn first."""
+    lines = [["milliseconds", "data", "separatrix", "scikit-learn", "ratio", "certified"]]
+    for cell in sorted(found, key=lambda cell: -cell.ratio):
+        times = [f"{cell.ours:.3g}", f"{cell.theirs:.3g}", f"{cell.ratio:.2f}"]
+        lines.append([cell.estimator, cell.data, *times, "yes" if cell.certified else "NO"])
+    slower = sum(cell.ratio > 1.0 for cell in found)
+    mean = report.geometric_mean(cell.ratio for cell in found)
+    parts = [
+        report.layout(lines, left=(0, 1)),
+        f"{slower} of {len(found)} take longer than scikit-learn's; geometric mean of the ratios "
+        f"{mean:.2f}",
+    ]
+    return "\n\n".join(parts)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks small", description=__doc__)
+    add = parser.add_argument
+    add("--rows", nargs="+", default=[], metavar="NAME", help="estimators or data, globs too")
+    add("--seconds", type=float, default=SECONDS, help=f"of one cell ({SECONDS:g})")
+    add("--threads", type=int, default=1, help="for both libraries alike (1)")
+    add(
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="what is timed; cpu where others use the machine (wall)",
+    )
+    add("--docs", action="store_true", help=f"also write the table into {report.PAGE.name}")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    from threadpoolctl import threadpool_limits
+
+    import separatrix
+
+    args = _parser().parse_args(argv)
+    clock = time.perf_counter if args.clock == "wall" else time.process_time
+    chosen = [
+        (name, data) for name, data in cells() if match(name, args.rows) or match(data, args.rows)
+    ]
+    with threadpool_limits(args.threads), separatrix.threads(args.threads):
+        found = []
+        for name, data in chosen:
+            found.append(measure(name, data, clock, args.seconds))
+            print(found[-1], file=sys.stderr, flush=True)
+    about = report.machine(args.threads)
+    kind = "wall-clock" if args.clock == "wall" else "processor"
+    printed = (
+        f"{text(found)}\n\nMedians of {kind} time, "
+        f"columns standardised, {about['threads']} thread of {about['cpu']}; scikit-learn "
+        f"{about['libraries']['scikit-learn']}.\n"
+        f"Printed on {datetime.now(UTC):%Y-%m-%d} by `python -m benchmarks small`."
+    )
+    print(printed)
+    if args.docs:
+        report.put(report.PAGE, "small", printed)
+    return 0
