@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
-from separatrix.objectives.base import LinearProblem, Objective
+from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers import compact, forecast
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.condensing import Condensing
 from separatrix.solvers.decomposition import Decomposition
@@ -43,11 +49,8 @@ __all__ = [
 # The names that a user may give, turned into objects at the models' edge.  The hard margin and
 # the kernel machines have one solver each, which needs no name.
 SOLVERS: dict[str, type] = {
-    "newton": Newton,
-    "quasi-newton": QuasiNewton,
-    "dual": DualDescent,
-    "augmented-lagrangian": AugmentedLagrangian,
-    "proximal-newton": ProximalNewton,
+    method.name: method
+    for method in (Newton, QuasiNewton, DualDescent, AugmentedLagrangian, ProximalNewton)
 }
 
 
@@ -139,21 +142,44 @@ def select_solver(problem: LinearProblem) -> Solver:
     if isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
-    of_margin = isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step")
-    if Newton().is_dense(problem) and (problem.smooth or ridge):
-        factorising = Newton() if problem.smooth else AugmentedLagrangian()
-        if ridge and of_margin and Relay.pays(problem):
-            return Relay(factorising, Relay.cost_of(problem))
-        return factorising
-    if ridge and of_margin:
-        # Of a loss that is nowhere at its least no row ever settles: passes may be thousands.
-        settles = not problem.loss.unattained  # type: ignore[attr-defined]
-        if settles or not Levels.suit(problem):
-            return DualDescent()
-        products = Newton(dense=False, levels=True)
-        return Relay(products, Relay.cost_of_products(problem), warm=True)
+    if ridge and isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step"):
+        return _chosen(problem)
     if problem.smooth:
-        return Newton(dense=False)
+        return Newton()
+    if ridge and Newton().is_dense(problem):
+        return AugmentedLagrangian()
     raise TypeError(
         "No solver takes a loss with a kink without a penalty; a small penalty makes it solvable."
     )
+
+
+# What another method has to cost, in passes of dual descent, for a few of these to be worth it.
+_WORTH = 20.0
+
+
+def _chosen(problem: MarginObjective) -> Solver:
+    """The method of the least forecast, and where that is not little, dual descent before it."""
+    if compact.fits(problem):
+        # A few dozen of their steps take less than to try another method.
+        return Newton() if problem.smooth else AugmentedLagrangian()
+    expected: list[tuple[float, Any]] = []
+    if problem.smooth:
+        expected.append((forecast.conjugate_gradients(problem), Newton(dense=False)))
+        if Levels.suit(problem) and problem.loss.unattained:
+            expected.append((forecast.two_levels(problem), Newton(dense=False, levels=True)))
+    if int(np.prod(problem.shape)) <= DENSE_HESSIAN:
+        if problem.smooth:
+            expected.append((forecast.newton(problem), Newton(dense=True)))
+            expected.append((forecast.quasi_newton(problem), QuasiNewton()))
+        else:
+            expected.append((forecast.augmented_lagrangian(problem), AugmentedLagrangian()))
+    if not expected:
+        return DualDescent()
+    cost, solver = min(expected, key=lambda pair: pair[0])
+    a_pass = forecast.visits(problem)
+    if cost >= _WORTH * a_pass:
+        solver = Relay(solver, cost / a_pass)
+    known = {method.name: cost / a_pass for cost, method in sorted(expected, key=lambda p: -p[0])}
+    solver.forecast = {DualDescent.name: math.nan, **known}
+    chosen: Solver = solver
+    return chosen
