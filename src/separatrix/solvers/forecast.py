@@ -42,15 +42,18 @@ _DENSE_GRAM, _SPARSE_GRAM, _CUBE = 0.055, 1.1, 0.013
 _STEP = 5e5
 # Passes of dual descent to a gap of 1e-6: those in any case, and a root of their number.
 _LEAST, _MORE = 8.0, 9.0
-# Steps of Newton's method; Hessians and steps of the quasi-Newton method; steps of the augmented
-# Lagrangian and the share of the rows in their Hessians; products where there is no Hessian, in any
-# case and as the root of what makes them many, and how many times as many dense rows take; those
-# with two levels of columns, and what it takes to make these.
+# Steps of Newton's method.
 _STEPS = 9.0
-_FACTORS, _ITERATIONS = 1.1, 15.0
+# Hessians and steps of the quasi-Newton method; and how many times as long it takes where the rows
+# in play change.
+_FACTORS, _ITERATIONS, _CHANGING = 1.1, 15.0, 4.0
+# Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
-_PRODUCTS, _HARDER, _TOGETHER = 30.0, 2.0, 3.0
-_LEVELLED, _LEVELS = 25.0, 1.4e8
+# Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
+# than columns and of fewer; and how many times as many dense rows take.  Those with two levels of
+# columns, and what it takes to make these.
+_PRODUCTS, _TALL, _WIDE, _TOGETHER = 40.0, 6.0, 20.0, 3.0
+_LEVELLED, _LEVELS = 50.0, 2.5e8
 
 
 def _stored(problem: LinearProblem, dense: float, sparse: float) -> float:
@@ -69,33 +72,54 @@ def passes(problem: LinearProblem, tol: float) -> float:
     """The passes that dual descent takes at least, as a rule; 0 where nothing is known."""
     if not problem.smooth:
         return 0.0
-    return (_LEAST + _MORE * math.sqrt(_bond(problem))) * math.log(tol) / math.log(1e-6)
+    hard = min(_bond(problem), _spread(_in_play(problem) / problem.design.n_features))
+    return (_LEAST + _MORE * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
+
+
+def _in_play(problem: LinearProblem) -> float:
+    """The rows that have a curvature at the optimum: all, or about a third where rows settle."""
+    settles = not problem.loss.unattained  # type: ignore[attr-defined]
+    return problem.design.n_samples / (3.0 if settles else 1.0)
+
+
+def _longer(problem: LinearProblem) -> float:
+    """How many times as long it takes where the rows in play change from step to step.
+
+    They do where rows settle and fewer are left than there are columns.
+    """
+    few = _in_play(problem) < min(problem.design.shape)
+    return _CHANGING if few else 1.0
 
 
 def _bond(problem: LinearProblem) -> float:
-    """How much rows are bound by one another beside the curvature of their own losses.
+    """How strong the losses are beside the penalty.
 
-    The squared length of a row times the curvature of its loss, in the mean.  Rows that are fewer
-    than the columns are bound less, because long vectors are nearly at right angles to one another.
+    The squared length of a row times the curvature of its loss, in the mean.
     """
-    n, d = problem.design.shape
     used = max(int(np.count_nonzero(problem.upper)), 1)
-    bend = problem.curvature(np.zeros(n))  # type: ignore[attr-defined]
-    bond = float(inner(bend, problem.design.row_squares())) / used
-    if n < d:
-        ratio = math.sqrt(n / d)
-        bond = min(bond, ((1.0 + ratio) / (1.0 - ratio)) ** 2)
-    return bond
+    bend = problem.curvature(np.zeros(problem.design.n_samples))  # type: ignore[attr-defined]
+    return float(inner(bend, problem.design.row_squares())) / used
+
+
+def _spread(ratio: float) -> float:
+    """How far the eigenvalues of so many random vectors for each dimension are apart.
+
+    Of fewer than one, which are nearly at right angles to one another (Marchenko and Pastur, 1967);
+    of more the least eigenvalue is zero.
+    """
+    root = math.sqrt(ratio)
+    return ((1.0 + root) / (1.0 - root)) ** 2 if root < 1.0 else math.inf
 
 
 def newton(problem: LinearProblem) -> float:
     """Newton's method with the Hessian of all rows."""
-    return _STEPS * (_STEP + _hessian(problem) + 2.0 * _evaluation(problem))
+    return _longer(problem) * _STEPS * (_STEP + _hessian(problem) + 2.0 * _evaluation(problem))
 
 
 def quasi_newton(problem: LinearProblem) -> float:
     """The quasi-Newton method that begins with the Hessian of all rows."""
-    return _FACTORS * _hessian(problem) + _ITERATIONS * (_STEP + _evaluation(problem))
+    steps = _ITERATIONS * (_STEP + _evaluation(problem))
+    return _longer(problem) * (_FACTORS * _hessian(problem) + steps)
 
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
@@ -105,7 +129,12 @@ def augmented_lagrangian(problem: LinearProblem) -> float:
 
 def conjugate_gradients(problem: LinearProblem) -> float:
     """Newton's method with products in place of the Hessian."""
-    count = _PRODUCTS + _HARDER * math.sqrt(_bond(problem))
+    n, d = _in_play(problem), problem.design.n_features
+    bond = _bond(problem)
+    if n > d:
+        count = _PRODUCTS + _TALL * math.sqrt(min(bond, _spread(d / n)))
+    else:
+        count = _PRODUCTS + _WIDE * math.sqrt(bond)
     if not isinstance(problem.design, CSRDesign):
         # Columns of numbers go together more often than those of words and categories do.
         count *= _TOGETHER
