@@ -98,7 +98,8 @@ def test_seeds_are_read() -> None:
 
 def test_a_run_measures_goes_on_and_measures_anew(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(auto, "ROWS", (50, 100))
-    monkeypatch.setattr(auto, "COLUMNS", (2, 4))
+    monkeypatch.setattr(auto, "COLUMNS", (8, 12))
+    monkeypatch.setattr(auto, "NAMED", ("newton", "augmented-lagrangian"))
     target = tmp_path / "auto.json"
     words = ["auto", "--seeds", "0", "--cells", "2", "--json", str(target), "--clock", "cpu"]
     assert command.main([*words, "--rows", "0/0"]) == 0
