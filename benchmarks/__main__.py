@@ -1,6 +1,7 @@
 """``python -m benchmarks``: runs the comparison, prints its tables and writes one JSON document.
 
 ``python -m benchmarks sweep`` looks for the objectives on which this library is not the fastest.
+``python -m benchmarks auto`` looks for the tables on which the default solver is not the best one.
 ``python -m benchmarks scale`` fits what does not fit memory, beside what others do about it.
 ``python -m benchmarks small`` times fits of a few milliseconds, beside scikit-learn's defaults.
 ``python -m benchmarks studio`` times a frame of dragging a point, through a real browser.
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import kernel_machines, report, small, statements, studio, sweep, system
+from benchmarks import auto, kernel_machines, report, small, statements, studio, sweep, system
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, run_workload
 from benchmarks.scale import command as scale
@@ -70,6 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == ["sweep"]:
         return sweep.main(words[1:])
+    if words[:1] == ["auto"]:
+        return auto.main(words[1:])
     if words[:1] == ["scale"]:
         return scale.main(words[1:])
     if words[:1] == ["small"]:

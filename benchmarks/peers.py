@@ -304,12 +304,12 @@ def _skglm_svc(row: Row, tol: float):
 # --- separatrix -----------------------------------------------------------------------------------
 
 
-def _separatrix(row: Row, X, y) -> Fit:
+def _separatrix(row: Row, X, y, *, solver: str = "auto", time_limit: float | None = None) -> Fit:
     import separatrix
 
     def fit(tol: float) -> Fitted:
         common = {"C": row.C, "tol": tol, "fit_intercept": row.intercept, "max_iter": MANY}
-        common["l1_ratio"] = row.l1_ratio
+        common |= {"l1_ratio": row.l1_ratio, "solver": solver, "time_limit": time_limit}
         if row.loss in ("log", "multinomial"):
             classes = "ovr" if row.one_vs_rest else "multinomial"
             model = separatrix.LogisticRegression(multiclass=classes, **common)
@@ -356,18 +356,27 @@ def _sklearn_logistic(name: str, settings, **options) -> Solver:
     return Solver(name, "scikit-learn", settings, prepare, losses, **limits)
 
 
-# In each group the solvers that are usually fast come first: they set the others' time limit.
-SOLVERS: tuple[Solver, ...] = (
-    Solver(
+def own(
+    solver: str = "auto",
+    settings: tuple[float, ...] = decades(-2, -9),
+    time_limit: float | None = None,
+) -> Solver:
+    """This library, by default or with one of its solvers by name."""
+    return Solver(
+        "separatrix" if solver == "auto" else f"separatrix {solver}",
         "separatrix",
-        "separatrix",
-        decades(-2, -9),
-        _separatrix,
+        settings,
+        partial(_separatrix, solver=solver, time_limit=time_limit),
         ("log", "hinge", "squared_hinge", "multinomial"),
         l1_ratios=(0.0, 1.0),
         one_vs_rest=(False, True),
         forms=("csr", "dense"),
-    ),
+    )
+
+
+# In each group the solvers that are usually fast come first: they set the others' time limit.
+SOLVERS: tuple[Solver, ...] = (
+    own(),
     Solver(
         "oneDAL lbfgs",
         "oneDAL",

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks.peers import GROUPS, Solver
+from benchmarks.peers import GROUPS, Solver, own
 from benchmarks.worker import START_LIMIT, Stock, Stored, Worker, stocked
 from benchmarks.workloads import Row, Workload
 
@@ -122,7 +122,7 @@ class Pool:
             while len(self._workers) >= self._room:  # the longest unused one goes
                 self._workers.pop(next(iter(self._workers))).close()
             worker = Worker(self._folder, sweep.form, clock=self._clock)
-        record = worker.run(sweep.solver.name, row, setting, limit * self.patience)
+        record = worker.run(sweep.solver, row, setting, limit * self.patience)
         if worker.alive:
             self._workers[key] = worker
         return record
@@ -387,7 +387,7 @@ def first_call(folder: Path, form: str, row: Row, clock: str) -> dict | None:
         worker = Worker(folder, form, warm=False, clock=clock)
         try:
             runs = [
-                worker.run("separatrix", row, 1e-3, START_LIMIT) if worker.alive else None
+                worker.run(own(), row, 1e-3, START_LIMIT) if worker.alive else None
                 for _ in range(2)
             ]
         finally:

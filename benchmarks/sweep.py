@@ -238,16 +238,16 @@ def main(argv: Sequence[str] | None = None) -> int:
                 say(question)
                 into = document["workloads"]
                 run_workload(workload, left, solvers, _options(args.limit), say, into, stock)
-                _write(document, args.output)
+                write(document, args.output)
     except KeyboardInterrupt:
         print("interrupted: the cells so far", file=sys.stderr)
-        _write(document, args.output)
+        write(document, args.output)
     print(text(document))
     return 0
 
 
-def _write(document: dict, path: Path) -> None:
-    """The whole document, or the one from before: never half of one."""
+def write(document: dict, path: Path) -> None:
+    """Write the whole document, or leave the one from before: never half of one."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(document, indent=1, allow_nan=True) + "\n")
     part.replace(path)

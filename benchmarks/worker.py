@@ -2,7 +2,7 @@
 
 A fit inside compiled code can't be interrupted from Python, so a run that exceeds its time limit is
 ended together with its process. The data travel as ``.npy`` files in a temporary folder, and every
-worker reads its own private copy.
+worker reads its own private copy; a worker may go on to other data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.objectives import lower_bound, objective
-from benchmarks.peers import SOLVERS, Fitted, Solver
+from benchmarks.peers import Fitted, Solver
 from benchmarks.workloads.base import Data, Row, Workload
 
 # Seconds that a worker may take to start, read, convert and warm up (compiling, the first time).
@@ -81,10 +81,12 @@ def store(data: Data, folder: Path) -> None:
 
 
 def read(folder: Path, form: str):
-    """``(X, y)`` in the form asked for."""
+    """``(X, y)`` in the form asked for; ``"columns"`` are dense rows that lie by columns."""
     y = np.load(folder / "y.npy")
-    if form in ("dense", "float64"):
+    if form in ("dense", "float64", "columns"):
         X = np.load(folder / "dense.npy")
+        if form == "columns":
+            return np.asfortranarray(X), y
         return (X if form == "dense" else X.astype(np.float64)), y
     data, indices, indptr = (np.load(folder / f"{p}.npy") for p in ("data", "indices", "indptr"))
     shape = tuple(int(k) for k in np.load(folder / "shape.npy"))
@@ -125,30 +127,34 @@ def _warm_up(solver: Solver, row: Row, X, y) -> None:
     solver.prepare(row, X, y)(solver.settings[0])
 
 
-def serve(connection, folder: Path, form: str, warm: bool, clock: str) -> None:
-    """Answers ``(solver's name, row, setting)`` with "started" and a record, until it is ended."""
+def serve(connection, warm: bool, clock: str) -> None:
+    """Answers ``(folder, form, solver, row, setting)`` with "started" and a record, until ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
     warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
     import sklearn.linear_model
     import sklearn.svm  # noqa: F401  (so that the memory of the imports is not the solver's)
 
-    X, y = read(folder, form)
+    place, X, y = None, None, None
     fits: dict[tuple[str, Row], tuple] = {}
     while True:
         try:
-            name, row, setting = connection.recv()
+            folder, form, solver, row, setting = connection.recv()
         except EOFError:
             return
         try:
-            if (name, row) not in fits:
+            if place != (folder, form):
+                fits.clear()
+                X = y = None  # before the others are read
+                (X, y), place = read(folder, form), (folder, form)
+            key = solver.name, row
+            if key not in fits:
                 for other in [key for key in fits if key[1] != row]:
                     del fits[other]  # with the copies of the data that it keeps
-                solver = next(s for s in SOLVERS if s.name == name)
                 if warm:
                     _warm_up(solver, row, X, y)
                 start = time.perf_counter()
-                fits[name, row] = solver.prepare(row, X, y), time.perf_counter() - start
-            fit, prepare_seconds = fits[name, row]
+                fits[key] = solver.prepare(row, X, y), time.perf_counter() - start
+            fit, prepare_seconds = fits[key]
             gc.collect()
             resident = _memory("VmRSS")
             _memory("VmHWM", reset_peak=True)
@@ -173,24 +179,26 @@ def serve(connection, folder: Path, form: str, warm: bool, clock: str) -> None:
 
 
 class Worker:
-    """The harness's end of one worker process."""
+    """The harness's end of one worker process.
+
+    ``folder`` and ``form`` say which data the next run is on.
+    """
 
     def __init__(self, folder: Path, form: str, *, warm: bool = True, clock: str = "wall") -> None:
+        self.folder, self.form = folder, form
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=serve, args=(theirs, folder, form, warm, clock), daemon=True
-        )
+        self._process = context.Process(target=serve, args=(theirs, warm, clock), daemon=True)
         self._process.start()
         theirs.close()
 
-    def run(self, solver_name: str, row: Row, setting: float, limit: float) -> dict | None:
+    def run(self, solver: Solver, row: Row, setting: float, limit: float) -> dict | None:
         """The record of one run; None where it took longer than ``limit`` and was killed.
 
         What comes before the run (reading, converting, warming up) has a generous limit of its own.
         """
         try:
-            self._connection.send((solver_name, row, setting))
+            self._connection.send((self.folder, self.form, solver, row, setting))
             for seconds in (START_LIMIT, limit + 1.0):
                 if not self._connection.poll(seconds):
                     self.close()

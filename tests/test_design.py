@@ -248,6 +248,22 @@ def test_dense_storage_is_not_copied(storage: str) -> None:
     assert np.shares_memory(as_design(X).rows[0], X)
 
 
+def test_rows_that_lie_by_columns_are_copied_by_rows_once() -> None:
+    X = np.random.default_rng(0).normal(size=(1501, 40)).astype(np.float32)
+    for given in (np.asfortranarray(X), np.asfortranarray(np.vstack([X, X]))[1501:]):
+        design = as_design(given)
+        (rows,) = design.rows
+        assert design.matrix is not rows
+        assert rows is design.rows[0]
+        assert rows.flags.c_contiguous
+        assert not rows.flags.writeable
+        assert rows.dtype == X.dtype
+        np.testing.assert_array_equal(rows, X)
+    # Rows in one piece are used where they lie, whatever is between them.
+    for given in (X, X[::2], np.hstack([X, X])[:, 40:]):
+        assert np.shares_memory(as_design(given).rows[0], given)
+
+
 @pytest.mark.parametrize("storage", SPARSE)
 def test_sparse_storage_is_not_copied(storage: str) -> None:
     X = STORAGES[storage](base())
@@ -374,7 +390,9 @@ def test_prediction_on_float32_does_not_copy_the_matrix() -> None:
     n, d = 60_000, 64
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
     model = LogisticRegression().fit(X[:500], X[:500, 0] > 0)
-    assert peak_of(lambda: model.decision_function(X)) < 4 * 8 * n + 3 * 2**20 < X.nbytes
+    for given in (X, np.asfortranarray(X)):
+        peak = peak_of(lambda given=given: model.decision_function(given))
+        assert peak < 4 * 8 * n + 3 * 2**20 < X.nbytes
 
 
 # --- blocks ------------------------------------------------------------------------------------

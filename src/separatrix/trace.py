@@ -60,6 +60,11 @@ class Trace:
         support vectors), and how many of these are at their upper end.
     updates : list of Update
         The single corrections, for a perceptron.
+    forecast : dict of str to float
+        For a method that was chosen by its cost: what each that came into question was expected to
+        take, in passes over the rows.
+    methods : list of tuple (int, str)
+        For the same: after which iteration which method began.
 
     Examples
     --------
@@ -80,6 +85,8 @@ class Trace:
     n_support: list[int] = field(default_factory=list)
     n_bounded: list[int] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
+    forecast: dict[str, float] = field(default_factory=dict)
+    methods: list[tuple[int, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.iterations)
@@ -102,6 +109,8 @@ class Trace:
         for name in ("primal", "coef", "intercept", "n_support", "n_bounded"):
             getattr(self, name).extend(getattr(later, name)[begin:])
         self.updates += later.updates
+        self.forecast = self.forecast or later.forecast
+        self.methods += [(iteration + k, method) for k, method in later.methods]
 
     @property
     def gap(self) -> np.ndarray:

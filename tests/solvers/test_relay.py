@@ -9,7 +9,7 @@ from separatrix import select_solver
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton, Relay
+from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton, QuasiNewton, Relay
 from separatrix.solvers.driver import minimise
 
 
@@ -52,9 +52,42 @@ def test_it_is_chosen_where_hessians_are_dear_but_affordable() -> None:
         wide = problem(loss, n=600, d=500)
         chosen = select_solver(wide)
         assert isinstance(chosen, Relay)
-        assert isinstance(chosen.second, type(second_for(loss)))
+        assert isinstance(chosen.second, QuasiNewton if loss.smooth else AugmentedLagrangian)
         narrow = problem(loss, n=600, d=5)
         assert isinstance(select_solver(narrow), type(second_for(loss)))
+
+
+def test_dense_rows_with_many_columns_do_not_make_thousands_of_passes() -> None:
+    # The rows are so long beside the curvature of their losses that no pass is worth a try.
+    dense = problem(LogLoss(), n=1700, d=820)
+    found = minimise(dense, select_solver(dense), tol=1e-6, max_iter=300, seed=0)
+    assert found.certificate.ok
+    assert found.state.left is None
+
+
+def test_the_forecast_and_the_methods_are_recorded_and_printed(capsys) -> None:
+    slow = problem(Hinge(), C=100.0, n=700, d=70)
+    chosen = select_solver(slow)
+    found = minimise(slow, chosen, tol=1e-6, max_iter=1000, seed=0, record=True, verbose=1)
+    trace = found.trace
+    assert list(trace.forecast) == ["dual", "augmented-lagrangian"]
+    assert trace.forecast["augmented-lagrangian"] == chosen.cost
+    (start, first), (later, second) = trace.methods
+    assert (start, first, second) == (0, "dual", "augmented-lagrangian")
+    # Dual descent is left as soon as a few passes show that it is behind.
+    assert 5 <= later < 0.3 * chosen.cost
+    printed = capsys.readouterr().err
+    assert "dual begins; forecast in passes over the rows" in printed
+    assert "augmented-lagrangian takes over" in printed
+    plain = minimise(slow, select_solver(slow), tol=1e-6, max_iter=1000, seed=0)
+    np.testing.assert_array_equal(plain.theta, found.theta)
+
+
+def test_the_tolerance_decides_how_far_there_is_to_go() -> None:
+    medium = problem(LogLoss(), C=1.0, n=600, d=100, fit_intercept=False)
+    for tol, handed_over in ((0.5, False), (1e-12, True)):
+        found = minimise(medium, Relay(Newton(), 60.0), tol=tol, max_iter=1000, seed=0)
+        assert found.state.handed_over is handed_over, tol
 
 
 def test_a_time_limit_holds_in_both_halves() -> None:

@@ -252,10 +252,13 @@ def test_select_solver_is_its_table() -> None:
     # More parameters than a Hessian is formed for.
     wide = as_design(sp.csr_array((4, DENSE_HESSIAN + 1)))
     for loss in margin_losses():
-        chosen = type(select_solver(MarginObjective(small, y, loss)))
-        assert chosen is (Newton if loss.smooth else AugmentedLagrangian), loss
+        chosen = select_solver(MarginObjective(small, y, loss))
+        # A loss without compact steps is tried by dual descent first, even on four rows.
+        method = chosen.second if isinstance(chosen, Relay) else chosen
+        assert isinstance(chosen, Relay) is not hasattr(loss, "terms_at"), loss
+        assert type(method) is (Newton if loss.smooth else AugmentedLagrangian), loss
         chosen = type(select_solver(MarginObjective(wide, y, loss)))
-        assert chosen is (Relay if loss.unattained else DualDescent), loss
+        assert chosen is (Relay if loss.smooth else DualDescent), loss
         if loss.smooth:
             # Without a penalty there is no dual descent.
             chosen = select_solver(MarginObjective(wide, y, loss, NoPenalty()))

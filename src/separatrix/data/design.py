@@ -1,9 +1,11 @@
 """Design matrices: one face for every way of storing the rows.
 
 A design gives products with the matrix and its transpose, weighted Gram matrices and row
-access, always in float64 arithmetic, whatever the storage.  Nothing here copies the data:
+access, always in float64 arithmetic, whatever the storage.  Products do not copy the data:
 storage that BLAS cannot take as it is (float32, odd strides) is converted a block of rows at
-a time, in a buffer that fits the cache.
+a time, in a buffer that fits the cache.  Only what visits single rows of a matrix whose rows do
+not lie in one piece (a data frame's lie column by column) has them from a copy by rows, of the same
+type, which is made once.
 
 A solver that is written against products runs on any design; one that needs rows reads
 ``design.rows`` and says so.
@@ -35,6 +37,8 @@ _OWN_PRODUCTS = 1_000_000
 # Up to this many columns each part of the rows has a Gram matrix of its own; of more there is one,
 # in so many runs of columns.
 _SMALL = 1000
+# Rows at a time that are copied from columns: whole lines of the cache of each column.
+_COPIED = 64
 # From so many entries on, products with a few columns are worth kernels of their own.
 _LARGE = 20_000
 
@@ -46,7 +50,7 @@ class Design(ABC):
     ----------
     shape : tuple of int
     rows : tuple of ndarray
-        The raw arrays, read-only, that kernels take.
+        The raw arrays, read-only, that kernels take, with the numbers of a row side by side.
     row_dot, row_add, row_length, row_entry, row_prefetch : compiled functions
         How a kernel reads a row of ``rows``, and how it says which it reads next.
     block_dot, block_add : compiled functions
@@ -281,7 +285,20 @@ class DenseDesign(Design):
         self._direct = _blasable(self._x)
         self._converted: np.ndarray | None = None
         self.shape = (x.shape[0], x.shape[1])
-        self.rows = (self._x,)
+
+    @functools.cached_property
+    def rows(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
+        side_by_side = self._x.strides[1] == self._x.itemsize
+        if side_by_side or self.n_stored <= _FEW:
+            return (self._x,)
+        out = np.empty(self.shape, dtype=self._x.dtype)
+
+        def copy(start: int, stop: int) -> None:
+            for part in self._slices(start, stop, _COPIED):
+                out[part] = self._x[part]
+
+        pool.run([partial(copy, *r) for r in self._ranges()])
+        return (row_access.read_only(out),)
 
     @property
     def by_rows(self) -> bool:

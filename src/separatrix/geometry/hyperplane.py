@@ -46,7 +46,7 @@ def exact_scores(design: Design, w: np.ndarray, b: float) -> np.ndarray:
     """
     matrix = design.matrix
     terms = int(np.diff(matrix.indptr).max(initial=0)) if sp.issparse(matrix) else design.n_features
-    data = design.rows[0]
+    data = matrix.data if sp.issparse(matrix) else matrix
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         scores = design.dot(w)
         scores += b

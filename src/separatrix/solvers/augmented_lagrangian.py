@@ -211,6 +211,8 @@ class AugmentedLagrangian:
         Factor on the sharpness from one envelope to the next.
     """
 
+    name = "augmented-lagrangian"
+
     def __init__(self, growth: float = 3.0) -> None:
         self.growth = growth
         self._newton = Newton()

@@ -117,6 +117,11 @@ class Solver(Protocol):
     # A method that knows its relative gap between checks, as floats give it, for next to nothing,
     # says so by ``outlook(problem, state) -> float``, for those who watch; and by ``sample_gap`` of
     # its state, within a step that begins with a sample of the rows.
+    #
+    # One that decides by how far there is to go has ``aimed(tol)``, which gives the method for a
+    # tolerance.  One that was chosen by its cost has ``forecast``, what each method that came into
+    # question is expected to take, in passes over the rows, and a ``name``; and where several take
+    # turns, ``method(state) -> str`` names the one at work.
 
 
 @dataclass(frozen=True)
@@ -431,6 +436,8 @@ def minimise(
         certificate above ``tol`` is ``"interrupted"``.
     """
     solver.requires(problem)
+    if hasattr(solver, "aimed"):
+        solver = solver.aimed(tol)
     with (
         Interrupt() as interrupt,
         one_blas_thread(),
@@ -676,6 +683,8 @@ class _Fit:
         self.single = False
         # The method's, after the last step that was completed.
         self.state: Any = None
+        # The name of the method at work, where one was chosen by its cost.
+        self.method = ""
 
     # --- the loop -----------------------------------------------------------------------------
 
@@ -705,6 +714,7 @@ class _Fit:
         alone = getattr(solver, "checks_end_alone", False)
         residual = () if start.residual is None else (start.residual,)
         state = self.state = solver.init(problem, start.theta, rng, *residual)
+        self.follow(solver, state)
         # The start is a point like any other, and the answer where it is already good enough.  Zero
         # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
         # was given a dual point knows whether that is likely.
@@ -729,6 +739,7 @@ class _Fit:
                 self.enclosing()
             state = self.state = solver.step(problem, state, self.check_interrupt)
             self.iteration = getattr(state, "n_iter", self.iteration + 1)
+            self.follow(solver, state)
             now = self.why_now() or solver.stopped(problem, state)
             now = now or (exhausted if self.iteration >= max_iter else None)
             near = max_iter - self.iteration <= _LAST and not alone
@@ -947,6 +958,28 @@ class _Fit:
         return found if good else None
 
     # --- what others hear of it ---------------------------------------------------------------
+
+    def follow(self, solver: Any, state: Any) -> None:
+        """Record and print which method begins, and what it and the others are expected to take."""
+        forecast = getattr(solver, "forecast", None)
+        if not forecast or (self.trace is None and not self.verbose):
+            return
+        method = solver.method(state) if hasattr(solver, "method") else solver.name
+        if method == self.method:
+            return
+        count = self.spent + self.iteration
+        if self.trace is not None:
+            self.trace.forecast = dict(forecast)
+            self.trace.methods.append((count, method))
+        if self.verbose:
+            expected = ", ".join(f"{name} {cost:.3g}" for name, cost in forecast.items())
+            what = "begins" if not self.method else "takes over"
+            print(
+                f"{self.part:>12s} {count:8d}  {method} {what}; forecast in passes over the rows: "
+                f"{expected}",
+                file=sys.stderr,
+            )
+        self.method = method
 
     def report(self, outlook: float = np.nan, sample_gap: float = np.nan) -> None:
         """Tell those who watch of this step; it changes nothing.

@@ -209,6 +209,8 @@ class DualDescentState:
 class DualDescent:
     """Dual coordinate descent.  Needs rows, a dual step and an L2 penalty."""
 
+    name = "dual"
+
     def requires(self, problem: MarginObjective) -> None:
         for owner, name in ((problem.loss, "dual_step"), (problem.design, "rows")):
             if not hasattr(owner, name):

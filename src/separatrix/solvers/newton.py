@@ -115,6 +115,8 @@ class Newton:
         curved penalty.
     """
 
+    name = "newton"
+
     def __init__(
         self, dense: bool | None = None, max_inner: int = 200, levels: bool = False
     ) -> None:

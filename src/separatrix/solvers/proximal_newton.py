@@ -289,6 +289,8 @@ class ProximalNewton:
     weights, 50 MB, or where these columns are many, one of all, which the design keeps.
     """
 
+    name = "proximal-newton"
+
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The proximal Newton method needs a loss with 'curvature'.")

@@ -129,6 +129,8 @@ class _Iterated:
 class QuasiNewton:
     """L-BFGS from the factorised Hessian of a sample.  Needs curvature and a quadratic penalty."""
 
+    name = "quasi-newton"
+
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The quasi-Newton method needs a loss with 'curvature' (a smooth one).")

@@ -1,0 +1,160 @@
+"""What methods are expected to take, before one of them has taken a step.
+
+The units are nanoseconds of one core of the machine on which they were measured, and only their
+ratios count: what a decision compares is how many passes over the rows a Hessian is worth.  They
+are constants, so that the same data lead to the same method on every machine and at every time.
+
+Of the passes of dual descent only the least number can be forecast.  Where the margins settle soon,
+a few dozen do what one Hessian costs; elsewhere it takes thousands, and sizes and norms alone do
+not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.relay`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from separatrix._compiled.linear_algebra import inner
+from separatrix.data.design import CSRDesign
+from separatrix.objectives.base import LinearProblem
+
+__all__ = [
+    "augmented_lagrangian",
+    "conjugate_gradients",
+    "newton",
+    "passes",
+    "quasi_newton",
+    "two_levels",
+    "visits",
+]
+
+# A visit of a row by dual descent: for each entry, dense and sparse; for the row, whose best
+# multiplier has a formula, or is the root of an equation; and for a pass of whatever length.
+_DENSE_VISIT, _SPARSE_VISIT = 0.5, 3.0
+_ROW, _ROOT = 40.0, 160.0
+_PASS = 1e5
+# Value and gradient at a point, for each entry, and for the row.
+_DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
+# A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
+# ``d^3``; of a step of whatever size.
+_DENSE_GRAM, _SPARSE_GRAM, _CUBE = 0.055, 1.1, 0.013
+_STEP = 5e5
+# Passes of dual descent to a gap of 1e-6: those in any case, and a root of their number.
+_LEAST, _MORE = 8.0, 9.0
+# Steps of Newton's method.
+_STEPS = 9.0
+# Hessians and steps of the quasi-Newton method; and how many times as long it takes where the rows
+# in play change.
+_FACTORS, _ITERATIONS, _CHANGING = 1.1, 15.0, 4.0
+# Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
+_ENVELOPED, _SHARE = 30.0, 0.4
+# Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
+# than columns and of fewer; and how many times as many dense rows take.  Those with two levels of
+# columns, and what it takes to make these.
+_PRODUCTS, _TALL, _WIDE, _TOGETHER = 40.0, 6.0, 20.0, 3.0
+_LEVELLED, _LEVELS = 50.0, 2.5e8
+
+
+def _stored(problem: LinearProblem, dense: float, sparse: float) -> float:
+    design = problem.design
+    return design.n_stored * (sparse if isinstance(design, CSRDesign) else dense)
+
+
+def visits(problem: LinearProblem, share: float = 1.0) -> float:
+    """A pass of dual descent over a share of the rows."""
+    root = problem.loss.unattained  # type: ignore[attr-defined]
+    rows = problem.design.n_samples * (_ROOT if root else _ROW)
+    return _PASS + share * (rows + _stored(problem, _DENSE_VISIT, _SPARSE_VISIT))
+
+
+def passes(problem: LinearProblem, tol: float) -> float:
+    """The passes that dual descent takes at least, as a rule; 0 where nothing is known."""
+    if not problem.smooth:
+        return 0.0
+    hard = min(_bond(problem), _spread(_in_play(problem) / problem.design.n_features))
+    return (_LEAST + _MORE * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
+
+
+def _in_play(problem: LinearProblem) -> float:
+    """The rows that have a curvature at the optimum: all, or about a third where rows settle."""
+    settles = not problem.loss.unattained  # type: ignore[attr-defined]
+    return problem.design.n_samples / (3.0 if settles else 1.0)
+
+
+def _longer(problem: LinearProblem) -> float:
+    """How many times as long it takes where the rows in play change from step to step.
+
+    They do where rows settle and fewer are left than there are columns.
+    """
+    few = _in_play(problem) < min(problem.design.shape)
+    return _CHANGING if few else 1.0
+
+
+def _bond(problem: LinearProblem) -> float:
+    """How strong the losses are beside the penalty.
+
+    The squared length of a row times the curvature of its loss, in the mean.
+    """
+    used = max(int(np.count_nonzero(problem.upper)), 1)
+    bend = problem.curvature(np.zeros(problem.design.n_samples))  # type: ignore[attr-defined]
+    return float(inner(bend, problem.design.row_squares())) / used
+
+
+def _spread(ratio: float) -> float:
+    """How far the eigenvalues of so many random vectors for each dimension are apart.
+
+    Of fewer than one, which are nearly at right angles to one another (Marchenko and Pastur, 1967);
+    of more the least eigenvalue is zero.
+    """
+    root = math.sqrt(ratio)
+    return ((1.0 + root) / (1.0 - root)) ** 2 if root < 1.0 else math.inf
+
+
+def newton(problem: LinearProblem) -> float:
+    """Newton's method with the Hessian of all rows."""
+    return _longer(problem) * _STEPS * (_STEP + _hessian(problem) + 2.0 * _evaluation(problem))
+
+
+def quasi_newton(problem: LinearProblem) -> float:
+    """The quasi-Newton method that begins with the Hessian of all rows."""
+    steps = _ITERATIONS * (_STEP + _evaluation(problem))
+    return _longer(problem) * (_FACTORS * _hessian(problem) + steps)
+
+
+def augmented_lagrangian(problem: LinearProblem) -> float:
+    """The augmented Lagrangian, most of whose Hessians are those of a part of the rows."""
+    return _ENVELOPED * (_STEP + _SHARE * _hessian(problem) + 2.0 * _evaluation(problem))
+
+
+def conjugate_gradients(problem: LinearProblem) -> float:
+    """Newton's method with products in place of the Hessian."""
+    n, d = _in_play(problem), problem.design.n_features
+    bond = _bond(problem)
+    if n > d:
+        count = _PRODUCTS + _TALL * math.sqrt(min(bond, _spread(d / n)))
+    else:
+        count = _PRODUCTS + _WIDE * math.sqrt(bond)
+    if not isinstance(problem.design, CSRDesign):
+        # Columns of numbers go together more often than those of words and categories do.
+        count *= _TOGETHER
+    return count * (0.2 * _STEP + _evaluation(problem))
+
+
+def two_levels(problem: LinearProblem) -> float:
+    """The same with two levels of columns, which takes two factors of the frequent ones."""
+    return _LEVELS + _LEVELLED * (0.2 * _STEP + _evaluation(problem))
+
+
+def _evaluation(problem: LinearProblem) -> float:
+    """Value and gradient at a point, or a product with the Hessian."""
+    outputs = max(1.0, float(np.prod(problem.output_shape)))
+    rows = problem.design.n_samples * _SCORE
+    return outputs * (rows + _stored(problem, _DENSE_PRODUCT, _SPARSE_PRODUCT))
+
+
+def _hessian(problem: LinearProblem) -> float:
+    """A Hessian of all rows, and its factor."""
+    sparse = isinstance(problem.design, CSRDesign)
+    gram = problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
+    return gram + _CUBE * problem.shape[0] ** 3
