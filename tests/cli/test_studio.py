@@ -66,7 +66,7 @@ def unreadable(folder: Path) -> list[tuple[str, str]]:
     book = openpyxl.Workbook()
     book.active["A1"], book.active["ZZ9999"] = "x", 3
     book.save(folder / "far.xlsx")
-    return [*found, ("far.xlsx", "delete what stands far from the table")]
+    return [*found, ("far.xlsx", "delete cells far from the table")]
 
 
 def test_files_that_cannot_be_read_are_refused_as_by_other_commands(run, served, tmp_path):

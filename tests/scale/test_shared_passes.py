@@ -132,7 +132,7 @@ def test_errors_and_limits_end_all():
     with pytest.raises(ValueError, match="fold 1 of 2"):
         few = scan([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1], block_rows=2)
         LogisticRegression().path(few, Cs=[1.0], cv=2)
-    with pytest.raises(TypeError, match="one by one"):
+    with pytest.raises(TypeError, match="fit the values separately"):
         LinearSVC(loss="hinge").path(data, Cs=[1.0])
     with pytest.raises(TypeError, match="accuracy"):
         LogisticRegression().path(data, Cs=[1.0], cv=3, scoring="roc_auc")

@@ -66,7 +66,7 @@ def test_dense_rows_with_many_columns_do_not_make_thousands_of_passes() -> None:
 
 
 def test_the_forecast_and_the_methods_are_recorded_and_printed(capsys) -> None:
-    slow = problem(Hinge(), C=100.0, n=700, d=70)
+    slow = problem(Hinge(), C=100.0, n=2500, d=260)
     chosen = select_solver(slow)
     found = minimise(slow, chosen, tol=1e-6, max_iter=1000, seed=0, record=True, verbose=1)
     trace = found.trace

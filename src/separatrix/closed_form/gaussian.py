@@ -53,6 +53,8 @@ __all__ = [
     "require_memory",
 ]
 
+# The share of all weight that a class has at least: with less, variances and priors underflow.
+_LEAST_SHARE = 1e-200
 _EPS = float(np.finfo(np.float64).eps)
 _LOG_2PI = math.log(2.0 * math.pi)
 # Bytes of the blocks of rows whose densities are computed at a time.
@@ -475,6 +477,13 @@ def estimate(
         raise DataError(
             f"Class {names.label(int(empty[0]))} has no rows yet, so its mean and covariance are "
             "not known; pass rows of every class."
+        )
+    lightest = int(np.argmin(weight))
+    if weight[lightest] < _LEAST_SHARE * moments.total:
+        raise DataError(
+            f"The rows of class {names.label(lightest)} have less than {_LEAST_SHARE:g} of all "
+            "weight: the weights span more than float64 can hold together; divide them by their "
+            "size."
         )
     if priors is None:
         priors = weight / moments.total

@@ -98,7 +98,7 @@ class Columns:
         return Columns.joined([self, Columns(high, None if self.low is None else low)])
 
     def reduced(self) -> Columns:
-        """As many rows as columns that stand for all of them."""
+        """Return as many rows as there are columns, which stand for all of them."""
         width, n = self.high.shape
         if n <= width:
             return self

@@ -750,7 +750,7 @@ def _tiles(rows: _Rows, start: int, stop: int) -> Iterator[tuple[np.ndarray, ...
     design, y = rows.design, rows.y
     blocks: Any = None
     if isinstance(design, DenseDesign) and type(design).blocks is DenseDesign.blocks:
-        x = design.rows[0]
+        x = design.matrix
         if x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative:
             step = max(1, stop - start if y.flags.c_contiguous else _TURNED)
             parts = [slice(a, min(a + step, stop)) for a in range(start, stop, step)]

@@ -70,7 +70,8 @@ def main_direction(design: Design, mean: np.ndarray, units: np.ndarray) -> tuple
     fallback[int(np.abs(units).max(axis=0).argmin())] = 1.0
     fallback = flat(fallback)
     fallback /= np.linalg.norm(fallback)
-    largest = np.abs(design.rows[0]).max(initial=0.0) if len(design.rows[0]) else 0.0
+    stored = design.rows[0] if len(design.rows) > 1 else design.matrix
+    largest = np.abs(stored).max(initial=0.0) if len(stored) else 0.0
     size = float(max(largest, float(np.abs(mean).max(initial=0.0))))
     if n < 2 or size == 0.0:
         return fallback, 1.0

@@ -849,7 +849,7 @@ class StochasticState:
 
     @property
     def moved(self) -> float:
-        """By how much the last pass changed the answer, relative to its length."""
+        """Return the change of the answer by the last pass, relative to its length."""
         return float(self.now[_MOVED])
 
     @property
