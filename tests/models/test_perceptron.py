@@ -591,3 +591,9 @@ def test_warm_start_begins_anew_with_other_columns_or_classes() -> None:
             np.testing.assert_array_equal(model.coef_, anew.coef_)
         model.set_params(fit_intercept=False).fit(X[:, :2], three)
     assert not model.intercept_.any()
+
+
+def test_weights_that_ask_for_more_visits_than_a_pass_can_have_are_refused():
+    weights = np.r_[1e72, np.ones(3)]
+    with pytest.raises(ValueError, match="visited k times in every pass; divide all weights by"):
+        Perceptron().fit(np.arange(4.0)[:, None], [0, 1, 0, 1], sample_weight=weights)

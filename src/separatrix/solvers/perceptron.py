@@ -45,6 +45,7 @@ from separatrix.data.random_state import generator_of
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Candidate, Solution
+from separatrix.solvers.stochastic import Visits
 from separatrix.trace import Trace, Update
 
 __all__ = [
@@ -440,11 +441,9 @@ class MistakeDriven:
         order = rng.permutation(n) if self.order == "random" else np.arange(n)
         if np.all(weights == 1.0):
             return order, weights
-        counts = np.ceil(weights[order]).astype(np.int64)
-        shares = np.ones(counts.sum())
-        last = np.cumsum(counts)[counts > 0] - 1
-        shares[last] = (weights[order] - counts + 1.0)[counts > 0]
-        return np.repeat(order, counts), shares
+        visits = Visits.of(n, weights, order)
+        rows = visits.rows.astype(np.int64)
+        return rows, visits.shares if len(visits.shares) else np.ones(len(rows))
 
     def init(
         self,

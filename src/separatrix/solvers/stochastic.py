@@ -159,7 +159,7 @@ class Visits:
             raise ValueError(
                 f"The sum of the row weights is {heavy.sum():.4g}, and a row of weight k is "
                 "visited k times in every pass; divide all weights by about "
-                f"{counts.sum() / n_samples:.4g}, which does not change the objective."
+                f"{counts.sum() / n_samples:.4g}."
             )
         repeats = counts.astype(np.int64)
         rows = np.repeat(order, repeats)
