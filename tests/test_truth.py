@@ -361,3 +361,14 @@ def test_a_plain_power_that_no_term_has_is_judged():
         model.coef_[j] += 1e3
         assert not quiet(verify, model, rows, np.arange(8.0) ** 2).ok, model.powers_[j]
         model.coef_ = given
+
+
+def test_no_weight_of_a_positive_model_is_negative():
+    rows = X.copy()
+    rows[:, 1] = 3.0
+    for package in (separatrix, linear_model):
+        model = package.LinearRegression(positive=True).fit(rows, np.abs(Y))
+        assert verify(model, rows, np.abs(Y)).ok
+        step = np.array([0.0, -1.0, 0.0])
+        model.coef_, model.intercept_ = model.coef_ + step, model.intercept_ + 3.0
+        assert not quiet(verify, model, rows, np.abs(Y)).ok

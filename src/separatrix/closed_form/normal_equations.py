@@ -537,6 +537,9 @@ class NormalResidual:
             if not np.all(relative <= tol):
                 relative = np.minimum(relative, self._inexactness(rounding, most))
             relative = np.maximum(relative, idle)
+            if of.problem.nonnegative:
+                # Also of columns that the rows say nothing about.
+                relative[np.any(self.coef < 0.0, axis=1)] = np.inf
         return float(np.max(relative, initial=0.0)), orthogonality
 
     def _inexactness(self, rounding: float, most: float) -> np.ndarray:
