@@ -62,8 +62,8 @@ _SHARE = fmpq(2, 10**6)
 _EXACT = fmpq(2, 10**8)
 # What rounding may do to the status of an iterative fit, beside its tolerance.
 _HAIR = fmpq(1001, 1000)
-# The least scale of Huber's regression, in units of the largest target: ten roundings.
-_LEAST_SCALE = fmpq(20, 2**53)
+# The least scale of Huber's regression, in units of the largest target: 4.5e-13.
+_LEAST_SCALE = fmpq(4096, 2**53)
 # Bits of balls.
 _BITS = 2048
 _ZERO = fmpq(0)
