@@ -15,6 +15,7 @@ __all__ = [
     "conjugate_gradients",
     "factorise",
     "inner",
+    "lengths_of",
     "solve_positive",
     "solve_upper",
     "squared_distance",
@@ -117,6 +118,15 @@ def solve_upper(upper: np.ndarray, right: np.ndarray, *, transposed: bool = Fals
         raise np.linalg.LinAlgError("the triangular matrix has a zero on its diagonal")
     solution: np.ndarray = out
     return solution
+
+
+def lengths_of(a: np.ndarray) -> np.ndarray:
+    """Lengths of the columns of a matrix, without overflow of the squares."""
+    if not a.size:
+        return np.zeros(a.shape[1])
+    top = np.abs(a).max(axis=0)
+    safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
+    return safe * np.sqrt(np.square(a / safe).sum(axis=0))
 
 
 def conjugate_gradients(

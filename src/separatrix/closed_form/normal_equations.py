@@ -21,7 +21,7 @@ import scipy.linalg.lapack as lapack
 
 from separatrix._compiled import compilation, pool, row_access
 from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
-from separatrix._compiled.linear_algebra import solve_upper
+from separatrix._compiled.linear_algebra import lengths_of, solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.projection import Columns
 from separatrix.data.design import CSRDesign, DenseDesign, Design
@@ -864,15 +864,6 @@ def triangle_of(rows: np.ndarray) -> np.ndarray:
         return np.zeros((k, rows.shape[1]))
     out = lapack.dgeqrf(rows, lwork=max(1, 64 * rows.shape[1]), overwrite_a=True)[0]
     return np.triu(out[:k])
-
-
-def lengths_of(a: np.ndarray) -> np.ndarray:
-    """Lengths of the columns of a matrix, without overflow of the squares."""
-    if not a.size:
-        return np.zeros(a.shape[1])
-    top = np.abs(a).max(axis=0)
-    safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
-    return safe * np.sqrt(np.square(a / safe).sum(axis=0))
 
 
 def _reciprocal_condition(upper: np.ndarray) -> float:

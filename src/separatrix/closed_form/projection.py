@@ -21,7 +21,7 @@ from separatrix._compiled.double_double import (
     product_parts,
     sum_parts,
 )
-from separatrix._compiled.linear_algebra import solve_upper
+from separatrix._compiled.linear_algebra import lengths_of, solve_upper
 from separatrix._compiled.reflections import reflect
 from separatrix.data.design import Design
 
@@ -133,7 +133,7 @@ class Columns:
         lost = _LOST if low is None else _LOST_IN_PARTS
         pivots = np.abs(np.diagonal(upper))
         kept = pivots > lost * math.sqrt(p) * size[:rank]
-        whole = _lengths(scaled.high[p:])
+        whole = lengths_of(scaled.high[p:].T)
         shares = _shares(rotated[:, :rank], kept, whole)
         if coef is None or not kept.any():
             return shares
@@ -147,7 +147,7 @@ class Columns:
         # What dependent columns add has to be rounding, too.
         terms = np.column_stack([np.zeros(m), coef]) / units * unit[p:]
         first = int(np.argmax(kept & ~independent))
-        added = _lengths(terms[:, order[first:]] @ upper[first:, first:].T)
+        added = lengths_of(upper[first:, first:] @ terms[:, order[first:]].T)
         without = _shares(rotated[:, :rank], independent, whole)
         return np.where(added <= _STILL * whole, without, shares)
 
@@ -181,7 +181,7 @@ class Columns:
 
 
 def _shares(rotated: np.ndarray, kept: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    out: np.ndarray = np.square(_lengths(rotated[:, kept]) / np.where(whole > 0.0, whole, 1.0))
+    out: np.ndarray = np.square(lengths_of(rotated[:, kept].T) / np.where(whole > 0.0, whole, 1.0))
     return out
 
 
@@ -195,12 +195,4 @@ def _rounding(
         relation = np.abs(solve_upper(head, upper[:k, k])) if k and kept[:k].all() else np.zeros(k)
         entries, sums = (a[order[k]] + relation @ a[order[:k]] for a in (raw, spread))
         out[k] = EPS * max(_OF_ENTRIES * entries, _OF_SPREAD * sums)
-    return out
-
-
-def _lengths(rows: np.ndarray) -> np.ndarray:
-    """Lengths of rows, without overflow of the squares."""
-    top = np.abs(rows).max(axis=1, initial=0.0)
-    safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
-    out: np.ndarray = safe * np.sqrt(np.square(rows / safe[:, None]).sum(axis=1))
     return out
