@@ -491,6 +491,28 @@ def test_data_and_numbers_at_the_edge(name: str, settings: str) -> None:
     assert model.kkt_violations().worst <= 0.2
 
 
+def test_doubled_digits_where_they_decide(monkeypatch) -> None:
+    asked = []
+    plain = Gram.doubled_product
+
+    def counted(self, *args):
+        asked.append(len(args[0]))
+        return plain(self, *args)
+
+    monkeypatch.setattr(Gram, "doubled_product", counted)
+    X, y = data(n=400)
+    for tol, looks in ((1e-8, False), (1e-12, True)):
+        asked.clear()
+        model = SVC(C=10.0, gamma=0.5, tol=tol).fit(X, y)
+        certificate = model.certificate_
+        assert bool(asked) == looks
+        assert certificate.ok
+        # Whatever rounding is charged, the objective lies between the two bounds.
+        (own,) = objectives(model, X, y)
+        assert certificate.dual <= own <= certificate.primal
+        assert certificate.primal <= own * (1.0 + tol)
+
+
 @pytest.mark.parametrize("name", ["linear", "rbf"])
 def test_an_offset_loses_nothing(name: str) -> None:
     # The problem with an unpenalised intercept does not change under a translation.

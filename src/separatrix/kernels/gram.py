@@ -695,7 +695,7 @@ class Gram(_Face):
         values, m, n = np.ascontiguousarray(c[used]), len(used), len(at)
         d = self.design.n_features
         out, rest, size = np.zeros((3, n))
-        if float(n) * m * (20.0 * d + 400.0) > _AFFORDABLE:
+        if self.doubling_cost(n, m) > _AFFORDABLE:
             return None
         kernel, twice = self.kernel, 8.0 * UNIT * UNIT
         if isinstance(kernel, RBFKernel | PolynomialKernel):
@@ -727,6 +727,10 @@ class Gram(_Face):
             return None
         radius = radius + m * (1.0 + np.abs(values).max(initial=0.0)) * 2.0**-1040
         return out, rest, np.where(np.isfinite(out) & np.isfinite(radius), radius, np.inf)
+
+    def doubling_cost(self, rows: int, columns: int) -> float:
+        """The operations of a product of so many rows and columns in twice float64's digits."""
+        return float(rows) * columns * (20.0 * self.design.n_features + 400.0)
 
     def _whole_points(self, index: np.ndarray) -> np.ndarray | None:
         """The points as one float64 matrix."""

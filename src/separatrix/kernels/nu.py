@@ -114,7 +114,6 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
     coupled = True
     loss: Any = None
     balances = True
-    charge_share = 2e-2
     # What it is called where the hulls meet.
     met = "no_margin"
 

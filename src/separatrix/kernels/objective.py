@@ -55,12 +55,16 @@ __all__ = [
 
 _EPS = float(np.finfo(np.float64).eps)
 # Up to this many rows a matrix is looked at as a whole to see whether it is semidefinite; of more,
-# A column so many times as long as the median one drowns the others.
-_WIDE = 30.0
 # this many are looked at.
 _LARGEST_FACTOR = 6000
+# A column so many times as long as the median one drowns the others.
+_WIDE = 30.0
 # Multiplications that a true bound may take beside an approximation: some seconds.
 _AFFORDABLE = 2e11
+# Operations of a product in twice the digits that take no more than some milliseconds; where it
+# takes more, rounding may have this share of the tolerance.
+_CHEAP = 3e7
+_CHARGED = 0.5
 
 
 def _kernelised(formula: str, kernel: Kernel) -> str:
@@ -259,6 +263,7 @@ class _InKernelSpace:
     """
 
     matrix: Any
+    charge_share: float
     weights_of: Callable[[np.ndarray], np.ndarray]
     intercept_of: Callable[[np.ndarray], Any]
     join: Callable[[np.ndarray, Any], np.ndarray]
@@ -378,6 +383,11 @@ class _InKernelSpace:
             sizes = np.sqrt(points.column_squares(np.full(points.n_samples, 1.0)))
         j = int(np.argmax(sizes))
         return j if sizes[j] > _WIDE * float(np.median(sizes)) else None
+
+    def rounding_share(self) -> float:
+        # A product with a large matrix in twice the digits takes longer than many a fit.
+        n = self.matrix.n_samples
+        return self.charge_share if self.matrix.whole.doubling_cost(n, n) < _CHEAP else _CHARGED
 
     def levels(self) -> Sequence[Level]:
         # Sums of the sizes of products of a kernel cost as much as the products in all digits.
@@ -581,9 +591,6 @@ class KernelResidualObjective(KernelObjective, ResidualObjective):
     C, weights, fit_intercept
         See :class:`separatrix.objectives.base.Objective`.
     """
-
-    # Most rows have a loss, and a closer look at them takes longer than many a fit.
-    charge_share = 2e-2
 
     def sample(self, index: np.ndarray) -> KernelResidualObjective:
         part = super().sample(index)

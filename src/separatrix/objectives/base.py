@@ -159,7 +159,7 @@ class LinearProblem(ABC):
     # Whether a point is its own dual point, so that the one is worth as much as the other.
     coupled: bool = False
     _check: Callable[[], None] | None = None
-    # What of the tolerance rounding may have before it is looked at more closely.
+    # The share of the tolerance that rounding may have, see :meth:`rounding_share`.
     charge_share: float = 1e-3
 
     def __init__(
@@ -300,12 +300,18 @@ class LinearProblem(ABC):
     def certify(
         self, theta: np.ndarray, proof: Bound, tol: float, known: Bound | None = None
     ) -> Bound:
-        """:meth:`charged`, as closely as it takes: until rounding has a small share of ``tol``."""
+        """:meth:`charged`, as closely as it takes.
+
+        A closer look ends where rounding has a small share of ``tol`` and does not decide whether
+        the gap is within it.
+        """
         best: Bound | None = None
         for level in self.levels():
             found = self.charged(theta, level, proof, known)
             best = found if best is None else sharper(best, found)
-            if best.primal < np.inf and best.charge <= self.charge_share * tol * abs(best.primal):
+            goal = tol * abs(best.primal)
+            decided = best.gap <= goal or best.gap - best.charge > goal
+            if best.primal < np.inf and best.charge <= self.rounding_share() * goal and decided:
                 break
         assert best is not None
         if best.dual > best.primal:
@@ -313,6 +319,10 @@ class LinearProblem(ABC):
             # say), and so that nothing is known.
             return Bound(np.inf, 0.0, np.inf, charge=np.inf)
         return best
+
+    def rounding_share(self) -> float:
+        """What of the tolerance rounding may have before it is looked at more closely."""
+        return self.charge_share
 
     def levels(self) -> Sequence[Level]:
         """How closely it is worth looking."""

@@ -66,12 +66,18 @@ SPARE = 5
 FINEST = 1e-13
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
 FLAT = 1e-12
+# An eigenvalue that is this many roundings of the largest, times their number, is not zero.
+_SURE = 16.0
 # Steps in which the violation should halve, or it is time for another kind of step; and how many
 # coefficients that may concern.
 _PATIENCE = 20
 # Steps without any progress after which rounding is to blame.
 _FUTILE = 400
 _LARGEST_LEAP = 500
+# Pairs that a working set may take for each of its coefficients; and how often a Newton step may
+# meet an end before it is taken as it is.
+_PAIRS = 20
+_ENDS = 100
 # From how many rows on a machine on a sample of them is fitted first; one in how many rows is in
 # the sample, and how closely it is fitted.
 _FORESEEN = 5_000
@@ -311,7 +317,7 @@ class Decomposition:
         check_interrupt()
         before = state.c[working]
         c, gradient = before.copy(), state.gradient[working]
-        diagonal = gram.diagonal[working]
+        diagonal, most = gram.diagonal[working], _PAIRS * q
         done = improve(
             gram.cache,
             slots,
@@ -325,7 +331,7 @@ class Decomposition:
             diagonal,
             max(FLAT * float(np.abs(diagonal).max()), 1e-320),
             (_CLOSER_ALONE if q == gram.n_samples else CLOSER) * state.violation,
-            20 * q,
+            most,
             state.dual.of_first(working),
         )
         del block
@@ -347,6 +353,9 @@ class Decomposition:
             state.lowered = state.steps
             state.still = gram.exact
             gram.sharpen()
+        if done == most:
+            # Steps of two have not brought even these close.
+            self._leap(problem, state)
         if state.steps - state.marked >= _PATIENCE:
             leaps = state.estimate > 0.5 * state.mark and self._leap(problem, state)
             state.mark = state.estimate
@@ -397,7 +406,7 @@ class Decomposition:
         before, start = state.c[free], state.gradient[free]
         low, high = state.low[free], state.high[free]
         c, gradient = before.copy(), start.copy()
-        for _ in range(len(free)):
+        for _ in range(min(len(free), _ENDS)):
             on = np.flatnonzero((c < high) & (c > low))
             if len(on) < 2:
                 break
@@ -660,15 +669,22 @@ def _newton(matrix: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, bool]
     one to the minimum.
     """
     n = len(gradient)
+    factor, failed = scipy.linalg.lapack.dpotrf(matrix.T, lower=1)
+    pivots = np.square(np.diagonal(factor))
+    if not failed and pivots.min() > _SURE * n * np.finfo(np.float64).eps * pivots.max():
+        pair, _ = scipy.linalg.lapack.dpotrs(factor, np.array([gradient, np.ones(n)]).T, lower=1)
+        # The multiple of the second that takes the sum of the first away.
+        move = pair[:, 1] * (pair[:, 0].sum() / pair[:, 1].sum()) - pair[:, 0]
+        return move - move.mean(), False
     # Within the moves of sum zero: differences from the mean.
     inside = matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean()
     values, vectors = scipy.linalg.eigh(inside, check_finite=False)
     centred = gradient - gradient.mean()
     slopes = vectors.T @ centred
-    sure = values > 16.0 * n * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    sure = values > _SURE * n * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
     flat = -(vectors[:, ~sure] @ slopes[~sure])
     flat -= flat.mean()
     if np.sqrt(inner(flat, flat)) > 1e-9 * np.sqrt(inner(gradient, gradient)):
         return flat, True
-    move: np.ndarray = -(vectors[:, sure] @ (slopes[sure] / values[sure]))
+    move = -(vectors[:, sure] @ (slopes[sure] / values[sure]))
     return move - move.mean(), False
