@@ -189,6 +189,64 @@ def test_rows_keep_their_order_where_strings_may_be_missing(write, monkeypatch, 
     assert values(table, "s") == [f"{long}{i}" for i in range(n_rows)]
 
 
+_ODD_CELLS = [
+    *(
+        "1.5",
+        " 1.5",
+        "1.5 ",
+        "\t1.5",
+        '"1.5"',
+        '" 1.5"',
+        '""',
+        "",
+        "  ",
+        "+1.5",
+        "-.5",
+        "5.",
+        "1E+5",
+    ),
+    *("0x1F", "1_000", "1 000", '"1,000"', "007", '"007"', " 007", "-01", "00.5", "0", "0.", "0e5"),
+    *("inf", "-inf", "nan", "NA", "-999", "1e400", "1e-400", "true", "1f", "\u00a01", "2020-01-02"),
+    *("1.5.2", "-", "e5", "9007199254740993", "word", "word_1", "1\x00", "12:30"),
+]
+
+
+def test_numbers_that_are_parsed_are_those_that_are_cast(write, monkeypatch):
+    # A cell of another form, late in one column, decides how both columns are read.
+    rows = [f"{k / 8},{k}.25,a{k % 3}" for k in range(40)]
+    for cell in _ODD_CELLS:
+        path = write("odd.csv", "\n".join(["x,y,z", *rows, f"{cell},1.5,a1", ""]))
+        found = []
+        for least in (0, 1 << 40):
+            monkeypatch.setattr(source_files, "_WORTH_PARSING", least)
+            found.append(read_table(path))
+        parsed, cast = found
+        assert parsed.kinds == cast.kinds, cell
+        assert (parsed.notes, parsed.alerts) == (cast.notes, cast.alerts), cell
+        for name in "xyz":
+            left, right = parsed.columns[name], cast.columns[name]
+            gone = missing_mask(left)
+            np.testing.assert_array_equal(gone, missing_mask(right), err_msg=cell)
+            left, right = (np.ma.getdata(column)[~gone].tolist() for column in (left, right))
+            assert left == right, cell
+
+
+def test_only_numbers_are_parsed_as_they_are_read(write, monkeypatch):
+    rows = [f"{k / 8},{k}.25,a{k % 3}" for k in range(40)]
+    monkeypatch.setattr(source_files, "_WORTH_PARSING", 0)
+    parsed = []
+    plain = source_files.Part.relation
+    monkeypatch.setattr(
+        source_files.Part,
+        "relation",
+        lambda part, numbers=(): (parsed.append(sorted(numbers)), plain(part, numbers))[1],
+    )
+    for cell, expected in (("1.5", [0, 1]), ("word", [1]), ("007", []), ("1_000", [])):
+        parsed.clear()
+        read_table(write("few.csv", "\n".join(["x,y,z", *rows, f"{cell},1.5,a1", ""])))
+        assert max(parsed, key=len) == expected
+
+
 def test_numbers_are_read_strictly(write):
     table = read_table(write("a.csv", "a,b,c,d\n1_0,1e5,7,007\n2_0,-.5,+8,8\n"))
     assert values(table, "a") == ["1_0", "2_0"]

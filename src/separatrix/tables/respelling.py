@@ -272,7 +272,9 @@ class _Made:
                 ),
             )
         if found.strays:
-            row = int(np.flatnonzero((values == found.strays[0]) & ~gone)[0])
+            # As an object, for NumPy's strings lose NUL bytes at their end.
+            stray = np.array(found.strays[0], dtype=object)
+            row = int(np.flatnonzero((values == stray) & ~gone)[0])
             others = ", ".join(quote(text, 30) for text in found.strays[1:3])
             one = found.n_strays == 1
             said = {

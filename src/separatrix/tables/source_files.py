@@ -13,7 +13,7 @@ import io
 import itertools
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +41,10 @@ from separatrix.tables.wide import Cells, write_cells
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
 # Below so many bytes a file's strings are fetched as they are.
 _WORTH_CODING = 200_000
+# Below so many bytes all cells come as strings; above, the file is looked through for what a parser
+# of numbers would misread, a block at a time.
+_WORTH_PARSING = 1_000_000
+_BLOCK = 1 << 20
 # Rows in which the strings are looked for that are met again and again.
 _FIRST_ROWS = 10_000
 # Columns of more distinct strings are no categories.
@@ -202,7 +206,9 @@ class ValueSql:
             sound = f"{c} >= '0:' AND {c} <= '~' OR {c} > '!' AND {c} < '00'"
             zero = f"regexp_full_match({text}, '0[0-9]+')"
             code = f"contains({c}, '_') OR CASE WHEN {sound} THEN false ELSE {zero} END"
-            return self.unmarked(f"CASE WHEN {code} THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END")
+            # DuckDB takes blanks of ASCII off by itself, and is faster at it.
+            number = f"coalesce(TRY_CAST({c} AS DOUBLE), TRY_CAST({text} AS DOUBLE))"
+            return self.unmarked(f"CASE WHEN {code} THEN NULL ELSE {number} END")
         return f"CASE WHEN {self.marked(text)} THEN NULL ELSE {value} END"
 
     def count_unfit(self, c: str, kind: str) -> str:
@@ -294,21 +300,25 @@ class Part:
     def is_csv(self) -> bool:
         return self.suffix in CSV_SUFFIXES
 
-    def relation(self) -> str:
-        """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``."""
+    def relation(self, numbers: Collection[int] = ()) -> str:
+        """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``.
+
+        Columns of a CSV file are strings, but for those at the places ``numbers``.
+        """
         if self.cells is not None:
             return self.cells.relation(literal(globbing.escape(str(self.cells.path.absolute()))))
         if self.most_rows is None:
-            return self._rows()
+            return self._rows(numbers)
         drawn = f"SELECT * FROM {self._rows()} ORDER BY hash(t) LIMIT {self.most_rows}"
         return f"({drawn}) AS t"
 
-    def _rows(self) -> str:
+    def _rows(self, numbers: Collection[int] = ()) -> str:
         where = literal(globbing.escape(str(self.path.absolute())))
         aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
         alias = f" AS t({aliases})" if self.names else ""
         if self.is_csv:
-            columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(self.names)))
+            types = ("DOUBLE" if j in numbers else "VARCHAR" for j in range(len(self.names)))
+            columns = ", ".join(f"'c{j}': '{type_}'" for j, type_ in enumerate(types))
             longest = f", max_line_size = {self.longest_line}" if self.longest_line else ""
             return (
                 f"read_csv({where}, auto_detect = false, delim = {literal(self.delimiter)}, "
@@ -476,22 +486,12 @@ class Part:
             Where one of the columns ``supposed`` holds what is neither missing nor of its type.
         """
         if self.cells is None:
-            columns = {
-                f"f{k}": (f"c{self.places[name]}", partial(select, name))
-                for k, name in enumerate(groups)
-            }
-            strings = [f"f{k}" for k, group in enumerate(groups.values()) if group == "string"]
-            names = list(groups)
-            checked = [f"f{names.index(name)}" for name in supposed]
-            odd = self._odd([(columns[f][0], f) for f in checked], marks)
-            if strings and self.path.stat().st_size > _WORTH_CODING:
-                fetched = self._fetch_coded(connection, columns, strings, odd)
-            else:
-                every = {f: (c, made(c)) for f, (c, made) in columns.items()}
-                fetched = self.run(connection, self._query(every, {"odd": odd}))
-                if fetched["odd"].any():
-                    raise NotAsSupposed
-            return len(fetched["odd"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
+            numbers = {name for name in supposed if groups[name] == "number"}
+            if numbers and self._parses_numbers(marks):
+                # A value that is no number ends this reading.
+                with contextlib.suppress(CsvTrouble, NotAsSupposed):
+                    return self._fetch_rows(connection, groups, select, supposed, marks, numbers)
+            return self._fetch_rows(connection, groups, select, supposed, marks, set())
         made: dict[str, Any] = {}
         for group in dict.fromkeys(groups.values()):
             names = sorted((n for n in groups if groups[n] == group), key=self.places.__getitem__)
@@ -500,6 +500,64 @@ class Part:
             values = self.run(connection, chosen_cells)["f"]
             made.update(zip(names, self.cells.split(values, len(names)), strict=True))
         return self.cells.n_rows, made
+
+    def _parses_numbers(self, marks: frozenset[str]) -> bool:
+        """Whether DuckDB's parser takes no cell for a number that is a code or a mark."""
+        plain = self.is_csv and self.most_rows is None and not mark_numbers(marks)
+        return plain and self.path.stat().st_size > _WORTH_PARSING and not self._has_codes()
+
+    def _has_codes(self) -> bool:
+        """Whether a cell below the header may be digits that begin with a zero, or ``1_000``."""
+        starts, zero, digit, under = 1, 2, 4, 8
+        signs = np.zeros(256, dtype=np.uint8)
+        signs[list(f'{BLANKS}"{self.delimiter}'.encode())] = starts
+        signs[list(b"0123456789")] = digit
+        signs[ord("0")] |= zero
+        signs[ord("_")] = under
+        with self.path.open("rb") as file:
+            if not file.readline(_BLOCK).endswith(b"\n"):
+                return True
+            last = signs[list(b"\n\n")]
+            while block := file.read(_BLOCK):
+                sign = np.concatenate([last, signs[np.frombuffer(block, dtype=np.uint8)]])
+                before, this, after = sign[:-2], sign[1:-1], sign[2:]
+                code = before & (this >> 1) & (after >> 2) & 1
+                grouped = (before >> 2) & (this >> 3) & (after >> 2) & 1
+                if (code | grouped).any():
+                    return True
+                last = sign[-2:]
+        return False
+
+    def _fetch_rows(
+        self,
+        connection: Any,
+        groups: dict[str, str],
+        select: Callable[[str, str], str],
+        supposed: Iterable[str],
+        marks: frozenset[str],
+        parsed: set[str],
+    ) -> tuple[int, dict[str, Any]]:
+        """:meth:`fetch`, with columns of numbers that DuckDB parses as it reads them."""
+        columns = {
+            f"f{k}": (
+                f"c{self.places[name]}",
+                str if name in parsed else partial(select, name),
+            )
+            for k, name in enumerate(groups)
+        }
+        strings = [f"f{k}" for k, group in enumerate(groups.values()) if group == "string"]
+        names = list(groups)
+        checked = [f"f{names.index(name)}" for name in supposed if name not in parsed]
+        odd = self._odd([(columns[f][0], f) for f in checked], marks)
+        relation = self.relation({self.places[name] for name in parsed})
+        if strings and self.path.stat().st_size > _WORTH_CODING:
+            fetched = self._fetch_coded(connection, columns, strings, odd, relation)
+        else:
+            every = {f: (c, made(c)) for f, (c, made) in columns.items()}
+            fetched = self.run(connection, self._query(every, {"odd": odd}, relation))
+            if fetched["odd"].any():
+                raise NotAsSupposed
+        return len(fetched["odd"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
 
     def _odd(self, pairs: Sequence[tuple[str, str]], marks: frozenset[str]) -> str:
         """SQL that is true of a row in which a cell was lost that is not missing."""
@@ -510,13 +568,15 @@ class Part:
         other = " OR ".join(self.values(marks).other(c, f) for c, f in pairs)
         return f"CASE WHEN {lost} THEN {other} ELSE false END"
 
-    def _query(self, columns: Mapping[str, tuple[str, str]], others: Mapping[str, str]) -> str:
+    def _query(
+        self, columns: Mapping[str, tuple[str, str]], others: Mapping[str, str], relation: str
+    ) -> str:
         """SQL for columns by name, of each its own and what is selected of it, and for others."""
         # One below the other, so that what is selected is computed once.
         below = [*dict.fromkeys(c for c, _ in columns.values())]
         below += [f"{made} AS {f}" for f, (_, made) in columns.items()]
         above = [*(f"{sql} AS {name}" for name, sql in others.items()), *columns]
-        inner = f"SELECT {', '.join(below)} FROM {self.relation()}"
+        inner = f"SELECT {', '.join(below)} FROM {relation}"
         return f"SELECT {', '.join(above)} FROM ({inner})"
 
     def _fetch_coded(
@@ -525,6 +585,7 @@ class Part:
         columns: Mapping[str, tuple[str, Callable[[str], str]]],
         strings: Sequence[str],
         odd: str,
+        relation: str,
     ) -> dict[str, Any]:
         """Columns by name, of each its own and what is selected of it; the file is read once.
 
@@ -541,7 +602,7 @@ class Part:
         others = [f"CASE WHEN {f} IS NULL THEN {text[f]} END" for f in known]
         some = " OR ".join(["false", *(f"({f} IS NULL AND {own[f]} IS NOT NULL)" for f in known)])
         above = {"odd": odd, "others": f"CASE WHEN {some} THEN [{', '.join(others)}] END"}
-        sql = f"CREATE OR REPLACE TEMP TABLE fetched AS {self._query(raw, above)}"
+        sql = f"CREATE OR REPLACE TEMP TABLE fetched AS {self._query(raw, above, relation)}"
         self.run(connection, sql, fetch=False)
         if self.run(connection, "SELECT count(*) AS n FROM fetched WHERE odd")["n"][0]:
             raise NotAsSupposed
