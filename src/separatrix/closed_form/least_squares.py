@@ -129,7 +129,7 @@ def solve_least_squares(
         For NaN or infinity in the design, named by row and column.
     """
     targets = np.asarray(targets, dtype=np.float64)
-    unit = units_of(targets)
+    unit = units_of(targets, weights)
     problem = LeastSquaresProblem(
         design,
         targets if unit is None else targets * unit,
@@ -560,7 +560,7 @@ def certify_least_squares(
     targets = np.asarray(targets, dtype=np.float64)
     coef = np.asarray(coef, dtype=np.float64).reshape(targets.shape[1], -1)
     intercept = np.broadcast_to(np.asarray(intercept, dtype=np.float64), len(coef))
-    unit = units_of(targets)
+    unit = units_of(targets, weights)
     with np.errstate(all="ignore"):
         if unit is not None:
             targets, coef, intercept = targets * unit, coef * unit[:, None], intercept * unit

@@ -403,12 +403,17 @@ class TriangularFactor:
         return cls(weight, mean, _upright(r), n_rows, p - d, centred, np.zeros(p))
 
 
-def units_of(targets: np.ndarray) -> np.ndarray | None:
-    """Powers of two that bring targets near one whose squares are not in the range of float64."""
+def units_of(targets: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """Powers of two that bring targets near one whose squares are not in the range of float64.
+
+    The squares are those of the weighted targets.
+    """
     if not targets.size:
         return None
     # The largest size, without a copy.
     top = np.maximum(targets.max(axis=0), -targets.min(axis=0))
+    if weights is not None:
+        top = top * math.sqrt(float(weights.max()))
     odd = (top > 0.0) & ((top < 1e-120) | (top > 1e120))
     if not odd.any():
         return None

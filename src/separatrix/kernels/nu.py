@@ -42,14 +42,23 @@ from separatrix.kernels.objective import (
 from separatrix.losses import EpsilonInsensitive
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.base import charged_bound as _charged
-from separatrix.objectives.enclosure import UNIT, Enclosure, Level, total, total_above
+from separatrix.objectives.enclosure import (
+    UNIT,
+    Enclosure,
+    Level,
+    length_above,
+    total,
+    total_above,
+)
 
-__all__ = ["KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
+__all__ = ["KernelNuObjective", "KernelNuResidualObjective", "evened", "quantile_below"]
 
 # By which share a sum of multipliers may be too large from rounding, and what is left for more.
 _ROUNDED, _SPARE = 1e-9, 1e-14
 # Sums of weights closer than this, relative to their size, are the same.
 _EVEN = 1e-12
+# Coefficients that take in what rounding has left in their sum.
+_ROUNDS = 8
 # Squared distances of hulls that meet, relative to the longest point.
 _MEETING = 1e-13
 
@@ -76,6 +85,37 @@ def quantile_below(values: np.ndarray, weights: np.ndarray, mass: float) -> floa
         # Any between this one and the next is as good.
         value = 0.5 * (value + float(values[order[place + 1]]))
     return value
+
+
+def evened(c: np.ndarray, upper: Any = np.inf) -> np.ndarray:
+    """Take out of the sum of coefficients what their rounding has left in it, to the last digit.
+
+    What is left would count as often as the points are far from the origin.  Coefficients that
+    are zero or at their upper ends stay as they are, and so does a sum that is more than rounding.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from separatrix.kernels.nu import evened
+    >>> c = np.array([0.1, 0.2, -0.3])
+    >>> math.fsum(c), math.fsum(evened(c))
+    (2.7755575615628914e-17, 0.0)
+    """
+    out = c.copy()
+    sizes = np.abs(c)
+    free = (sizes > 0.0) & (sizes < upper)
+    left = math.fsum(out)
+    if abs(left) > 4.0 * UNIT * math.fsum(sizes):
+        return out
+    for _ in range(_ROUNDS):
+        # The smallest that it does not change by much holds most digits of it.
+        able = np.flatnonzero(free & (np.abs(out) > 4.0 * abs(left)))
+        if left == 0.0 or not len(able):
+            break
+        out[able[np.abs(out[able]).argmin()]] -= left
+        left = math.fsum(out)
+    return out
 
 
 def _filled(upper: np.ndarray, mass: float) -> np.ndarray:
@@ -246,12 +286,10 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         return Bound(primal, dual, max(primal - dual, 0.0), -c)
 
     def _cost(self, c: np.ndarray, product: Enclosure, level: float) -> float:
-        """What an intercept adds to the primal of the textbook; zero up to rounding."""
+        """What an intercept adds to the primal of the textbook, and rounding with it."""
         best = self._below(c, product, 0.0, 0.0, self.thresholds(product.middle))
         own = self._below(c, product, 0.0, 0.0, self.thresholds_at(product.middle, level))
-        rounding = (best[0] - best[1]) + (own[0] - own[1])
-        cost = best[0] - own[0]
-        return cost + rounding if cost > rounding else 0.0
+        return max(best[0] - own[1], 0.0)
 
     def _below(
         self,
@@ -283,28 +321,47 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         c = self.weights_of(theta)
         if not self.admits(c):
             return self.unknown(None)
-        found = self.enclosed(c, level)
+        b = float(self.intercept_of(theta))
+        found = self._enclosed(c, b, level)
         if found is None:
             return self.unknown(proof.residual)
-        product, square, error = found
+        product, b, square, error = found
         primal = 0.5 * max(square + error, 0.0) * (1.0 + 8.0 * UNIT)
         near = 0.5 * square
         if not self.convex:
             return Bound(primal, -np.inf, np.inf, -c, charge=primal - near)
-        cost = self._cost(c, product, float(self.intercept_of(theta)))
+        cost = self._cost(c, product, b)
         near, primal = near + cost, (primal + cost) * (1.0 + UNIT)
         residual = proof.residual
         if residual is not None and not np.array_equal(-residual, c):
-            other = self.enclosed(-residual, level) if self.admits(-residual) else None
+            other = self._enclosed(-residual, b, level) if self.admits(-residual) else None
             if other is None:
                 return _charged((near, 0.0), primal, 0.0, residual)
-            c, (product, square, error) = -residual, other
+            c, (product, _, square, error) = -residual, other
         at = self.thresholds(product.middle)
         middle, below = self._below(c, product, square, error, at)
         return _charged((near, max(middle, 0.0)), primal, max(below, 0.0), -c)
 
+    def _enclosed(
+        self, c: np.ndarray, b: float, level: Level
+    ) -> tuple[Enclosure, float, float, float] | None:
+        """The scores, what is to be added to them as the intercept, and ``|w|^2`` with its error.
+
+        A machine with the linear kernel predicts by weights of the columns: its scores are theirs,
+        with the intercept in them, which moves the thresholds of the classes and nothing else.
+        """
+        if isinstance(self.matrix.kernel, LinearKernel):
+            _, w, at = self.enclosed_as_linear(self.join(c, b), level)
+            square = inner(w.middle, w.middle)
+            length = length_above(w.middle) + w.length
+            return at, 0.0, square, max(length * length * (1.0 + 8.0 * UNIT) - square, 0.0)
+        found = self.enclosed(c, level)
+        return None if found is None else (found[0], b, *found[1:])
+
     def levels(self) -> tuple[Level, ...]:
-        return (Level.NORMS, Level.DOUBLED)
+        # Norms of points that are not centred show less than their scalar products do.
+        linear = isinstance(self.matrix.kernel, LinearKernel)
+        return (Level.DOUBLED,) if linear else (Level.NORMS, Level.DOUBLED)
 
 
 class KernelNuResidualObjective(KernelResidualObjective):

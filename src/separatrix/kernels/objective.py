@@ -342,13 +342,14 @@ class _InKernelSpace:
     ) -> tuple[Design, Enclosure, Enclosure]:
         """The data, the weights and the scores of a machine whose kernel is the scalar product.
 
-        It is a linear one: rows show more than their products do.
+        It is a linear one: rows show more than their products do.  What predicts are the weights
+        as float64 has them, so the scores enclose theirs beside those of the combination.
         """
         points = self.matrix.whole.points(self.matrix.columns)
-        w, low = enclosed_adjoint(points, self.weights_of(theta), level)
+        w = enclosed_adjoint(points, self.weights_of(theta), level)
         b = float(self.intercept_of(self.from_internal(theta)))
-        off = _beside(w, low, level)
-        return points, w, enclosed_scores(points, w.middle, b, level, low=low, off=off)
+        off = w.length + UNIT * length_above(w.middle)
+        return points, w, enclosed_scores(points, w.middle, b, level, off=off)
 
     def unknown(self, residual: np.ndarray | None) -> Bound:
         """What there is to say where products are not to be had as closely as was asked."""
@@ -603,13 +604,6 @@ class KernelResidualObjective(KernelObjective, ResidualObjective):
 
     def _linear(self, points: Design) -> ResidualObjective:
         return ResidualObjective(points, self.targets, self.loss, fit_intercept=self.fit_intercept)
-
-
-def _beside(w: Enclosure, low: np.ndarray, level: Level) -> float:
-    """How far weights in two parts may be from those that are meant."""
-    if level is not Level.DOUBLED:
-        return w.length
-    return length_above(np.maximum(w.radius - np.abs(low), 0.0) + 4.0 * UNIT * np.abs(low))
 
 
 class LiftedObjective(MarginObjective):

@@ -564,8 +564,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             matrix = np.empty((len(labels.codes), 0))
         self.support_vectors_ = matrix[self.support_]
         if isinstance(self.kernel_, LinearKernel):
-            design = as_design(self.support_vectors_)
-            self.coef_ = np.ascontiguousarray(design.t_dot(self._pair_coefficients()).T)
+            self.coef_ = self._weights_of_columns()
         if sp.issparse(matrix):
             self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
             if "coef_" in vars(self):

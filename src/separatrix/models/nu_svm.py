@@ -11,7 +11,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_number
-from separatrix.kernels.nu import KernelNuObjective
+from separatrix.kernels.nu import KernelNuObjective, evened
 from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge
 from separatrix.models.inherited import inherits
@@ -191,7 +191,9 @@ class NuSVC(SVC):
             machine = KernelObjective(problem.matrix, problem.y, Hinge(), weights=weights)
             rho.append(width)
             scaled.append((part, machine))
-            points.append(replace(solution, theta=solution.theta / width))
+            theta = solution.theta / width
+            c = evened(problem.weights_of(theta), weights)
+            points.append(replace(solution, theta=problem.join(c, problem.intercept_of(theta))))
         self.rho_ = np.array(rho)
         super()._keep(scaled, points)
         self.objective_formula_ = problems[0][1].formula()
@@ -199,6 +201,8 @@ class NuSVC(SVC):
             self.objective_formula_ += self._each
 
     def _thetas(self, n: int, labels: Labels) -> list[np.ndarray]:
-        return [
-            rho * theta for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True)
-        ]
+        out = []
+        for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True):
+            out.append(rho * theta)
+            out[-1][:-1] = evened(out[-1][:-1])
+        return out

@@ -835,7 +835,7 @@ class Objective(LinearProblem):
                     break
             else:
                 share += 2.0 * apart
-        pulled, _ = enclosed_adjoint(
+        pulled = enclosed_adjoint(
             self.design,
             point.residual,
             level,
