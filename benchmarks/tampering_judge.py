@@ -1038,8 +1038,13 @@ def _row_sum(matrix: list[list[fmpq]], scale: list[fmpq]) -> fmpq:
 
 
 def _covariances(model: Any) -> Any:
-    """The covariances by which a model decides, where it keeps them."""
-    if hasattr(model, "rotations_"):
+    """The covariances by which a model decides, where it keeps them.
+
+    scikit-learn's quadratic model decides by axes and variances along them.  Of this library's
+    these follow from the covariances, which decide: axes of columns of unlike scales have the
+    digits of the largest column alone.
+    """
+    if not is_own(model) and hasattr(model, "rotations_"):
         pairs = zip(model.rotations_, model.scalings_, strict=True)
         return [((axes * squares) @ axes.T).tolist() for axes, squares in pairs]
     if not is_own(model) and model.solver == "svd":

@@ -40,7 +40,6 @@ from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.conjugate_gradients import conjugate_gradients, null_space
 from separatrix.closed_form.normal_equations import (
-    EPS,
     MOST_STEPS,
     LeastSquaresProblem,
     NormalEquations,
@@ -52,6 +51,7 @@ from separatrix.closed_form.normal_equations import (
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
+from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "MOST_SQUARE",

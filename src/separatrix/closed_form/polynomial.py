@@ -44,7 +44,6 @@ from separatrix._compiled.double_double import add_closely, multiply_parts, sum_
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
 from separatrix.closed_form.normal_equations import (
-    EPS,
     LeastSquaresProblem,
     NormalEquations,
     lengths_of,
@@ -53,6 +52,7 @@ from separatrix.closed_form.normal_equations import (
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
 from separatrix.messages import Message, Setting
+from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "MOST_TERMS",

@@ -15,7 +15,6 @@ from separatrix._compiled.double_double import sum_parts
 from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
-    EPS,
     NEGLIGIBLE,
     LeastSquaresProblem,
     NormalEquations,
@@ -28,6 +27,7 @@ from separatrix.closed_form.normal_equations import (
 )
 from separatrix.data.design import DenseDesign, Design
 from separatrix.data.packing import pack_triangle, unpack_triangle
+from separatrix.objectives.enclosure import EPS
 
 __all__ = ["LeastSquaresSolution", "TriangularFactor", "units_of"]
 
