@@ -322,7 +322,7 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         if not self.admits(c):
             return self.unknown(None)
         b = float(self.intercept_of(theta))
-        found = self._enclosed(c, b, level)
+        found = self._enclosed(c, b, level, self.predicting)
         if found is None:
             return self.unknown(proof.residual)
         product, b, square, error = found
@@ -343,7 +343,7 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         return _charged((near, max(middle, 0.0)), primal, max(below, 0.0), -c)
 
     def _enclosed(
-        self, c: np.ndarray, b: float, level: Level
+        self, c: np.ndarray, b: float, level: Level, predicting: np.ndarray | None = None
     ) -> tuple[Enclosure, float, float, float] | None:
         """The scores, what is to be added to them as the intercept, and ``|w|^2`` with its error.
 
@@ -351,7 +351,7 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         with the intercept in them, which moves the thresholds of the classes and nothing else.
         """
         if isinstance(self.matrix.kernel, LinearKernel):
-            _, w, at = self.enclosed_as_linear(self.join(c, b), level)
+            _, w, at = self.enclosed_as_linear(self.join(c, b), level, predicting)
             square = inner(w.middle, w.middle)
             length = length_above(w.middle) + w.length
             return at, 0.0, square, max(length * length * (1.0 + 8.0 * UNIT) - square, 0.0)

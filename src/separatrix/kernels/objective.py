@@ -256,9 +256,13 @@ class _InKernelSpace:
     ----------
     matrix : Gram, PartialGram or SmallGram
         Takes the place of the design.
+    predicting : ndarray of shape (n_features,) or None
+        The weights of the columns that a machine with the linear kernel predicts by, where there
+        are any besides its coefficients.
     """
 
     matrix: Any
+    predicting: np.ndarray | None = None
     weights_of: Callable[[np.ndarray], np.ndarray]
     intercept_of: Callable[[np.ndarray], Any]
     join: Callable[[np.ndarray, Any], np.ndarray]
@@ -338,18 +342,23 @@ class _InKernelSpace:
         return Enclosure(middle, radius, np.inf), square, error
 
     def enclosed_as_linear(
-        self, theta: np.ndarray, level: Level
+        self, theta: np.ndarray, level: Level, predicting: np.ndarray | None = None
     ) -> tuple[Design, Enclosure, Enclosure]:
         """The data, the weights and the scores of a machine whose kernel is the scalar product.
 
-        It is a linear one: rows show more than their products do.  What predicts are the weights
-        as float64 has them, so the scores enclose theirs beside those of the combination.
+        It is a linear one: rows show more than their products do.  It predicts by weights in
+        float64, by default the combination rounded once; the enclosures are about these, and hold
+        the combination, too.
         """
         points = self.matrix.whole.points(self.matrix.columns)
-        w = enclosed_adjoint(points, self.weights_of(theta), level)
+        found = enclosed_adjoint(points, self.weights_of(theta), level)
+        w = found.middle if predicting is None else predicting
+        off = found.length + UNIT * length_above(w)
+        if predicting is not None:
+            off += length_above(found.middle - w) * (1.0 + 8.0 * UNIT)
         b = float(self.intercept_of(self.from_internal(theta)))
-        off = w.length + UNIT * length_above(w.middle)
-        return points, w, enclosed_scores(points, w.middle, b, level, off=off)
+        scores = enclosed_scores(points, w, b, level, off=off)
+        return points, Enclosure(w, off, off), scores
 
     def unknown(self, residual: np.ndarray | None) -> Bound:
         """What there is to say where products are not to be had as closely as was asked."""
@@ -551,7 +560,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     def _charged_as_linear(
         self, theta: np.ndarray, residual: np.ndarray | None, level: Level
     ) -> Bound:
-        points, w, at = self.enclosed_as_linear(theta, level)
+        points, w, at = self.enclosed_as_linear(theta, level, self.predicting)
         linear = self._linear(points)
         linear.upper = self.upper
         length = length_above(w.middle) + w.length
@@ -780,7 +789,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
     ) -> Bound:
         residual = proof.residual
         if isinstance(self.matrix.kernel, LinearKernel):
-            points, w, at = self.enclosed_as_linear(theta, level)
+            points, w, at = self.enclosed_as_linear(theta, level, self.predicting)
             linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)
             linear.upper = np.where(self.upper > 0.0, 1.0, 0.0)
             near, primal = linear.primal_above(length_above(w.middle), at, w.length)

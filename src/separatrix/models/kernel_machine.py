@@ -28,7 +28,6 @@ from separatrix.kernels.prediction import column_weights, kernel_scores
 from separatrix.models.base import Claimed, conclude, keep_record
 from separatrix.models.inherited import Inherited, Inheriting
 from separatrix.models.training_data import other_data, require_rows
-from separatrix.objectives.enclosure import UNIT
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, Solution, minimise
 
@@ -149,8 +148,9 @@ class KernelMachine:
         if not isinstance(self.kernel_, LinearKernel):
             return
         made = self._weights_of_columns()
-        # Rounded once, and no more: of large offsets the scores show every digit.
-        if not np.all(np.abs(dense(self.coef_) - made) <= 2.0 * UNIT * np.abs(made)):
+        # What is left of the difference is charged where it counts.
+        size = float(np.abs(made).max(initial=0.0))
+        if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * size):
             raise ValueError(
                 "The model's coef_ is not the sum of its support vectors weighted by dual_coef_, "
                 "so it is unclear which of the two to verify."
@@ -279,6 +279,8 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
         )
         self._require_one_answer()
         problem = self._problem(self._gram(design), targets, weights)
+        if isinstance(self.kernel_, LinearKernel):
+            problem.predicting = dense(self.coef_)[0]
         c = np.zeros(n)
         c[self.support_] = dense(self.dual_coef_)[0]
         return [("", problem, problem.join(c, float(self.intercept_[0])), weights)]

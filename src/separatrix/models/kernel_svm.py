@@ -859,7 +859,16 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         require_rows(self, design, self.support_, vectors, "support vectors", kernel)
         require_classes(self, labels, self.support_)
         self._require_one_answer()
-        return self._pair_claims(design, labels)
+        claims = self._pair_claims(design, labels)
+        if isinstance(kernel, LinearKernel):
+            for (_, problem, _, _), weights in zip(claims, self._predicting(), strict=True):
+                own: Any = problem
+                own.predicting = weights
+        return claims
+
+    def _predicting(self) -> np.ndarray:
+        """The weights of the columns for each problem, where the kernel is linear."""
+        return dense(self.coef_)
 
     def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
         out: list[Claimed] = []

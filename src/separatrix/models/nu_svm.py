@@ -206,3 +206,6 @@ class NuSVC(SVC):
             out.append(rho * theta)
             out[-1][:-1] = evened(out[-1][:-1])
         return out
+
+    def _predicting(self) -> np.ndarray:
+        return self.rho_[:, None] * super()._predicting()
