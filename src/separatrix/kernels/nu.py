@@ -51,14 +51,12 @@ from separatrix.objectives.enclosure import (
     total_above,
 )
 
-__all__ = ["KernelNuObjective", "KernelNuResidualObjective", "evened", "quantile_below"]
+__all__ = ["KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
 
 # By which share a sum of multipliers may be too large from rounding, and what is left for more.
 _ROUNDED, _SPARE = 1e-9, 1e-14
 # Sums of weights closer than this, relative to their size, are the same.
 _EVEN = 1e-12
-# Coefficients that take in what rounding has left in their sum.
-_ROUNDS = 8
 # Squared distances of hulls that meet, relative to the longest point.
 _MEETING = 1e-13
 
@@ -85,37 +83,6 @@ def quantile_below(values: np.ndarray, weights: np.ndarray, mass: float) -> floa
         # Any between this one and the next is as good.
         value = 0.5 * (value + float(values[order[place + 1]]))
     return value
-
-
-def evened(c: np.ndarray, upper: Any = np.inf) -> np.ndarray:
-    """Take out of the sum of coefficients what their rounding has left in it, to the last digit.
-
-    What is left would count as often as the points are far from the origin.  Coefficients that
-    are zero or at their upper ends stay as they are, and so does a sum that is more than rounding.
-
-    Examples
-    --------
-    >>> import math
-    >>> import numpy as np
-    >>> from separatrix.kernels.nu import evened
-    >>> c = np.array([0.1, 0.2, -0.3])
-    >>> math.fsum(c), math.fsum(evened(c))
-    (2.7755575615628914e-17, 0.0)
-    """
-    out = c.copy()
-    sizes = np.abs(c)
-    free = (sizes > 0.0) & (sizes < upper)
-    left = math.fsum(out)
-    if abs(left) > 4.0 * UNIT * math.fsum(sizes):
-        return out
-    for _ in range(_ROUNDS):
-        # The smallest that it does not change by much holds most digits of it.
-        able = np.flatnonzero(free & (np.abs(out) > 4.0 * abs(left)))
-        if left == 0.0 or not len(able):
-            break
-        out[able[np.abs(out[able]).argmin()]] -= left
-        left = math.fsum(out)
-    return out
 
 
 def _filled(upper: np.ndarray, mass: float) -> np.ndarray:

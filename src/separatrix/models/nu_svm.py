@@ -11,8 +11,8 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_number
-from separatrix.kernels.nu import KernelNuObjective, evened
-from separatrix.kernels.objective import KernelObjective
+from separatrix.kernels.nu import KernelNuObjective
+from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
 from separatrix.models.inherited import inherits
 from separatrix.models.kernel_svm import SVC
@@ -192,7 +192,7 @@ class NuSVC(SVC):
             rho.append(width)
             scaled.append((part, machine))
             theta = solution.theta / width
-            c = evened(problem.weights_of(theta), weights)
+            c = evened(problem.weights_of(theta), -weights, weights)
             points.append(replace(solution, theta=problem.join(c, problem.intercept_of(theta))))
         self.rho_ = np.array(rho)
         super()._keep(scaled, points)

@@ -346,14 +346,24 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         if worse or solution.certificate.status != "optimal":
             break
     found = Certificate.of(
-        primal=claim.scale * primal,
-        dual=claim.scale * dual,
-        gap=claim.scale * gap,
+        primal=_scaled(claim, primal, math.inf),
+        dual=_scaled(claim, dual, -math.inf),
+        gap=_scaled(claim, gap, math.inf),
         tol=tol,
         status="optimal",
         n_iter=n_iter,
     )
     return found if found.relative_gap <= tol else replace(found, status=reason)
+
+
+def _scaled(claim: _Claim, value: float, direction: float) -> float:
+    """A number in the units of the model's own objective, rounded up or down."""
+    out = claim.scale * value
+    if not math.isfinite(value) or not math.isfinite(out):
+        return out
+    exact = _exact_scale(claim) * Fraction(value)
+    off = Fraction(out) < exact if direction > 0.0 else Fraction(out) > exact
+    return math.nextafter(out, direction) if off else out
 
 
 def _at_the_quotient(
