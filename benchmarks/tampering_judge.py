@@ -62,8 +62,9 @@ _SHARE = fmpq(2, 10**6)
 _EXACT = fmpq(2, 10**8)
 # What rounding may do to the status of an iterative fit, beside its tolerance.
 _HAIR = fmpq(1001, 1000)
-# The least scale of Huber's regression, in units of the largest target: 4.5e-13.
-_LEAST_SCALE = fmpq(4096, 2**53)
+# The least scale of Huber's regression, in units of the largest target: 4.5e-13; and in any case,
+# as its documentation says.
+_LEAST_SCALE, _TINY_SCALE = fmpq(4096, 2**53), fmpq(1, 2**900)
 # Bits of balls.
 _BITS = 2048
 _ZERO = fmpq(0)
@@ -255,7 +256,7 @@ def _at_the_best_scale(rows: Rows, width: fmpq, w: list[fmpq], b: fmpq) -> arb:
     largest = max(
         (_absolute(t) for s, t in zip(rows.s, rows.y, strict=True) if s > 0), default=_ZERO
     )
-    least = _LEAST_SCALE * largest
+    least = max(_LEAST_SCALE * largest, _TINY_SCALE) if largest > 0 else _ZERO
     ends = sorted({least, *(r / width for _, r in pairs if r > least * width)})
     found = None
     for k, low in enumerate(ends):

@@ -861,14 +861,10 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         self._require_one_answer()
         claims = self._pair_claims(design, labels)
         if isinstance(kernel, LinearKernel):
-            for (_, problem, _, _), weights in zip(claims, self._predicting(), strict=True):
+            for (_, problem, _, _), weights in zip(claims, dense(self.coef_), strict=True):
                 own: Any = problem
                 own.predicting = weights
         return claims
-
-    def _predicting(self) -> np.ndarray:
-        """The weights of the columns for each problem, where the kernel is linear."""
-        return dense(self.coef_)
 
     def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
         out: list[Claimed] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from separatrix.data.validation import check_number
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
+from separatrix.models.base import Claimed
 from separatrix.models.inherited import inherits
 from separatrix.models.kernel_svm import SVC
 from separatrix.objectives.base import LinearProblem
@@ -201,11 +203,19 @@ class NuSVC(SVC):
             self.objective_formula_ += self._each
 
     def _thetas(self, n: int, labels: Labels) -> list[np.ndarray]:
-        out = []
-        for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True):
-            out.append(rho * theta)
-            out[-1][:-1] = evened(out[-1][:-1])
-        return out
+        return [
+            rho * theta for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True)
+        ]
 
-    def _predicting(self) -> np.ndarray:
-        return self.rho_[:, None] * super()._predicting()
+    def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        # In the units of the attributes: products with rho would round what they hold.
+        thetas = super()._thetas(design.n_samples, labels)
+        out: list[Claimed] = []
+        for rho, theta, (part, problem) in zip(
+            self.rho_, thetas, self._problems(design, labels), strict=True
+        ):
+            own: Any = problem
+            own = self._machine(own.matrix, own.y, own.upper / rho, labels)
+            own.multiple = Fraction(float(rho)) ** 2
+            out.append((part, own, theta, own.upper))
+        return out

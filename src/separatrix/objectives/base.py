@@ -33,6 +33,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -161,6 +162,8 @@ class LinearProblem(ABC):
     _check: Callable[[], None] | None = None
     # What of the tolerance rounding may have before it is looked at more closely.
     charge_share: float = 1e-3
+    # What a model that claims to solve it multiplies the objective by.
+    multiple: Fraction = Fraction(1)
 
     def __init__(
         self,
