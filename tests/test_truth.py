@@ -437,3 +437,29 @@ def test_columns_whose_squares_underflow_are_judged():
         model.coef_ = model.coef_ * np.array([1.0, 1.01, 1.0])
         model.intercept_ += (Y - model.predict(rows)).mean()
         assert not verify(model, *data, **more).ok, len(data)
+
+
+def test_a_row_without_weight_has_no_say_in_the_least_scale():
+    rows, targets = np.vstack([X, X[:1]]), np.append(X @ [1.0, 2.0, 3.0], 1e20)
+    weights = np.append(np.ones(len(X)), 0.0)
+    model = quiet(HuberRegressor(alpha=0.0).fit, rows, targets, sample_weight=weights)
+    assert model.scale_ < 1e-9 and np.allclose(model.coef_, [1.0, 2.0, 3.0])
+
+
+def test_bounds_of_an_objective_in_other_units_are_rounded_outward():
+    # The mean of the losses times alpha is below the smallest float, and not zero.
+    from sklearn.linear_model import SGDRegressor as Theirs
+
+    model = Theirs(penalty="l1", alpha=1e-3, max_iter=5, random_state=0)
+    targets, weights = 1e-190 * Y, np.full(len(Y), 1e-100)
+    quiet(model.fit, X, targets, sample_weight=weights)
+    found = verify(model, X, targets, sample_weight=weights)
+    assert found.primal > 0.0 and found.status != "optimal"
+
+
+def test_plain_powers_of_terms_out_of_range_are_judged():
+    rows = 1e-150 * X[:, :1]
+    model = quiet(separatrix.PolynomialRegression(degree=3, lam=1e-3).fit, rows, 1e-150 * Y)
+    assert verify(model, rows, 1e-150 * Y).ok and np.isfinite(model.coef_).all()
+    model.coef_ = model.coef_ * np.array([1.0, 1.0, 1.05])
+    assert not verify(model, rows, 1e-150 * Y).ok
