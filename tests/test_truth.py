@@ -428,15 +428,16 @@ def test_targets_whose_squares_underflow_are_judged_in_passes_as_in_memory():
 
 
 def test_columns_whose_squares_underflow_are_judged():
-    rows = X * np.array([1.0, 1e-120, 1.0])
-    weights = np.full(len(Y), 1e-100)
-    blocks = scan(rows, Y, weight=weights, quantity=True, block_rows=7)
-    for data, more in (((rows, Y), {"sample_weight": weights}), ((blocks,), {})):
-        model = quiet(LinearRegression().fit, *data, **more)
-        assert verify(model, *data, **more).ok
-        model.coef_ = model.coef_ * np.array([1.0, 1.01, 1.0])
-        model.intercept_ += (Y - model.predict(rows)).mean()
-        assert not verify(model, *data, **more).ok, len(data)
+    rows, targets = 1e-170 * np.abs(X), np.abs(Y)
+    blocks = scan(rows, targets, quantity=True, block_rows=7)
+    for options in ({"positive": True}, {}):
+        model = quiet(LinearRegression(fit_intercept=False, **options).fit, rows, targets)
+        assert verify(model, rows, targets).ok
+        for j in range(3):
+            other = copy.copy(model)
+            other.coef_ = model.coef_ + np.eye(3)[j] * model.coef_.max()
+            assert not verify(other, rows, targets).ok, (options, j)
+            assert options or not verify(other, blocks).ok, j
 
 
 def test_a_row_without_weight_has_no_say_in_the_least_scale():
