@@ -62,8 +62,9 @@ _SHARE = fmpq(2, 10**6)
 _EXACT = fmpq(2, 10**8)
 # What rounding may do to the status of an iterative fit, beside its tolerance.
 _HAIR = fmpq(1001, 1000)
-# The least scale of Huber's regression, in units of the largest target: 4.5e-13.
-_LEAST_SCALE = fmpq(4096, 2**53)
+# The least scale of Huber's regression, in units of the largest target: 4.5e-13; and in any case,
+# as its documentation says.
+_LEAST_SCALE, _TINY_SCALE = fmpq(4096, 2**53), fmpq(1, 2**900)
 # Bits of balls.
 _BITS = 2048
 _ZERO = fmpq(0)
@@ -255,7 +256,7 @@ def _at_the_best_scale(rows: Rows, width: fmpq, w: list[fmpq], b: fmpq) -> arb:
     largest = max(
         (_absolute(t) for s, t in zip(rows.s, rows.y, strict=True) if s > 0), default=_ZERO
     )
-    least = _LEAST_SCALE * largest
+    least = max(_LEAST_SCALE * largest, _TINY_SCALE) if largest > 0 else _ZERO
     ends = sorted({least, *(r / width for _, r in pairs if r > least * width)})
     found = None
     for k, low in enumerate(ends):
@@ -1038,8 +1039,13 @@ def _row_sum(matrix: list[list[fmpq]], scale: list[fmpq]) -> fmpq:
 
 
 def _covariances(model: Any) -> Any:
-    """The covariances by which a model decides, where it keeps them."""
-    if hasattr(model, "rotations_"):
+    """The covariances by which a model decides, where it keeps them.
+
+    scikit-learn's quadratic model decides by axes and variances along them.  Of this library's
+    these follow from the covariances, which decide: axes of columns of unlike scales have the
+    digits of the largest column alone.
+    """
+    if not is_own(model) and hasattr(model, "rotations_"):
         pairs = zip(model.rotations_, model.scalings_, strict=True)
         return [((axes * squares) @ axes.T).tolist() for axes, squares in pairs]
     if not is_own(model) and model.solver == "svd":

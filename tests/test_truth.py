@@ -372,3 +372,95 @@ def test_no_weight_of_a_positive_model_is_negative():
         step = np.array([0.0, -1.0, 0.0])
         model.coef_, model.intercept_ = model.coef_ + step, model.intercept_ + 3.0
         assert not quiet(verify, model, rows, np.abs(Y)).ok
+
+
+# --- offsets and units --------------------------------------------------------------------------
+
+
+def margins_of(model: Any, rows: np.ndarray, labels: np.ndarray, weights: Any) -> list[float]:
+    """The margins of a machine of two classes by weights of the columns, in fractions."""
+    out = []
+    for row, label in zip(rows.tolist(), labels, strict=True):
+        score = Fraction(float(model.intercept_[0]))
+        score += sum(Fraction(a) * w for a, w in zip(row, weights, strict=True))
+        out.append(float(score if label == model.classes_[1] else -score))
+    return out
+
+
+def test_a_machine_on_offsets_has_the_margins_that_its_certificate_says():
+    # Sums of the support vectors in float64 alone moved these margins by hundredths.
+    rows = np.random.default_rng(1).normal(size=(8, 3)) + np.array([0.0, 6e6, 6e6])
+    labels = rows[:, 1] > np.median(rows[:, 1])
+    model = NuSVC(nu=0.2, kernel="linear").fit(rows, labels)
+    assert model.certificate_.ok and verify(model, rows, labels).ok
+    c = list(map(Fraction, model.dual_coef_[0].tolist()))
+    assert sum(c) == 0
+    vectors = [list(map(Fraction, row)) for row in model.support_vectors_.tolist()]
+    combined = [sum(a * row[j] for a, row in zip(c, vectors, strict=True)) for j in range(3)]
+    for weights in (combined, list(map(Fraction, model.coef_[0].tolist()))):
+        margins = margins_of(model, rows, labels, weights)
+        assert min(abs(m - 1.0) for m in margins) < 1e-7
+        support = [m for k, m in enumerate(margins) if k in set(model.support_.tolist())]
+        assert max(support) < 1.0 + 1e-7
+
+
+def test_weights_of_columns_that_are_a_little_off_are_charged_what_offsets_make_of_it():
+    rows = np.random.default_rng(1).normal(size=(8, 3)) + np.array([0.0, 6e6, 6e6])
+    labels = rows[:, 1] > np.median(rows[:, 1])
+    for kind in (NuSVC(nu=0.2, kernel="linear"), separatrix.SVC(kernel="linear")):
+        model = quiet(kind.fit, rows, labels)
+        before = verify(model, rows, labels).gap
+        model.coef_ = model.coef_ + np.array([[0.0, 5e-10, 0.0]]) * np.abs(model.coef_).max()
+        found = verify(model, rows, labels)
+        assert found.status == "above_tol" and found.gap > 100.0 * before, kind
+
+
+def test_targets_whose_squares_underflow_are_judged_in_passes_as_in_memory():
+    for unit, weight in ((1e-165, 1.0), (1e-110, 1e-100)):
+        targets, weights = unit * Y, np.full(len(Y), weight)
+        blocks = scan(X, targets, weight=weights, quantity=True, block_rows=7)
+        for model in (LinearRegression(), LinearRegression(lam=0.1), Ridge(alpha=weight)):
+            for data, more in (((X, targets), {"sample_weight": weights}), ((blocks,), {})):
+                quiet(model.fit, *data, **more)
+                assert verify(model, *data, **more).ok, (model, unit)
+                model.coef_ = model.coef_ * np.array([1.001, 1.0, 1.0])
+                assert not verify(model, *data, **more).ok, (model, unit, len(data))
+
+
+def test_columns_whose_squares_underflow_are_judged():
+    rows, targets = 1e-170 * np.abs(X), np.abs(Y)
+    blocks = scan(rows, targets, quantity=True, block_rows=7)
+    for options in ({"positive": True}, {}):
+        model = quiet(LinearRegression(fit_intercept=False, **options).fit, rows, targets)
+        assert verify(model, rows, targets).ok
+        for j in range(3):
+            other = copy.copy(model)
+            other.coef_ = model.coef_ + np.eye(3)[j] * model.coef_.max()
+            assert not verify(other, rows, targets).ok, (options, j)
+            assert options or not verify(other, blocks).ok, j
+
+
+def test_a_row_without_weight_has_no_say_in_the_least_scale():
+    rows, targets = np.vstack([X, X[:1]]), np.append(X @ [1.0, 2.0, 3.0], 1e20)
+    weights = np.append(np.ones(len(X)), 0.0)
+    model = quiet(HuberRegressor(alpha=0.0).fit, rows, targets, sample_weight=weights)
+    assert model.scale_ < 1e-9 and np.allclose(model.coef_, [1.0, 2.0, 3.0])
+
+
+def test_bounds_of_an_objective_in_other_units_are_rounded_outward():
+    # The mean of the losses times alpha is below the smallest float, and not zero.
+    from sklearn.linear_model import SGDRegressor as Theirs
+
+    model = Theirs(penalty="l1", alpha=1e-3, max_iter=5, random_state=0)
+    targets, weights = 1e-190 * Y, np.full(len(Y), 1e-100)
+    quiet(model.fit, X, targets, sample_weight=weights)
+    found = verify(model, X, targets, sample_weight=weights)
+    assert found.primal > 0.0 and found.status != "optimal"
+
+
+def test_plain_powers_of_terms_out_of_range_are_judged():
+    rows = 1e-150 * X[:, :1]
+    model = quiet(separatrix.PolynomialRegression(degree=3, lam=1e-3).fit, rows, 1e-150 * Y)
+    assert verify(model, rows, 1e-150 * Y).ok and np.isfinite(model.coef_).all()
+    model.coef_ = model.coef_ * np.array([1.0, 1.0, 1.05])
+    assert not verify(model, rows, 1e-150 * Y).ok

@@ -41,6 +41,7 @@ from separatrix.data.design import Design
 from separatrix.data.moments import Moments
 from separatrix.exceptions import DataError
 from separatrix.messages import Column, Joined, Message
+from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "Estimate",
@@ -55,7 +56,6 @@ __all__ = [
 
 # The share of all weight that a class has at least: with less, variances and priors underflow.
 _LEAST_SHARE = 1e-200
-_EPS = float(np.finfo(np.float64).eps)
 _LOG_2PI = math.log(2.0 * math.pi)
 # Bytes of the blocks of rows whose densities are computed at a time.
 _BLOCK_BYTES = 1 << 19
@@ -722,13 +722,13 @@ def _apart(
     for i, q in enumerate(support.dropped.tolist()):
         if scale[q] == 0.0:
             apart = means[:, q] - means[0, q]
-            bound = 8.0 * _EPS * np.abs(means[:, q]).max()
+            bound = 8.0 * EPS * np.abs(means[:, q]).max()
         else:
             slopes = support.slopes[i]
             apart = step[:, q] - step[:, support.kept] @ slopes
             apart = apart - apart[0]
             rounding = size[q] + np.abs(slopes) @ size[support.kept]
-            bound = _APART + 64.0 * _EPS * rounding
+            bound = _APART + 64.0 * EPS * rounding
         if np.abs(apart).max() <= bound:
             continue
         if scale[q] == 0.0:

@@ -100,7 +100,6 @@ INTERCEPT = "(intercept)"
 _WIDTH = 100
 # Columns of a summary up to the p-value.
 _TESTED = 4
-_EPS = float(np.finfo(np.float64).eps)
 # Sums of squares below this have lost digits.
 _TINY = 1e-280
 # A Newton step from the maximum of a likelihood moves no score by more than this; where the

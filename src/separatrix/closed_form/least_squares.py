@@ -27,7 +27,7 @@ residuals in twice the working precision, to all the digits that the data determ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -40,7 +40,6 @@ from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.conjugate_gradients import conjugate_gradients, null_space
 from separatrix.closed_form.normal_equations import (
-    EPS,
     MOST_STEPS,
     LeastSquaresProblem,
     NormalEquations,
@@ -52,6 +51,7 @@ from separatrix.closed_form.normal_equations import (
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
+from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "MOST_SQUARE",
@@ -80,6 +80,8 @@ _DOUBTFUL = 1.0 / 64.0
 # the means over the spread, and the spread over the residuals are no larger than this.
 _KEPT, _KEPT_OFFSET, _KEPT_FIT = 300.0, 1e5, 300.0
 _ITERATIONS = 10_000
+# Sums of squares below this may have lost digits to underflow.
+_FAINT = 1e-250
 # Columns from which on sparse rows are multiplied with, rather than all pairs of columns.
 _MANY = 1024
 # The condition number up to which steps leave the coefficients digits enough.
@@ -129,7 +131,7 @@ def solve_least_squares(
         For NaN or infinity in the design, named by row and column.
     """
     targets = np.asarray(targets, dtype=np.float64)
-    unit = units_of(targets)
+    unit = units_of(targets, weights)
     problem = LeastSquaresProblem(
         design,
         targets if unit is None else targets * unit,
@@ -185,7 +187,47 @@ def solve_gathered(problem: LeastSquaresProblem, moments: Moments) -> LeastSquar
 def equations_of_moments(problem: LeastSquaresProblem, moments: Moments) -> NormalEquations:
     """The equations of a problem, from the moments of its rows."""
     mean, scatter = _about(problem, moments)
-    return problem.equations(mean, np.sqrt(np.diagonal(scatter)), float(moments.weight[0]))
+    squares = np.diagonal(scatter)
+    if _is_out_of_range(problem, squares):
+        return _equations_of_factor(problem)
+    return problem.equations(mean, np.sqrt(squares), float(moments.weight[0]))
+
+
+def _equations_of_factor(problem: LeastSquaresProblem) -> NormalEquations:
+    """The equations of a problem; a factorisation does without squares."""
+    factor = _factor_of(problem)
+    return problem.equations(factor.mean, lengths_of(factor.r), factor.weight)
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """The least and the largest number of each column."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, design: Design, targets: np.ndarray, weights: np.ndarray | None = None) -> _Ranges:
+        if isinstance(design, CSRDesign):
+            x = design.merged().matrix
+            return cls(x.min(axis=0).toarray().ravel(), x.max(axis=0).toarray().ravel())
+        parts = [(block.min(axis=0), block.max(axis=0)) for _, block in design.blocks()]
+        low, high = zip(*parts, strict=True)
+        return cls(np.min(low, axis=0), np.max(high, axis=0))
+
+    def merge(self, other: _Ranges) -> _Ranges:
+        return _Ranges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def _is_out_of_range(problem: LeastSquaresProblem, squares: np.ndarray) -> bool:
+    """Whether the squares of a column that is not constant have lost digits to underflow."""
+    faint = squares[: problem.design.n_features] < _FAINT
+    if not faint.any() or len(squares) > MOST_SQUARE:
+        return False
+    ranges = problem.gathered(_Ranges.of)
+    low = ranges.low if problem.fit_intercept else np.minimum(ranges.low, 0.0)
+    high = ranges.high if problem.fit_intercept else np.maximum(ranges.high, 0.0)
+    return bool(np.any(faint & (low < high)))
 
 
 def _about(problem: LeastSquaresProblem, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
@@ -211,7 +253,7 @@ def _by_cholesky(
     noise = EPS * np.sqrt(weight) * np.abs(mean[:d])
     squares = np.diagonal(scatter)[:d]
     # Constant columns, and squares near the ends of the range, are left to the rows.
-    if not np.all((squares > (1e4 * noise) ** 2) & (squares > 1e-250)):
+    if not np.all((squares > (1e4 * noise) ** 2) & (squares > _FAINT)):
         return None
     root = _cholesky(scatter[:d, :d], problem.ridge)
     if root is None:
@@ -504,12 +546,10 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
         if problem.fit_intercept and shift is not None:
             mean = shift + first / weight
             squares = squares - first**2 / weight
-    lengths = np.sqrt(np.maximum(squares, 0.0))
-    if not np.isfinite(squares).all() and len(mean) <= MOST_SQUARE:
-        # Squares that overflow; a factorisation does without them.
-        factor = _factor_of(problem)
-        mean, lengths = factor.mean, lengths_of(factor.r)
-    return NormalEquations(problem, mean, lengths, weight)
+    overflow = not np.isfinite(squares).all() and len(mean) <= MOST_SQUARE
+    if overflow or _is_out_of_range(problem, squares):
+        return _equations_of_factor(problem)
+    return NormalEquations(problem, mean, np.sqrt(np.maximum(squares, 0.0)), weight)
 
 
 def certify_least_squares(
@@ -560,7 +600,7 @@ def certify_least_squares(
     targets = np.asarray(targets, dtype=np.float64)
     coef = np.asarray(coef, dtype=np.float64).reshape(targets.shape[1], -1)
     intercept = np.broadcast_to(np.asarray(intercept, dtype=np.float64), len(coef))
-    unit = units_of(targets)
+    unit = units_of(targets, weights)
     with np.errstate(all="ignore"):
         if unit is not None:
             targets, coef, intercept = targets * unit, coef * unit[:, None], intercept * unit

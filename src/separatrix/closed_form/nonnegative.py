@@ -89,7 +89,7 @@ def solve_nonnegative(
             f"{d:,} columns; keep at most {_MOST_COLUMNS:,}."
         )
     targets = np.asarray(targets, dtype=np.float64)
-    unit = units_of(targets)
+    unit = units_of(targets, weights)
     scaled = targets if unit is None else targets * unit
     problem = LeastSquaresProblem(
         design, scaled, weights, float(ridge), bool(fit_intercept), tol, names, nonnegative=True

@@ -26,9 +26,9 @@ from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.projection import Columns
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.validation import require_finite
+from separatrix.objectives.enclosure import EPS
 
 __all__ = [
-    "EPS",
     "MOST_STEPS",
     "NEGLIGIBLE",
     "LeastSquaresProblem",
@@ -42,7 +42,6 @@ __all__ = [
     "triangle_of",
 ]
 
-EPS = float(np.finfo(np.float64).eps)
 # What the factorisation of a few rows leaves of a column of unit length that depends on others.
 NEGLIGIBLE = 64 * EPS
 _BLOCK_BYTES = 1 << 20

@@ -44,7 +44,6 @@ from separatrix._compiled.double_double import add_closely, multiply_parts, sum_
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
 from separatrix.closed_form.normal_equations import (
-    EPS,
     LeastSquaresProblem,
     NormalEquations,
     lengths_of,
@@ -53,6 +52,7 @@ from separatrix.closed_form.normal_equations import (
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
 from separatrix.messages import Message, Setting
+from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "MOST_TERMS",
@@ -463,8 +463,8 @@ class PolynomialBasis:
             out.append(polynomials)
         return out
 
-    def _expanded(self, term: int) -> Iterator[tuple[bytes, float]]:
-        """A term as a sum of plain powers: exponents, and the coefficient, rounded once."""
+    def _expanded(self, term: int) -> Iterator[tuple[bytes, int, int]]:
+        """A term as a sum of plain powers: exponents, and a coefficient over a power of two."""
         row = self.powers[term]
         columns = np.flatnonzero(row)
         places = sum(int(row[j]) * self._steps[j][0] for j in columns)
@@ -476,7 +476,7 @@ class PolynomialBasis:
             if value:
                 plain = np.zeros_like(row)
                 plain[columns] = exponents
-                yield plain.tobytes(), _ratio(value, places)
+                yield plain.tobytes(), value, places
 
     def to_powers(self, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of plain powers: exact, rounded once.
@@ -538,12 +538,35 @@ class PolynomialBasis:
         place = {row.tobytes(): i for i, row in enumerate(self.powers)}
         matrix, constant = np.zeros((self.n_terms, self.n_terms)), np.zeros(self.n_terms)
         for term in range(self.n_terms):
-            for plain, value in self._expanded(term):
+            for plain, value, places in self._expanded(term):
                 if plain in place:
-                    matrix[place[plain], term] = value
+                    matrix[place[plain], term] = _ratio(value, places)
                 else:
-                    constant[term] = value
+                    constant[term] = _ratio(value, places)
         return matrix, constant
+
+    def off_powers(
+        self, plain: Sequence[float], coef: Sequence[float], intercept: float
+    ) -> list[float]:
+        """How far plain powers are from those of a polynomial, relative to the sizes of terms.
+
+        In fractions, at most 1.  ``plain`` has the constant first; what is not finite counts as 0.
+        """
+        place = {row.tobytes(): 1 + i for i, row in enumerate(self.powers)}
+        sums, sizes = ([Fraction(intercept)] + [Fraction(0)] * self.n_terms for _ in range(2))
+        sizes[0] = abs(sizes[0])
+        for term, c in enumerate(coef):
+            for powers, value, places in self._expanded(term):
+                own = Fraction(c) * Fraction(value, 1 << places)
+                k = place.get(powers, 0)
+                sums[k] += own
+                sizes[k] += abs(own)
+        return [
+            float(min(abs(Fraction(v) - whole) / (size or 1), Fraction(1)))
+            if math.isfinite(v)
+            else 0.0
+            for v, whole, size in zip(plain, sums, sizes, strict=True)
+        ]
 
 
 def _places(value: Fraction) -> int:

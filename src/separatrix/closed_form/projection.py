@@ -24,10 +24,10 @@ from separatrix._compiled.double_double import (
 from separatrix._compiled.linear_algebra import lengths_of, solve_upper
 from separatrix._compiled.reflections import reflect
 from separatrix.data.design import Design
+from separatrix.objectives.enclosure import EPS
 
 __all__ = ["Columns"]
 
-EPS = float(np.finfo(np.float64).eps)
 # What is left of a column is rounding of its entries where it is no longer than so many times
 # their size, and rounding of what made them where it is no longer than so many times their spread.
 _OF_ENTRIES, _OF_SPREAD = 4.0, 64.0

@@ -15,7 +15,6 @@ from separatrix._compiled.double_double import sum_parts
 from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
-    EPS,
     NEGLIGIBLE,
     LeastSquaresProblem,
     NormalEquations,
@@ -28,6 +27,7 @@ from separatrix.closed_form.normal_equations import (
 )
 from separatrix.data.design import DenseDesign, Design
 from separatrix.data.packing import pack_triangle, unpack_triangle
+from separatrix.objectives.enclosure import EPS
 
 __all__ = ["LeastSquaresSolution", "TriangularFactor", "units_of"]
 
@@ -403,12 +403,17 @@ class TriangularFactor:
         return cls(weight, mean, _upright(r), n_rows, p - d, centred, np.zeros(p))
 
 
-def units_of(targets: np.ndarray) -> np.ndarray | None:
-    """Powers of two that bring targets near one whose squares are not in the range of float64."""
+def units_of(targets: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """Powers of two that bring targets near one whose squares are not in the range of float64.
+
+    The squares are those of the weighted targets.
+    """
     if not targets.size:
         return None
     # The largest size, without a copy.
     top = np.maximum(targets.max(axis=0), -targets.min(axis=0))
+    if weights is not None:
+        top = top * math.sqrt(float(weights.max()))
     odd = (top > 0.0) & ((top < 1e-120) | (top > 1e120))
     if not odd.any():
         return None

@@ -42,7 +42,14 @@ from separatrix.kernels.objective import (
 from separatrix.losses import EpsilonInsensitive
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.base import charged_bound as _charged
-from separatrix.objectives.enclosure import UNIT, Enclosure, Level, total, total_above
+from separatrix.objectives.enclosure import (
+    UNIT,
+    Enclosure,
+    Level,
+    length_above,
+    total,
+    total_above,
+)
 
 __all__ = ["KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
 
@@ -245,12 +252,10 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         return Bound(primal, dual, max(primal - dual, 0.0), -c)
 
     def _cost(self, c: np.ndarray, product: Enclosure, level: float) -> float:
-        """What an intercept adds to the primal of the textbook; zero up to rounding."""
+        """What an intercept adds to the primal of the textbook, and rounding with it."""
         best = self._below(c, product, 0.0, 0.0, self.thresholds(product.middle))
         own = self._below(c, product, 0.0, 0.0, self.thresholds_at(product.middle, level))
-        rounding = (best[0] - best[1]) + (own[0] - own[1])
-        cost = best[0] - own[0]
-        return cost + rounding if cost > rounding else 0.0
+        return max(best[0] - own[1], 0.0)
 
     def _below(
         self,
@@ -282,28 +287,47 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         c = self.weights_of(theta)
         if not self.admits(c):
             return self.unknown(None)
-        found = self.enclosed(c, level)
+        b = float(self.intercept_of(theta))
+        found = self._enclosed(c, b, level, self.predicting)
         if found is None:
             return self.unknown(proof.residual)
-        product, square, error = found
+        product, b, square, error = found
         primal = 0.5 * max(square + error, 0.0) * (1.0 + 8.0 * UNIT)
         near = 0.5 * square
         if not self.convex:
             return Bound(primal, -np.inf, np.inf, -c, charge=primal - near)
-        cost = self._cost(c, product, float(self.intercept_of(theta)))
+        cost = self._cost(c, product, b)
         near, primal = near + cost, (primal + cost) * (1.0 + UNIT)
         residual = proof.residual
         if residual is not None and not np.array_equal(-residual, c):
-            other = self.enclosed(-residual, level) if self.admits(-residual) else None
+            other = self._enclosed(-residual, b, level) if self.admits(-residual) else None
             if other is None:
                 return _charged((near, 0.0), primal, 0.0, residual)
-            c, (product, square, error) = -residual, other
+            c, (product, _, square, error) = -residual, other
         at = self.thresholds(product.middle)
         middle, below = self._below(c, product, square, error, at)
         return _charged((near, max(middle, 0.0)), primal, max(below, 0.0), -c)
 
+    def _enclosed(
+        self, c: np.ndarray, b: float, level: Level, predicting: np.ndarray | None = None
+    ) -> tuple[Enclosure, float, float, float] | None:
+        """The scores, what is to be added to them as the intercept, and ``|w|^2`` with its error.
+
+        A machine with the linear kernel predicts by weights of the columns: its scores are theirs,
+        with the intercept in them, which moves the thresholds of the classes and nothing else.
+        """
+        if isinstance(self.matrix.kernel, LinearKernel):
+            _, w, at = self.enclosed_as_linear(self.join(c, b), level, predicting)
+            square = inner(w.middle, w.middle)
+            length = length_above(w.middle) + w.length
+            return at, 0.0, square, max(length * length * (1.0 + 8.0 * UNIT) - square, 0.0)
+        found = self.enclosed(c, level)
+        return None if found is None else (found[0], b, *found[1:])
+
     def levels(self) -> tuple[Level, ...]:
-        return (Level.NORMS, Level.DOUBLED)
+        # Norms of points that are not centred show less than their scalar products do.
+        linear = isinstance(self.matrix.kernel, LinearKernel)
+        return (Level.DOUBLED,) if linear else (Level.NORMS, Level.DOUBLED)
 
 
 class KernelNuResidualObjective(KernelResidualObjective):

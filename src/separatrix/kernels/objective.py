@@ -49,6 +49,7 @@ __all__ = [
     "KernelResidualObjective",
     "LiftedObjective",
     "QuadraticDual",
+    "evened",
     "is_semidefinite",
     "kkt_conditions",
 ]
@@ -59,6 +60,8 @@ _EPS = float(np.finfo(np.float64).eps)
 _LARGEST_FACTOR = 6000
 # A column so many times as long as the median one drowns the others.
 _WIDE = 30.0
+# Coefficients that take in what rounding has left in their sum.
+_ROUNDS = 8
 # Multiplications that a true bound may take beside an approximation: some seconds.
 _AFFORDABLE = 2e11
 # Operations of a product in twice the digits that take no more than some milliseconds; where it
@@ -192,6 +195,37 @@ def is_semidefinite(gram: Gram | PartialGram) -> bool:
     return True
 
 
+def evened(c: np.ndarray, low: Any = -np.inf, high: Any = np.inf) -> np.ndarray:
+    """Take out of the sum of coefficients what their rounding has left in it, to the last digit.
+
+    What is left would count as often as the points are far from the origin.  Coefficients that
+    are zero or at their ends stay as they are, and so does a sum that is more than rounding.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> from separatrix.kernels.objective import evened
+    >>> c = np.array([0.1, 0.2, -0.3])
+    >>> math.fsum(c), math.fsum(evened(c))
+    (2.7755575615628914e-17, 0.0)
+    """
+    out = c.copy()
+    sizes = np.abs(c)
+    free = (sizes > 0.0) & (c > low) & (c < high)
+    left = math.fsum(out)
+    if abs(left) > 4.0 * UNIT * math.fsum(sizes):
+        return out
+    for _ in range(_ROUNDS):
+        # The smallest that it does not change by much holds most digits of it.
+        able = np.flatnonzero(free & (np.abs(out) > 4.0 * abs(left)))
+        if left == 0.0 or not len(able):
+            break
+        out[able[np.abs(out[able]).argmin()]] -= left
+        left = math.fsum(out)
+    return out
+
+
 @dataclass
 class QuadraticDual:
     r"""A dual as a quadratic problem: :math:`\min_c \tfrac12 c^\top K c + g^\top c` in a box.
@@ -241,6 +275,8 @@ class QuadraticDual:
             if abs(excess) < slack[widest]:
                 own[widest] -= excess
                 c[group] = own
+        if sum(mass for _, mass in self.groups or ()) == 0.0:
+            c[:] = evened(c, self.low, self.high)
 
     def unfold(self, c: np.ndarray) -> np.ndarray:
         """The coefficients of the points as those of this problem."""
@@ -260,10 +296,14 @@ class _InKernelSpace:
     ----------
     matrix : Gram, PartialGram or SmallGram
         Takes the place of the design.
+    predicting : ndarray of shape (n_features,) or None
+        The weights of the columns that a machine with the linear kernel predicts by, where there
+        are any besides its coefficients.
     """
 
     matrix: Any
     charge_share: float
+    predicting: np.ndarray | None = None
     weights_of: Callable[[np.ndarray], np.ndarray]
     intercept_of: Callable[[np.ndarray], Any]
     join: Callable[[np.ndarray, Any], np.ndarray]
@@ -343,17 +383,23 @@ class _InKernelSpace:
         return Enclosure(middle, radius, np.inf), square, error
 
     def enclosed_as_linear(
-        self, theta: np.ndarray, level: Level
+        self, theta: np.ndarray, level: Level, predicting: np.ndarray | None = None
     ) -> tuple[Design, Enclosure, Enclosure]:
         """The data, the weights and the scores of a machine whose kernel is the scalar product.
 
-        It is a linear one: rows show more than their products do.
+        It is a linear one: rows show more than their products do.  It predicts by weights in
+        float64, by default the combination rounded once; the enclosures are about these, and hold
+        the combination, too.
         """
         points = self.matrix.whole.points(self.matrix.columns)
-        w, low = enclosed_adjoint(points, self.weights_of(theta), level)
+        found = enclosed_adjoint(points, self.weights_of(theta), level)
+        w = found.middle if predicting is None else predicting
+        off = found.length + UNIT * length_above(w)
+        if predicting is not None:
+            off += length_above(found.middle - w) * (1.0 + 8.0 * UNIT)
         b = float(self.intercept_of(self.from_internal(theta)))
-        off = _beside(w, low, level)
-        return points, w, enclosed_scores(points, w.middle, b, level, low=low, off=off)
+        scores = enclosed_scores(points, w, b, level, off=off)
+        return points, Enclosure(w, off, off), scores
 
     def unknown(self, residual: np.ndarray | None) -> Bound:
         """What there is to say where products are not to be had as closely as was asked."""
@@ -560,7 +606,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     def _charged_as_linear(
         self, theta: np.ndarray, residual: np.ndarray | None, level: Level
     ) -> Bound:
-        points, w, at = self.enclosed_as_linear(theta, level)
+        points, w, at = self.enclosed_as_linear(theta, level, self.predicting)
         linear = self._linear(points)
         linear.upper = self.upper
         length = length_above(w.middle) + w.length
@@ -610,13 +656,6 @@ class KernelResidualObjective(KernelObjective, ResidualObjective):
 
     def _linear(self, points: Design) -> ResidualObjective:
         return ResidualObjective(points, self.targets, self.loss, fit_intercept=self.fit_intercept)
-
-
-def _beside(w: Enclosure, low: np.ndarray, level: Level) -> float:
-    """How far weights in two parts may be from those that are meant."""
-    if level is not Level.DOUBLED:
-        return w.length
-    return length_above(np.maximum(w.radius - np.abs(low), 0.0) + 4.0 * UNIT * np.abs(low))
 
 
 class LiftedObjective(MarginObjective):
@@ -793,7 +832,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
     ) -> Bound:
         residual = proof.residual
         if isinstance(self.matrix.kernel, LinearKernel):
-            points, w, at = self.enclosed_as_linear(theta, level)
+            points, w, at = self.enclosed_as_linear(theta, level, self.predicting)
             linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)
             linear.upper = np.where(self.upper > 0.0, 1.0, 0.0)
             near, primal = linear.primal_above(length_above(w.middle), at, w.length)

@@ -21,13 +21,34 @@ from separatrix.kernels.points import (
     slices,
     values_of,
 )
+from separatrix.objectives.enclosure import Level, enclosed_adjoint
 
-__all__ = ["certain_predictions", "kernel_scores"]
+__all__ = ["certain_predictions", "column_weights", "kernel_scores"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _EPS32 = float(np.finfo(np.float32).eps)
 # How many times the size that errors of random sign have an error is allowed to be.
 _SIGMAS = 16.0
+
+
+def column_weights(vectors: Design, coefficients: np.ndarray) -> np.ndarray:
+    """The weights of the columns of a machine with the linear kernel, rounded once.
+
+    Sums in float64 alone would lose the digits that large offsets of the columns show.
+
+    Parameters
+    ----------
+    vectors : Design of shape (n_vectors, n_features)
+    coefficients : ndarray of shape (n_vectors, K)
+
+    Returns
+    -------
+    ndarray of shape (K, n_features)
+    """
+    if not len(coefficients):
+        return np.zeros((coefficients.shape[1], vectors.n_features))
+    found = enclosed_adjoint(vectors, np.ascontiguousarray(coefficients), Level.DOUBLED)
+    return np.ascontiguousarray(found.middle.T)
 
 
 def kernel_scores(

@@ -60,7 +60,8 @@ class HuberRegressor(CertifiedRegressor):
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     scale_ : float
-        The scale :math:`\sigma`, in the unit of ``y``, at least 4.5e-13 of the largest target.
+        The scale :math:`\sigma`, in the unit of ``y``, at least 4.5e-13 of the largest target and
+        at least ``2**-900``, about 1e-271.
     outliers_ : ndarray of bool, shape (n_samples,)
         The rows beyond :math:`\epsilon\sigma`.
     certificate_ : Certificate

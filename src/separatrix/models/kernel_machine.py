@@ -24,7 +24,7 @@ from separatrix.kernels.functions import (
     check_kernel,
 )
 from separatrix.kernels.gram import entry_variance, gram_of
-from separatrix.kernels.prediction import kernel_scores
+from separatrix.kernels.prediction import column_weights, kernel_scores
 from separatrix.models.base import Claimed, conclude, keep_record
 from separatrix.models.inherited import Inherited, Inheriting
 from separatrix.models.training_data import other_data, require_rows
@@ -147,14 +147,18 @@ class KernelMachine:
         """
         if not isinstance(self.kernel_, LinearKernel):
             return
-        vectors = as_design(self.support_vectors_)
-        made = vectors.t_dot(np.ascontiguousarray(self._pair_coefficients())).T
+        made = self._weights_of_columns()
+        # What is left of the difference is charged where it counts.
         size = float(np.abs(made).max(initial=0.0))
         if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * size):
             raise ValueError(
                 "The model's coef_ is not the sum of its support vectors weighted by dual_coef_, "
                 "so it is unclear which of the two to verify."
             )
+
+    def _weights_of_columns(self) -> np.ndarray:
+        """The sums of the support vectors weighted by ``dual_coef_``."""
+        return column_weights(as_design(self.support_vectors_), self._pair_coefficients())
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
@@ -242,8 +246,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
         self.support_vectors_ = matrix[self.support_]
         self.__dict__.pop("coef_", None)
         if isinstance(self.kernel_, LinearKernel):
-            points = as_design(self.support_vectors_)
-            self.coef_ = np.ascontiguousarray(points.t_dot(self._pair_coefficients()).T)
+            self.coef_ = self._weights_of_columns()
         if sp.issparse(matrix):
             self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
             if "coef_" in vars(self):
@@ -276,6 +279,8 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
         )
         self._require_one_answer()
         problem = self._problem(self._gram(design), targets, weights)
+        if isinstance(self.kernel_, LinearKernel):
+            problem.predicting = dense(self.coef_)[0]
         c = np.zeros(n)
         c[self.support_] = dense(self.dual_coef_)[0]
         return [("", problem, problem.join(c, float(self.intercept_[0])), weights)]

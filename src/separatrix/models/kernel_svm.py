@@ -564,8 +564,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             matrix = np.empty((len(labels.codes), 0))
         self.support_vectors_ = matrix[self.support_]
         if isinstance(self.kernel_, LinearKernel):
-            design = as_design(self.support_vectors_)
-            self.coef_ = np.ascontiguousarray(design.t_dot(self._pair_coefficients()).T)
+            self.coef_ = self._weights_of_columns()
         if sp.issparse(matrix):
             self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
             if "coef_" in vars(self):
@@ -860,7 +859,12 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         require_rows(self, design, self.support_, vectors, "support vectors", kernel)
         require_classes(self, labels, self.support_)
         self._require_one_answer()
-        return self._pair_claims(design, labels)
+        claims = self._pair_claims(design, labels)
+        if isinstance(kernel, LinearKernel):
+            for (_, problem, _, _), weights in zip(claims, dense(self.coef_), strict=True):
+                own: Any = problem
+                own.predicting = weights
+        return claims
 
     def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
         out: list[Claimed] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,9 @@ from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_number
 from separatrix.kernels.nu import KernelNuObjective
-from separatrix.kernels.objective import KernelObjective
+from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
+from separatrix.models.base import Claimed
 from separatrix.models.inherited import inherits
 from separatrix.models.kernel_svm import SVC
 from separatrix.objectives.base import LinearProblem
@@ -191,7 +193,9 @@ class NuSVC(SVC):
             machine = KernelObjective(problem.matrix, problem.y, Hinge(), weights=weights)
             rho.append(width)
             scaled.append((part, machine))
-            points.append(replace(solution, theta=solution.theta / width))
+            theta = solution.theta / width
+            c = evened(problem.weights_of(theta), -weights, weights)
+            points.append(replace(solution, theta=problem.join(c, problem.intercept_of(theta))))
         self.rho_ = np.array(rho)
         super()._keep(scaled, points)
         self.objective_formula_ = problems[0][1].formula()
@@ -202,3 +206,16 @@ class NuSVC(SVC):
         return [
             rho * theta for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True)
         ]
+
+    def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        # In the units of the attributes: products with rho would round what they hold.
+        thetas = super()._thetas(design.n_samples, labels)
+        out: list[Claimed] = []
+        for rho, theta, (part, problem) in zip(
+            self.rho_, thetas, self._problems(design, labels), strict=True
+        ):
+            own: Any = problem
+            own = self._machine(own.matrix, own.y, own.upper / rho, labels)
+            own.multiple = Fraction(float(rho)) ** 2
+            out.append((part, own, theta, own.upper))
+        return out

@@ -373,7 +373,12 @@ class PolynomialRegression(RidgePath, Regressor):
             sizes = np.abs(self.basis_coef_) @ np.abs(whole.T)
             sizes[:, 0] += np.abs(self.basis_intercept_)
             off = np.where((sizes == 0.0) & (steps != 0.0), 1.0, np.abs(steps) / sizes)
-        # Powers out of the range of float64 tell nothing.
+        # Powers out of the range of float64 tell nothing, but those do whose terms are.
+        for k in np.flatnonzero(np.any(np.isfinite(plain) & ~np.isfinite(off + sizes), axis=1)):
+            coef, level = np.atleast_2d(self.basis_coef_), np.atleast_1d(self.basis_intercept_)
+            off[k] = self._fitted_basis().off_powers(
+                plain[k].tolist(), coef[k].tolist(), float(level[k])
+            )
         return float(np.max(off[np.isfinite(off)], initial=0.0))
 
     def predict(self, X: Any) -> np.ndarray:

@@ -33,6 +33,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -161,6 +162,8 @@ class LinearProblem(ABC):
     _check: Callable[[], None] | None = None
     # The share of the tolerance that rounding may have, see :meth:`rounding_share`.
     charge_share: float = 1e-3
+    # What a model that claims to solve it multiplies the objective by.
+    multiple: Fraction = Fraction(1)
 
     def __init__(
         self,
@@ -845,7 +848,7 @@ class Objective(LinearProblem):
                     break
             else:
                 share += 2.0 * apart
-        pulled, _ = enclosed_adjoint(
+        pulled = enclosed_adjoint(
             self.design,
             point.residual,
             level,

@@ -287,7 +287,6 @@ def enclosed_scores(
     level: Level,
     *,
     scores: np.ndarray | None = None,
-    low: np.ndarray | None = None,
     off: float = 0.0,
 ) -> Enclosure:
     """``X w + b``.
@@ -300,8 +299,6 @@ def enclosed_scores(
     level : Level
     scores : ndarray, optional
         The product where it is at hand, freshly computed from ``w`` and ``b``.
-    low : ndarray, optional
-        Second parts of the weights, as :mod:`~separatrix._compiled.double_double` has them.
     off : float
         How far the weights may be from those that are meant, in norm.
     """
@@ -312,7 +309,7 @@ def enclosed_scores(
     norms = row_norms_above(design) if off > 0.0 or level is Level.NORMS else None
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if level is Level.DOUBLED:
-            middle, rest, sizes = _doubled_scores(design, flat, intercepts, low)
+            middle, rest, sizes = _doubled_scores(design, flat, intercepts)
             radius = np.abs(rest) + (width + 4) * (_TWICE * sizes + 16.0 * TINY)
         else:
             middle = design.dot(w) + b if scores is None else scores
@@ -328,11 +325,9 @@ def enclosed_scores(
             radius = sizes + np.abs(intercepts)
             radius *= gamma(width + 1)
             radius += (width + 2) * TINY
-            if low is not None:
-                radius += 4.0 * UNIT * sizes
         # Weights that are all zero leave nothing to round.
         still = ~flat.any(axis=0)
-        if still.any() and low is None:
+        if still.any():
             radius = np.where(still, 0.0, radius)
         if off > 0.0:
             radius = radius + (np.inf if norms is None else off * norms[:, None])
@@ -344,16 +339,15 @@ def enclosed_scores(
 
 
 def _doubled_scores(
-    design: Design, w: np.ndarray, b: np.ndarray, low: np.ndarray | None
+    design: Design, w: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     n, k = design.n_samples, w.shape[1]
     out, rest, sizes = np.empty((3, k, n))
-    below = np.zeros_like(w) if low is None else low.reshape(w.shape)
+    zero = np.zeros(len(w))
     columns = [
-        (np.ascontiguousarray(w[:, c]), np.ascontiguousarray(below[:, c]), float(b[c]), out[c],
-         rest[c], sizes[c])
+        (np.ascontiguousarray(w[:, c]), zero, float(b[c]), out[c], rest[c], sizes[c])
         for c in range(k)
-    ]  # fmt: skip
+    ]
     if isinstance(design, CSRDesign):
         for column in columns:
             double_double.csr_dot_parts(*design.rows, *column)
@@ -374,8 +368,8 @@ def enclosed_adjoint(
     spread: float = 0.0,
     upper: np.ndarray | None = None,
     centred: bool = False,
-) -> tuple[Enclosure, np.ndarray]:
-    """``X' r'`` for some ``r'`` near ``r``, and at :attr:`Level.DOUBLED` its second parts.
+) -> Enclosure:
+    """``X' r'`` for some ``r'`` near ``r``.
 
     ``r'`` may differ from ``r`` by ``share |r_i| + spread upper_i`` in every entry.
 
@@ -404,7 +398,7 @@ def enclosed_adjoint(
             radius = np.abs(rest) + (n + 4) * (_TWICE * sizes + 16.0 * TINY)
             radius = (radius + share * sizes + spread * others) * _SPARE
             radius = np.where(np.isnan(radius), np.inf, radius).reshape(shape)
-            return Enclosure.of(middle.reshape(shape), radius), rest.reshape(shape)
+            return Enclosure.of(middle.reshape(shape), radius)
         middle = design.t_dot(r) if adjoint is None else adjoint
         factor = gamma(n) + share
         if level is Level.SIZES:
@@ -415,10 +409,10 @@ def enclosed_adjoint(
                 radius = radius + spread * design.absolute_t_dot(upper)[:, None]
             radius = ((1.0 + gamma(n)) * radius + (n + 2) * TINY) * _SPARE
             radius = np.where(np.isnan(radius), np.inf, radius).reshape(shape)
-            return Enclosure.of(middle, radius), np.zeros(shape)
+            return Enclosure.of(middle, radius)
         norms = row_norms_above(design)
         if norms is None:
-            return Enclosure(middle, np.inf, np.inf), np.zeros(shape)
+            return Enclosure(middle, np.inf, np.inf)
         # || |X|'|r| || <= sum_i |r_i| |x_i|, and that for the errors of all columns of r.
         lengths = np.abs(flat).sum(axis=1)
         length = factor * total_above(lengths * norms)
@@ -427,7 +421,7 @@ def enclosed_adjoint(
             length += 2.0 * flat.shape[1] * spread * total_above(upper * norms)
         length = (length + (n + 2) * math.sqrt(middle.size) * TINY) * _SPARE
         length = math.inf if math.isnan(length) else length
-    return Enclosure(middle, length, length), np.zeros(shape)
+    return Enclosure(middle, length, length)
 
 
 def _doubled_adjoint(

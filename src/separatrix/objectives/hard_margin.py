@@ -244,7 +244,7 @@ class HardMarginObjective(LinearProblem):
         if not share <= 0.5:
             return 0.0, 0.0, residual
         point = -self.y * alpha
-        pulled, _ = enclosed_adjoint(self.design, point, level, share=share, centred=self.balances)
+        pulled = enclosed_adjoint(self.design, point, level, share=share, centred=self.balances)
         near = length_above(pulled.middle)
         if isinstance(pulled.radius, float):
             length = (near + pulled.length) * (1.0 + 4.0 * UNIT)

@@ -96,7 +96,7 @@ class Projector:
         The true residual may differ from the one given by ``share`` of every entry.
         """
         flat = residual.reshape(len(residual), -1)
-        pulled, _ = enclosed_adjoint(self.design, flat, level, share=share)
+        pulled = enclosed_adjoint(self.design, flat, level, share=share)
         middle = pulled.middle
         radius = np.broadcast_to(pulled.radius, middle.shape)
         if self.fit_intercept:
@@ -115,7 +115,7 @@ class Projector:
     def corrected(self, residual: np.ndarray) -> np.ndarray:
         """The residual with most of what is left of it taken away."""
         flat = residual.reshape(len(residual), -1)
-        pulled, _ = enclosed_adjoint(self.design, flat, Level.DOUBLED)
+        pulled = enclosed_adjoint(self.design, flat, Level.DOUBLED)
         middle = pulled.middle
         if self.fit_intercept:
             middle = np.vstack([middle, [total(column)[0] for column in flat.T]])

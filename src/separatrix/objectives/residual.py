@@ -191,7 +191,8 @@ class ScaledResidualObjective(ResidualObjective):
         **options: Any,
     ) -> None:
         super().__init__(design, targets, loss, penalty, **options)
-        largest = float(np.abs(targets).max())
+        # Rows without weight are as good as absent.
+        largest = float(np.abs(targets[self.upper > 0.0]).max(initial=0.0))
         # Numbers that are all zero have no unit: any scale is one, and the least is zero.
         self.unitless = largest == 0.0
         self.least_scale = max(_LEAST_SCALE * (largest or 1.0), _TINY_SCALE)

@@ -276,7 +276,13 @@ class BlockedEquations(NormalEquations):
 def _problem(
     passes: Passes, targets: Targets, fit_intercept: bool, tol: float
 ) -> tuple[_BlockedProblem, Moments, float]:
-    """Least squares over blocks, still without a penalty, the moments, the sum of the weights."""
+    """Least squares over blocks, still without a penalty, the moments, the sum of the weights.
+
+    A quantity is in units in which its squares are in the range of float64.
+    """
+    sample = passes.data.sample
+    if targets.n_classes == 0 and sample is not None:
+        targets = replace(targets, unit=units_of(sample.target[:, None], sample.weights))
     n, d = passes.data.shape
     stand_in = np.broadcast_to(np.float64(0.0), (n, targets.count))
     problem = _BlockedProblem(
@@ -346,15 +352,13 @@ def solve_in_passes(
     >>> solution.coef.round(10).tolist(), solution.certificate.ok, total
     ([[2.2]], True, 4.0)
     """
-    sample = passes.data.sample
-    if targets.n_classes == 0 and sample is not None:
-        targets = replace(targets, unit=units_of(sample.target[:, None]))
     problem, moments, total = _problem(passes, targets, fit_intercept, tol)
     problem = replace(problem, ridge=float(ridge(total)))
     solution = solve_gathered(problem, moments)
-    if single and targets.unit is None and solution.certificate.ok:
+    unit = problem.answers.unit
+    if single and unit is None and solution.certificate.ok:
         solution = _narrowed(problem, moments, solution)
-    return solution.in_units(targets.unit), total
+    return solution.in_units(unit), total
 
 
 def _narrowed(
@@ -436,4 +440,8 @@ def certify_in_passes(
     """
     problem, moments, total = _problem(passes, targets, fit_intercept, tol)
     problem = replace(problem, ridge=float(ridge(total)))
-    return _certified(problem, moments, coef, np.atleast_1d(intercept), rank, condition)
+    intercept, unit = np.atleast_1d(intercept), problem.answers.unit
+    if unit is not None:
+        with np.errstate(all="ignore"):
+            coef, intercept = coef * unit[:, None], intercept * unit
+    return _certified(problem, moments, coef, intercept, rank, condition)

@@ -139,7 +139,7 @@ def _of_some(rows: Rows, of: _Of, theta: np.ndarray, upper: np.ndarray) -> dict[
     radius = enclosed_scores(design, w, b, Level.NORMS, scores=scores)
     point = part.dual_point(part.residual(scores))
     r = point.residual
-    pulled, _ = enclosed_adjoint(design, r, Level.NORMS, share=point.share)
+    pulled = enclosed_adjoint(design, r, Level.NORMS, share=point.share)
     out: dict[str, Any] = {
         "loss": part.loss_value(scores),
         "loss_above": part.loss_above(radius),

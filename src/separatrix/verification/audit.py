@@ -346,14 +346,25 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         if worse or solution.certificate.status != "optimal":
             break
     found = Certificate.of(
-        primal=claim.scale * primal,
-        dual=claim.scale * dual,
-        gap=claim.scale * gap,
+        primal=_scaled(claim, primal, math.inf),
+        dual=_scaled(claim, dual, -math.inf),
+        gap=_scaled(claim, gap, math.inf),
         tol=tol,
         status="optimal",
         n_iter=n_iter,
     )
     return found if found.relative_gap <= tol else replace(found, status=reason)
+
+
+def _scaled(claim: _Claim, value: float, direction: float) -> float:
+    """A number in the units of the model's own objective, rounded up or down."""
+    out = claim.scale * value
+    if not math.isfinite(value) or not math.isfinite(out):
+        return out
+    exact = _exact_scale(claim) * Fraction(value)
+    while math.isfinite(out) and (out < exact if direction > 0.0 else out > exact):
+        out = math.nextafter(out, direction)
+    return out
 
 
 def _at_the_quotient(
@@ -565,7 +576,15 @@ def _own(model: Any, design: Design, data: _Data | TrainingRows) -> list[_Claim]
 
 def _claims(stated: list[Claimed]) -> list[_Claim]:
     return [
-        _Claim(part, problem, problem.to_internal(theta), given=theta, weights=weights)
+        _Claim(
+            part,
+            problem,
+            problem.to_internal(theta),
+            scale=float(problem.multiple),
+            exact_scale=problem.multiple,
+            given=theta,
+            weights=weights,
+        )
         for part, problem, theta, weights in stated
     ]
 
@@ -809,7 +828,10 @@ def _sklearn_huber(model: Any, design: Design, rows: TrainingRows) -> list[_Clai
     )
     own.coef_, own.intercept_ = np.asarray(model.coef_), float(model.intercept_)
     scale = 2.0 * model.alpha if model.alpha > 0 else 2.0
-    return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
+    return [
+        replace(claim, scale=scale, exact_scale=None)
+        for claim in _claims(own._claims(design, rows))
+    ]
 
 
 def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
@@ -821,7 +843,10 @@ def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list
     own.coef_ = np.asarray(model.coef_, dtype=np.float64)
     own.intercept_ = np.asarray(model.intercept_, dtype=np.float64)
     scale = alpha if alpha > 0.0 else 1.0
-    return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
+    return [
+        replace(claim, scale=scale, exact_scale=None)
+        for claim in _claims(own._claims(design, rows))
+    ]
 
 
 def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
@@ -832,7 +857,10 @@ def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> li
     own.coef_, own.intercept_ = dense(model.coef_).ravel(), np.asarray(model.intercept_)
     penalised = model.penalty is not None and model.alpha > 0
     scale = float(model.alpha) if penalised else 1.0
-    return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
+    return [
+        replace(claim, scale=scale, exact_scale=None)
+        for claim in _claims(own._claims(design, rows))
+    ]
 
 
 _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
