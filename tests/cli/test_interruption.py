@@ -105,6 +105,38 @@ def test_a_caller_in_the_same_process_keeps_its_own_handler(run):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+# A thread that nobody waits for, what is registered for the end, and what Python itself ends with.
+LEFT = """
+import atexit, sys, threading, time
+from separatrix.cli import interruption
+
+class Last:
+    def __del__(self):
+        print("torn down", flush=True)
+
+last = Last()
+atexit.register(print, "registered")
+if {daemon}:
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+interruption.no_longer({code})
+sys.exit({code})
+"""
+
+
+def test_a_process_is_left_at_once_where_a_thread_is_still_at_work():
+    found = {}
+    for daemon, code in ((True, 3), (False, 3), (True, 130)):
+        script = LEFT.format(daemon=daemon, code=code)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (code, "")
+        found[daemon, code] = done.stdout.splitlines()
+    assert found == {
+        (True, 3): ["registered"],
+        (False, 3): ["registered", "torn down"],
+        (True, 130): [],
+    }
+
+
 def test_a_fit_in_a_process_of_its_own_keeps_the_best_model(tmp_path):
     script = (
         "import signal, sys\n"
