@@ -1,4 +1,4 @@
-"""What tests and examples share: no screen, Ctrl-C, closed pictures, and measured figures.
+"""What tests and examples share: no screen, Ctrl-C, closed pictures, measured figures, collection.
 
 Pages show what an example printed once, seconds and gaps included, and not three points: the
 checker of examples takes any such figure for another.
@@ -7,12 +7,14 @@ checker of examples takes any such figure for another.
 from __future__ import annotations
 
 import doctest
+import itertools
 import os
 import re
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +48,40 @@ def _no_figures_left() -> Iterator[None]:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
+
+
+# Marks of the tests that run apart, and words of which a file with such a test has at least one:
+# the marks, the fixtures of a browser, and the library of the cluster.
+APART = ("cluster", "browser", "signals")
+APART_WORDS = re.compile(rf"\b({'|'.join(APART)}|new_page|opened|distributed)\b")
+
+
+def selects_only_apart(expression: str) -> bool:
+    """Whether an expression of marks selects no test that has none of :data:`APART`."""
+    names = set(re.findall(r"[A-Za-z_]\w*", expression)) - {"and", "or", "not"}
+    if not names & {*APART}:
+        return False
+    others = sorted(names - {*APART})
+    none = dict.fromkeys(APART, False)
+    return not any(
+        eval(expression, {"__builtins__": {}}, {**none, **dict(zip(others, values, strict=True))})
+        for values in itertools.product((False, True), repeat=len(others))
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Collect no file without a test that can be selected: to import all of them takes a minute."""
+    if collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    if not selects_only_apart(config.option.markexpr):
+        return None
+    return None if APART_WORDS.search(collection_path.read_text("utf-8")) else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Hold files to :data:`APART_WORDS`, without which a test that runs apart would never run."""
+    # Marks that the tests' own conftest.py adds are there by now, and nothing is deselected yet.
+    apart = (item for item in items if any(map(item.get_closest_marker, APART)))
+    for path in {item.path for item in apart}:
+        if not APART_WORDS.search(path.read_text("utf-8")):
+            raise pytest.UsageError(f"{path} has none of the words {APART_WORDS.pattern}")

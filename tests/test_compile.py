@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from separatrix._compiled.compilation import njit
+from separatrix._compiled.compilation import inlined, njit, scalar
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
@@ -110,3 +111,26 @@ def test_every_cached_function_is_compiled_so():
     for path in (SOURCE / "separatrix").rglob("*.py"):
         found = re.search(r"numba\.(n?jit|vectorize|guvectorize)\([^)]*cache=", path.read_text())
         assert found is None, f"{path.name}: {found}"
+
+
+@pytest.mark.signals
+@pytest.mark.parametrize("kind", [njit(), scalar, inlined])
+def test_ctrl_c_waits_until_a_function_is_compiled(monkeypatch, kind):
+    from llvmlite.binding import ModuleRef
+
+    link, pressed = ModuleRef.link_in, []
+
+    def linked(*arguments, **options):
+        # LLVM has taken over a module that Python would free once more if this raised.
+        done = link(*arguments, **options)
+        pressed.append(signal.raise_signal(signal.SIGINT))
+        return done
+
+    monkeypatch.setattr(ModuleRef, "link_in", linked)
+    handler = signal.getsignal(signal.SIGINT)
+    function = kind(lambda x: x + x)
+    with pytest.raises(KeyboardInterrupt):
+        function(2)
+    assert pressed
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert len(function.signatures) == 1 and function(2) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -39,3 +40,18 @@ def test_whatever_sends_a_signal_is_marked_as_such():
     sending = [path for path in TESTS.rglob("test_*.py") if SENDS.search(path.read_text("utf-8"))]
     unmarked = [path.name for path in sending if not MARKED.search(path.read_text("utf-8"))]
     assert len(sending) > 10 and unmarked == [], "see the marker signals in pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("expression", "only"),
+    [
+        ("(cluster or browser or signals) and not (exhaustive or benchmarks)", True),
+        ("not ((cluster or browser or signals) or (exhaustive or benchmarks))", False),
+        ("cluster or sampled", False),
+        ("not exhaustive", False),
+        ("", False),
+    ],
+)
+def test_files_are_left_out_where_only_tests_that_run_apart_are_selected(expression, only):
+    found = runpy.run_path(str(TESTS.parent / "conftest.py"))
+    assert found["selects_only_apart"](expression) == only

@@ -105,6 +105,38 @@ def test_a_caller_in_the_same_process_keeps_its_own_handler(run):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+# A thread that nobody waits for, what is registered for the end, and what Python itself ends with.
+LEFT = """
+import atexit, sys, threading, time
+from separatrix.cli import interruption
+
+class Last:
+    def __del__(self):
+        print("torn down", flush=True)
+
+last = Last()
+atexit.register(print, "registered")
+if {daemon}:
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+interruption.no_longer({code})
+sys.exit({code})
+"""
+
+
+def test_a_process_is_left_at_once_where_a_thread_is_still_at_work():
+    found = {}
+    for daemon, code in ((True, 3), (False, 3), (True, 130)):
+        script = LEFT.format(daemon=daemon, code=code)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (code, "")
+        found[daemon, code] = done.stdout.splitlines()
+    assert found == {
+        (True, 3): ["registered"],
+        (False, 3): ["registered", "torn down"],
+        (True, 130): [],
+    }
+
+
 def test_a_fit_in_a_process_of_its_own_keeps_the_best_model(tmp_path):
     script = (
         "import signal, sys\n"
@@ -124,24 +156,27 @@ def test_a_fit_in_a_process_of_its_own_keeps_the_best_model(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("step", ["report_model", "_measure", "save_model"])
-def test_after_the_fit_and_before_the_save_the_model_is_kept(tmp_path, step, number):
-    script = (
-        "import signal, sys\n"
-        "from separatrix.cli import main\n"
-        "from separatrix.cli.commands.fit import run\n"
-        f"step = run.{step}\n"
-        "def pressed(*arguments, **options):\n"
-        f"    signal.raise_signal({int(number)})\n"
-        "    return step(*arguments, **options)\n"
-        f"run.{step} = pressed\n"
-        "sys.argv = ['separatrix', 'fit', 'iris', '-o', 'm.separatrix', '--json']\n"
-        "sys.exit(main())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert done.returncode == 130, done.stderr
-    document = json.loads(done.stdout)
+def test_after_the_fit_and_before_the_save_the_model_is_kept(
+    run, tmp_path, monkeypatch, step, number
+):
+    from separatrix.cli.commands.fit import run as fitting
+
+    made = getattr(fitting, step)
+
+    def pressed(*arguments, **options):
+        signal.raise_signal(number)
+        return made(*arguments, **options)
+
+    monkeypatch.setattr(fitting, step, pressed)
+    # The handlers are those of a process of the command's own.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        interruption.ending_imports()
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        done = run("fit", "iris", "-o", "m.separatrix", "--json")
+    finally:
+        signal.signal(signal.SIGINT, before)
     # What was reached is within the tolerance, interrupted or not.
-    assert document["exit_code"] == 130 and document["status"] == "optimal"
+    assert done.code == done.document["exit_code"] == 130, done.err
+    assert done.document["status"] == "optimal"
     assert (tmp_path / "m.separatrix").is_file()

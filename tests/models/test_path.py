@@ -347,6 +347,24 @@ def test_a_time_limit_leaves_what_was_reached() -> None:
         LinearSVC(loss="hinge", tol=1e-14, max_iter=2).path(X, y, VALUES)
 
 
+def test_a_time_limit_counts_the_scores(monkeypatch) -> None:
+    X, y = load_iris(return_X_y=True)
+    calls: list[float] = []
+
+    def scored(model, X, y):
+        calls.append(model.score(X, y))
+        return calls[-1]
+
+    # A clock that goes by scores alone.
+    monkeypatch.setattr("time.perf_counter", lambda: float(len(calls)))
+    for limit, made in ((2.0, 3), (7.0, 8)):
+        calls.clear()
+        model = LogisticRegressionCV(Cs=VALUES, cv=3, scoring=scored, time_limit=limit)
+        with pytest.warns(ConvergenceWarning, match="time limit"):
+            model.fit(X, y)
+        assert len(calls) == made
+
+
 @pytest.fixture
 def default_ctrl_c():
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)

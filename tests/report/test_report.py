@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from html.parser import HTMLParser
+from threading import Event
 
 import numpy as np
 import pytest
@@ -653,3 +655,29 @@ def test_many_classes_have_pictures_that_can_be_read():
 
 def test_it_is_public():
     assert separatrix.Report is Report
+
+
+def test_two_threads_leave_the_filters_of_warnings_as_they_were(monkeypatch):
+    X, y = np.arange(12.0).reshape(6, 2), np.array(["a", "b"] * 3)
+    model, (begun, drawing, done) = LogisticRegression().fit(X, y), (Event() for _ in range(3))
+
+    def diagnosed(*_):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            begun.set()
+            assert drawing.wait(60)
+        done.set()
+
+    def drawn(_):
+        assert begun.wait(60)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            drawing.set()
+            assert done.wait(60)
+        return []
+
+    monkeypatch.setattr("separatrix.report.report.diagnosis_of", diagnosed)
+    monkeypatch.setattr("separatrix.report.pictures.pictures_of", drawn)
+    before = list(warnings.filters)
+    Report.from_estimator(model, X, y)
+    assert list(warnings.filters) == before

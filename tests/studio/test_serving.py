@@ -14,7 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-pytestmark = pytest.mark.signals
+# One of the tests needs the browser, and the others share its worker for the sake of one server.
+pytestmark = [pytest.mark.signals, pytest.mark.xdist_group("browser")]
 
 
 def _started(*options):

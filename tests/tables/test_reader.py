@@ -580,6 +580,8 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         ("a.csv", b"a,b\n1,2\n3,caf\xe9\n", r"not UTF-8: line 3, byte 14 of the file is 0xe9"),
         ("a.csv", b"caf\xe9,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
         ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
+        ("a.csv", "a,b\n1,2\na,b\n3,4\n", r"a\.csv, row 2: the row repeats the header; delete it"),
+        ("a.csv", b"\x7fELF\x02\0\xd0\xff\n", r"a\.csv is not a table in text: byte 6 of the file"),
         ("a.json", "", r"a\.json is empty"),
         ("a.json", "[]", r"a\.json holds no rows"),
         ("a.json", "[1, 2]", r"a\.json holds JSON that is not a list of records"),

@@ -17,9 +17,11 @@ import hashlib
 import inspect
 import os
 import pickle
-from collections.abc import Callable
-from types import CodeType, FunctionType
-from typing import Any, TypeVar
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, FunctionType
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
@@ -98,6 +100,42 @@ class _CheckedCache(FunctionCache):
             super().save_overload(signature, data)
 
 
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block has ended.
+
+    An exception between a call of LLVM and the line that records what the call has taken over would
+    let Python free it a second time, which ends the process by a segmentation fault.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    # Python runs its handlers in the main thread alone, and raises nothing where there is none.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    pressed = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _jit(function: Callable[..., Any], **options: Any) -> Any:
+    """``numba.njit``, whose compilation Ctrl-C does not interrupt."""
+    compiled = numba.njit(**options)(function)
+    # With NUMBA_DISABLE_JIT it is the function itself.
+    if compiled is not function:
+        compiled.compile = _uninterrupted()(compiled.compile)
+    return compiled
+
+
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` whose cache recompiles what it cannot read.
 
@@ -110,8 +148,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        compiled = numba.njit(no_cfunc_wrapper=True, **options)(function)
-        # With NUMBA_DISABLE_JIT it is the function itself.
+        compiled = _jit(function, no_cfunc_wrapper=True, **options)
         if cache and hasattr(compiled, "enable_caching"):
             compiled._cache = _CheckedCache(compiled.py_func)
         return compiled
@@ -129,12 +166,12 @@ _SCALAR = {"fastmath": FASTMATH, "nogil": True, "error_model": "numpy", "no_cfun
 def scalar(function: _F) -> _F:
     """Compile a small function that kernels call and that inlines into them."""
     # numpy's error model: x / 0 is an infinity, as everywhere else in the library.
-    return numba.njit(**_SCALAR)(function)
+    return cast(_F, _jit(function, **_SCALAR))
 
 
 def inlined(function: _F) -> _F:
     """The same for one that LLVM takes to be too long, where a call would cost the vectors."""
-    return numba.njit(inline="always", **_SCALAR)(function)
+    return cast(_F, _jit(function, inline="always", **_SCALAR))
 
 
 def _source_of(function: Callable[..., Any]) -> FunctionType:

@@ -5,6 +5,7 @@ Imports next to nothing, so that Ctrl-C is handled from the start.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -77,17 +78,32 @@ _DOCUMENT = f"""{{
 
 
 def no_longer(code: int) -> None:
-    """Once the command is done, let no Ctrl-C make an error of it while Python ends."""
+    """Once the command is done, let no Ctrl-C make an error of it while Python ends.
+
+    The process is left at once after an interruption, and where a thread of the command is still at
+    work: Python would take down modules and libraries under compiled code that runs in them.
+    """
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if code == _INTERRUPTED:
+    # An interruption that went through code made by exec, as that of named tuples, would besides
+    # make Python end by the signal itself.
+    interrupted = code == _INTERRUPTED
+    if not (interrupted or _threads_at_work()):
+        return
+    if not interrupted:
         with contextlib.suppress(Exception):
-            sys.stdout.flush()
-        with contextlib.suppress(Exception):
-            sys.stderr.flush()
-        # Python would end by the signal itself where an interruption went through code that
-        # was made by exec, as that of named tuples.
-        os._exit(_INTERRUPTED)
+            atexit._run_exitfuncs()
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _threads_at_work() -> bool:
+    """Whether there are threads that Python would not wait for."""
+    threading = sys.modules.get("threading")
+    return threading is not None and any(thread.daemon for thread in threading.enumerate())
 
 
 class Interruption:

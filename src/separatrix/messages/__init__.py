@@ -227,6 +227,10 @@ TEMPLATES: dict[str, str] = {
     "unpacked_limit": "{what} takes more than {limit}, the limit of what a packed file, a workbook "
     "or a view may grow to; {remedy}raise it with {raised}",
     "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",
+    "not_text": "{label} is not a table in text: byte {byte} of the file is 0x00; give a file of "
+    "comma-separated values, or one whose name ends with its format (.parquet, .xlsx), or say what "
+    "it is with {encoding} or the like",
+    "repeated_header": "{source}, row {row}: the row repeats the header; delete it",
     "no_usable_column": "{source} has no column that a model can use{why}",
     "not_in_order": "column {column}, row {row}: {value} is none of the levels that {ordered} puts "
     "in order ({listed}); add it to them, or leave the cell empty to count as missing",

@@ -492,6 +492,7 @@ class _Run:
     folds: list[_Fold]
     deadline: float
     interrupt: Interrupt
+    scoring: Any = None
     design: Design = field(init=False)
     labels: Labels = field(init=False)
 
@@ -610,6 +611,7 @@ def fit_path(
             folds=folds,
             deadline=np.inf if limit is None else start + limit,
             interrupt=interrupt,
+            scoring=scoring,
         )
         if values is None:
             values = model._path_values(parameter, int(count), run)
@@ -793,6 +795,10 @@ def _collected(
             # Scikit-learn's scorers look for what a model gives only then.
             raise ValueError(f"this scoring does not suit the model: {error}") from error
 
+    # A scorer of one's own may have a memory: it is called as scikit-learn calls it, fold by fold,
+    # each along the values as given. A time limit counts the scores, so with one they are not kept
+    # for the end.
+    afterwards = keep_folds and callable(run.scoring) and run.deadline == np.inf
     for i, j, member in run.model._path_fits(run):
         for name in ("_fitting", "_ready"):
             member.__dict__.pop(name, None)
@@ -804,11 +810,9 @@ def _collected(
         found.certificates[j - 1][i] = member.certificate_
         if keep_folds:
             found.fold_models[j - 1][i] = member
-        else:
+        if not afterwards:
             score(i, j - 1, member)
-    # Where the models are kept they are scored as scikit-learn does, fold by fold, each along the
-    # values as given: a scorer may have a memory.
-    for j, members in enumerate(found.fold_models):
+    for j, members in enumerate(found.fold_models if afterwards else ()):
         for i in np.argsort(order).tolist():
             if members[i] is not None:
                 score(i, j, members[i])

@@ -160,6 +160,8 @@ class LinearProblem(ABC):
     # Whether a point is its own dual point, so that the one is worth as much as the other.
     coupled: bool = False
     _check: Callable[[], None] | None = None
+    # Whether the fit has been ended by a limit or Ctrl-C, so that no bound may take long any more.
+    hurried: bool = False
     # The share of the tolerance that rounding may have, see :meth:`rounding_share`.
     charge_share: float = 1e-3
     # What a model that claims to solve it multiplies the objective by.
@@ -916,6 +918,11 @@ class Objective(LinearProblem):
         curvature = self.curvature(scores)
         size = int(np.prod(self.shape))
         hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
+
+        def product(p: np.ndarray) -> np.ndarray:
+            self.check_interrupt()
+            return self.hessian_product(curvature, p)
+
         r = residual
         for _ in range(5):
             g = self.adjoint(r)
@@ -925,9 +932,11 @@ class Objective(LinearProblem):
                 except np.linalg.LinAlgError:
                     return None
             else:
+                if self.hurried:
+                    return None
                 diagonal = np.maximum(self.hessian_diagonal(curvature), 1e-300)
                 step = conjugate_gradients(
-                    lambda p: self.hessian_product(curvature, p),
+                    product,
                     -g,
                     diagonal,
                     tol=1e-12,

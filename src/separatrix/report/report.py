@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -235,14 +236,13 @@ class Report:
         time_limit: float,
         wording: Callable[[str], str] = str,
     ) -> Report:
+        drawn: list[Any] = []
         # Two things at a time, and neither has a product that is worth a thread of BLAS.
         with pool.one_blas_thread():
-            diagnosis = pool.aside(lambda: diagnosis_of(material, time_limit))
-            drawn: list[Any] = []
             if pictures:
-                from separatrix.report.pictures import pictures_of
-
-                drawn = pictures_of(material)
+                drawn, diagnosis = _drawn_and_diagnosed(material, time_limit)
+            else:
+                diagnosis = diagnosis_of(material, time_limit)
             document = jsonable(_document(material, diagnosis, wording))
         document["pictures"] = [picture.to_dict() for picture in drawn]
         return cls(document=document, pictures=drawn)
@@ -298,9 +298,28 @@ class Report:
 # ------------------------------------------------------------------------------------ document
 
 
+def _drawn_and_diagnosed(
+    material: Material, time_limit: float
+) -> tuple[list[Any], Diagnosis | None]:
+    """The pictures, and the diagnosis that another thread makes meanwhile."""
+    from separatrix.report.pictures import pictures_of
+
+    # The filters of warnings belong to the process. Libraries change them for a while in both
+    # threads, and the one that ends last would put back what the other had set for itself.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        diagnosis = pool.aside(lambda: diagnosis_of(material, time_limit))
+        try:
+            drawn = pictures_of(material)
+        except Exception:
+            diagnosis()
+            raise
+        return drawn, diagnosis()
+
+
 def _document(
     material: Material,
-    diagnosis: Callable[[], Diagnosis | None],
+    diagnosis: Diagnosis | None,
     wording: Callable[[str], str],
 ) -> dict[str, Any]:
     model = material.model
@@ -329,7 +348,7 @@ def _document(
             "details": details_of(model),
             "support": support_record(model) if hasattr(model, "objective_formula_") else None,
         },
-        "alerts": finding_record(material, certificate, why, measured, wording, diagnosis()),
+        "alerts": finding_record(material, certificate, why, measured, wording, diagnosis),
         "certificate": certificate_record(model, certificate, why, wording),
         "metrics": measured,
         "threshold": None

@@ -470,6 +470,7 @@ def minimise(
             fit.cut_short(solver, start)
         finally:
             problem.listen(before)
+            problem.hurried = False
     return fit.solution()
 
 
@@ -766,6 +767,7 @@ class _Fit:
         what the last point is worth, where nothing is known of it.
         """
         self.problem.listen(None)
+        self.problem.hurried = True
         trace = self.trace
         if trace is not None and self.spent + self.iteration in trace.iterations[-1:]:
             # The trace has this step already.

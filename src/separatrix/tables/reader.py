@@ -785,6 +785,8 @@ def _table(
     first: files.Part,
 ) -> Table:
     """The columns with their kinds, and what there is to say of them."""
+    if first.is_csv:
+        _refuse_repeated_header(columns, source)
     found: dict[str, str] = {}
     dates, notes, alerts = set(), Remarks(), Remarks()
     for name, column in columns.items():
@@ -813,6 +815,22 @@ def _table(
         notes=tuple(notes.lines()),
         alerts=tuple(alerts.lines()),
     )
+
+
+def _refuse_repeated_header(columns: Mapping[str, Any], source: str) -> None:
+    """Refuse a row that is the header once more, as files that were joined have it.
+
+    It would make every number a text, and its name one class of the target.
+    """
+    if len(columns) < 2 or any(column.dtype != object for column in columns.values()):
+        return
+    rows = np.arange(len(next(iter(columns.values()))))
+    for name, column in columns.items():
+        values = np.ma.getdata(column[rows])
+        rows = rows[[isinstance(value, str) and value.strip() == name for value in values]]
+        if not len(rows):
+            return
+    raise DataError(Message("repeated_header", source=source, row=int(rows[0]) + 1))
 
 
 def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:

@@ -47,6 +47,8 @@ _WORTH_PARSING = 1_000_000
 _BLOCK = 1 << 20
 # Rows in which the strings are looked for that are met again and again.
 _FIRST_ROWS = 10_000
+# Bytes at the beginning of a file that show what kind of file it is.
+_START = 4096
 # Columns of more distinct strings are no categories.
 _MOST_LEVELS = 50_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
@@ -706,7 +708,7 @@ class Part:
         if position is not None:
             return self._not_utf8(position).args[0]
         with self.path.open("rb") as file:
-            start = file.read(4096)
+            start = file.read(_START)
         if not start.strip(b" \t\r\n[]{}"):
             return f"{self.label} holds no rows"
         if "expected records" in message:
@@ -717,6 +719,14 @@ class Part:
         return f"{self.label} is not readable JSON: {first}"
 
     def _not_utf8(self, position: str | None) -> DataError:
+        with self.path.open("rb") as file:
+            start = file.read(_START)
+        # A table in text has no such byte, unless it is UTF-16 or UTF-32.
+        if start[:2] not in (b"\xff\xfe", b"\xfe\xff") and b"\0" in start:
+            values = {"label": self.label, "byte": start.index(b"\0") + 1}
+            return DataError(
+                Message("not_text", **values, encoding=Setting("encoding", "utf-16-le"))
+            )
         encoding = Setting("encoding", "latin-1")
         return DataError(Message("not_utf8", label=self.label, what=position, encoding=encoding))
 
