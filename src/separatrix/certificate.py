@@ -201,6 +201,20 @@ class Certificate(_Advised):
     column: int | str | None = None
     offset: float = 0.0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the figures that follow from the others, as most do.
+        if type(self) is Certificate and self.status in REMEDIES:
+            make: Any = _total if self.parts else _single
+            values: tuple[Any, ...] = (self.tol, *self._own())
+            if self.parts:
+                values = (self.tol, self.seconds, *(v for p in self.parts for v in p._own()))
+            if make(*values) == self:
+                return make, values
+        return super().__reduce__()
+
+    def _own(self) -> tuple[Any, ...]:
+        return self.primal, self.dual, self.status, self.n_iter, self.seconds
+
     @classmethod
     def of(
         cls,
@@ -382,6 +396,25 @@ class Certificate(_Advised):
 _FEWEST_DIGITS = 5
 _MOST_DIGITS = 40
 _MOST_ZEROS = 20
+
+
+def _single(
+    tol: float, primal: float, dual: float, status: str, n_iter: int, seconds: float
+) -> Certificate | None:
+    """A certificate of one problem, from its pickle; None for a status of another class."""
+    if status not in REMEDIES:
+        return None
+    return Certificate.of(
+        primal=primal, dual=dual, tol=tol, status=status, n_iter=n_iter, seconds=seconds
+    )
+
+
+def _total(tol: float, seconds: float, *values: Any) -> Certificate | None:
+    """A certificate of several problems, from its pickle."""
+    parts = [_single(tol, *values[i : i + 5]) for i in range(0, len(values), 5)]
+    if None in parts:
+        return None
+    return Certificate.total([p for p in parts if p is not None], tol=tol, seconds=seconds)
 
 
 def _outward(value: Fraction | None, up: bool) -> float:
