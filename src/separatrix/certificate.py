@@ -293,6 +293,14 @@ class Certificate(_Advised):
         return self.status in ("not_separated", "averaged")
 
     @property
+    def bounds_share(self) -> bool:
+        """Whether the gap is a share of the objective that says something.
+
+        A lower bound at or below zero is no share of it, nor is one that rounds to 100 %.
+        """
+        return self.relative_gap < 0.995
+
+    @property
     def ok(self) -> bool:
         """Whether the point is certified to within ``tol``."""
         return self.status == "optimal"
@@ -326,8 +334,7 @@ class Certificate(_Advised):
         """What the fit came to, in one sentence without advice."""
         if self.counts_mistakes:
             return self.in_mistakes()
-        if math.isfinite(self.gap) and self.relative_gap >= 1.0:
-            # A bound at or below zero is no share of the objective.
+        if math.isfinite(self.gap) and not self.bounds_share:
             distance = f"lower bound {_number(self.dual)} (certified gap {self.gap:.2g})"
         elif math.isfinite(self.gap):
             distance = (
@@ -367,7 +374,7 @@ class Certificate(_Advised):
             return f"{self.status}, {_mistakes(self.primal)} left"
         if not math.isfinite(self.relative_gap):
             return f"{self.status}, no bound"
-        if self.relative_gap >= 1.0:
+        if not self.bounds_share:
             return f"{self.status}, lower bound {_number(self.dual)}"
         return f"{self.status}, within {_percent(self.relative_gap)} %"
 
@@ -382,9 +389,7 @@ class Certificate(_Advised):
             ("certified gap", f"{self.gap:.2g}" if known else "unknown"),
             (
                 "distance from the best possible",
-                f"at most {_percent(self.relative_gap)} %"
-                if self.relative_gap < 1.0
-                else "unknown",
+                f"at most {_percent(self.relative_gap)} %" if self.bounds_share else "unknown",
             ),
             *([(noun, f"{self.n_iter:,}")] if self.n_iter else []),
             ("seconds", f"{self.seconds:.2f}"),
