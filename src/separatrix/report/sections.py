@@ -381,11 +381,11 @@ def data_record(material: Material) -> dict[str, Any]:
             continue
         count = counting.levels if entry["kind"] == "category" else counting.numbers
         name = entry["column"]
-        column = part.table.columns[name]
+        values = part.table.columns[name]
         if name in encoder.placeholders_:
             cells = encoder.missing_cells(part.table, name)
-            column = np.ma.array(np.ma.getdata(column), mask=cells)
-        entry |= count(column)
+            values = np.ma.array(np.ma.getdata(values), mask=cells)
+        entry |= count(values)
     if None in by_column:
         record["sparse_columns"] = len(by_column[None])
     return record
