@@ -43,7 +43,7 @@ def test_every_other_status_says_what_to_do(status: str) -> None:
 
 
 def test_a_bound_that_says_nothing_is_no_percentage() -> None:
-    for primal, dual in ((3.0, 0.0), (3.0, -1.0)):
+    for primal, dual in ((3.0, 0.0), (3.0, -1.0), (3.0, 0.005)):
         certificate = make(primal, dual)
         texts = (str(certificate), certificate.brief, certificate._repr_html_())
         assert all("%" not in text for text in texts)

@@ -166,3 +166,11 @@ def test_all_figures_of_a_model_are_those_of_scikit_learn(weighted) -> None:
     for name, values in zip(("precision", "recall", "f1"), wanted, strict=False):
         assert np.allclose([one[name] for one in found["per_class"]], values, equal_nan=True)
     assert found["mcc"] == pytest.approx(matthews_corrcoef(y, said, **own))
+
+
+def test_a_cost_of_zero_has_no_sign() -> None:
+    found = Decision("ill", 0.14, "probability", "cost=5:1", (0.13, 0.2), -0.0, (-0.26, -0.0))
+    assert str(found) == (
+        "'ill' from a probability of 0.14 [0.13, 0.2] upwards, chosen for cost=5:1: mean cost of a "
+        "row 0 [0, 0.26]"
+    )

@@ -201,6 +201,20 @@ class Certificate(_Advised):
     column: int | str | None = None
     offset: float = 0.0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the figures that follow from the others, as most do.
+        if type(self) is Certificate and self.status in REMEDIES:
+            make: Any = _total if self.parts else _single
+            values: tuple[Any, ...] = (self.tol, *self._own())
+            if self.parts:
+                values = (self.tol, self.seconds, *(v for p in self.parts for v in p._own()))
+            if make(*values) == self:
+                return make, values
+        return super().__reduce__()
+
+    def _own(self) -> tuple[Any, ...]:
+        return self.primal, self.dual, self.status, self.n_iter, self.seconds
+
     @classmethod
     def of(
         cls,
@@ -279,6 +293,14 @@ class Certificate(_Advised):
         return self.status in ("not_separated", "averaged")
 
     @property
+    def bounds_share(self) -> bool:
+        """Whether the gap is a share of the objective that says something.
+
+        A lower bound at or below zero is no share of it, nor is one that rounds to 100 %.
+        """
+        return self.relative_gap < 0.995
+
+    @property
     def ok(self) -> bool:
         """Whether the point is certified to within ``tol``."""
         return self.status == "optimal"
@@ -312,8 +334,7 @@ class Certificate(_Advised):
         """What the fit came to, in one sentence without advice."""
         if self.counts_mistakes:
             return self.in_mistakes()
-        if math.isfinite(self.gap) and self.relative_gap >= 1.0:
-            # A bound at or below zero is no share of the objective.
+        if math.isfinite(self.gap) and not self.bounds_share:
             distance = f"lower bound {_number(self.dual)} (certified gap {self.gap:.2g})"
         elif math.isfinite(self.gap):
             distance = (
@@ -353,7 +374,7 @@ class Certificate(_Advised):
             return f"{self.status}, {_mistakes(self.primal)} left"
         if not math.isfinite(self.relative_gap):
             return f"{self.status}, no bound"
-        if self.relative_gap >= 1.0:
+        if not self.bounds_share:
             return f"{self.status}, lower bound {_number(self.dual)}"
         return f"{self.status}, within {_percent(self.relative_gap)} %"
 
@@ -368,9 +389,7 @@ class Certificate(_Advised):
             ("certified gap", f"{self.gap:.2g}" if known else "unknown"),
             (
                 "distance from the best possible",
-                f"at most {_percent(self.relative_gap)} %"
-                if self.relative_gap < 1.0
-                else "unknown",
+                f"at most {_percent(self.relative_gap)} %" if self.bounds_share else "unknown",
             ),
             *([(noun, f"{self.n_iter:,}")] if self.n_iter else []),
             ("seconds", f"{self.seconds:.2f}"),
@@ -382,6 +401,25 @@ class Certificate(_Advised):
 _FEWEST_DIGITS = 5
 _MOST_DIGITS = 40
 _MOST_ZEROS = 20
+
+
+def _single(
+    tol: float, primal: float, dual: float, status: str, n_iter: int, seconds: float
+) -> Certificate | None:
+    """A certificate of one problem, from its pickle; None for a status of another class."""
+    if status not in REMEDIES:
+        return None
+    return Certificate.of(
+        primal=primal, dual=dual, tol=tol, status=status, n_iter=n_iter, seconds=seconds
+    )
+
+
+def _total(tol: float, seconds: float, *values: Any) -> Certificate | None:
+    """A certificate of several problems, from its pickle."""
+    parts = [_single(tol, *values[i : i + 5]) for i in range(0, len(values), 5)]
+    if None in parts:
+        return None
+    return Certificate.total([p for p in parts if p is not None], tol=tol, seconds=seconds)
 
 
 def _outward(value: Fraction | None, up: bool) -> float:

@@ -21,7 +21,9 @@ def test_the_rarer_class_is_positive(run):
 @pytest.mark.parametrize("model", ["logistic", "svm", "lda", "kernel-svm", "perceptron", "stump"])
 def test_a_threshold_is_stored_and_applied(run, tmp_path, model):
     ran = run("fit", "breast-cancer", "--model", model, "--optimise", "cost=20:1", "-o", "m.s")
-    assert ran.code in (0, 4) and "chosen for cost=20:1: a row costs" in ran.lines["threshold"]
+    assert (
+        ran.code in (0, 4) and "chosen for cost=20:1: mean cost of a row" in ran.lines["threshold"]
+    )
     stored = load_model(tmp_path / "m.s")
     decision = stored.provenance["decision"]
     assert decision["interval"][0] <= decision["interval"][1]
@@ -42,12 +44,12 @@ def test_a_threshold_is_stored_and_applied(run, tmp_path, model):
 
 def test_a_threshold_of_ones_own(run):
     fitted = run("fit", "breast-cancer", "--threshold", "0.9", "-o", "m.s")
-    assert fitted.lines["threshold"] == "'malignant' from a probability of 0.9 on"
+    assert fitted.lines["threshold"] == "'malignant' from a probability of 0.9 upwards"
     few = run("predict", "m.s", "breast-cancer").out.count("malignant")
     many = run("predict", "m.s", "breast-cancer", "--threshold", "0.1").out.count("malignant")
     assert few < many
     other = run("evaluate", "m.s", "breast-cancer", "--threshold", "0.1")
-    assert "from a probability of 0.1 on" in other.lines["threshold"]
+    assert "from a probability of 0.1 upwards" in other.lines["threshold"]
     assert "is not between 0 and 1" in run("fit", "breast-cancer", "--threshold", "7").err
 
 

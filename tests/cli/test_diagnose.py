@@ -273,8 +273,8 @@ def test_fit_calls_rows_as_the_file_does(run, messy):
         lines.append(f"{cells},{other[label]}")
     messy.write_text("\n".join(lines) + "\n")
     ran = run("fit", messy, "--target", "income", "--test-size", "0")
-    (told,) = [line for line in warnings_of(ran) if "have another label" in line]
-    assert told.startswith("12 rows equal another in every column but have another label: ")
+    (told,) = [line for line in warnings_of(ran) if "of another label" in line]
+    assert told.startswith("12 rows equal a row of another label in every column: ")
     assert "such as rows 1 (" in told
     assert " and 241 (" in told
 
@@ -285,7 +285,7 @@ def test_fit_counts_rows_of_the_file_though_some_are_held_out(run, messy):
     pairs = [f"1,0,1,7,{10**6 + i},1.5,r,{label}" for i in range(10) for label in ("no", "yes")]
     messy.write_text("\n".join([*lines, *pairs]) + "\n")
     ran = run("fit", messy, "--target", "income")
-    (told,) = [line for line in warnings_of(ran) if "have another label" in line]
+    (told,) = [line for line in warnings_of(ran) if "of another label" in line]
     numbers = [int(word) for word in told.replace(";", " ").split() if word.isdigit()]
     assert {n for n in numbers if n > 240}
 
@@ -338,7 +338,7 @@ def test_fit_tells_of_columns_a_line_each(run, tmp_path):
         "column 'dup' is column 'c3' on another scale",
         "there are 85 columns for 66 rows; keep a penalty, choose its strength by "
         "cross-validation, and judge on held-out rows",
-        "2 rows equal another in every column but have another label: such as rows 1 ('a') and "
+        "2 rows equal a row of another label in every column: such as rows 1 ('a') and "
         "61 ('b'); check whether the labels are right, and whether a column that distinguishes "
         "them is missing",
     ]

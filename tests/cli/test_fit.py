@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -38,6 +39,23 @@ def test_the_lines(run, people):
     assert first[:2] == ["age", "towards >50K"] and second[0] == "hours"
     assert lines["saved"] == "m.separatrix"
     assert ran.err == ""
+
+
+def test_placeholders_are_missing_cells_in_every_count(run):
+    rows = [
+        f"{-999 if k % 20 == 0 else k % 37},{'' if k % 8 == 1 else 'ab'[k % 3 % 2]}"
+        for k in range(200)
+    ]
+    lines = [f"{row},{'no' if k * k % 7 < 3 else 'yes'}" for k, row in enumerate(rows)]
+    Path("t.csv").write_text("\n".join(["p,c,y", *lines]) + "\n")
+    ran = run("fit", "t.csv", "--target", "y", "-o", "m.separatrix", "--report", "r.html")
+    assert "10 cells of -999 read as missing" in ran.err
+    assert "; 35 missing -> " in ran.lines["read"]
+    data = json.loads(Path("r.json").read_text())["data"]
+    column = data["columns"][0]
+    assert (data["missing"], column["missing"], column["least"]) == (35, 10, 0.0)
+    ends = [group["least"] for group in column["by_class"] if "least" in group]
+    assert min(ends) >= 0.0
 
 
 def test_the_model_is_the_one_that_python_fits(run, people):

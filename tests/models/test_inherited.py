@@ -21,6 +21,7 @@ import separatrix
 from separatrix.exceptions import ConventionWarning
 from separatrix.migration.installing import CLASSES, originals
 from separatrix.migration.parameters import parameter_table
+from separatrix.migration.precision import precision_table
 from separatrix.models import inherited
 
 NAMES = sorted(name for names in CLASSES.values() for name in names)
@@ -179,27 +180,37 @@ def test_a_convention_is_told_once(monkeypatch) -> None:
 
 
 @pytest.mark.skipif(
-    not sklearn.__version__.startswith("1.9"), reason="the table is of scikit-learn 1.9"
+    not sklearn.__version__.startswith("1.9"), reason="the tables are of scikit-learn 1.9"
 )
-def test_the_table_in_the_docs_is_what_the_signatures_say() -> None:
-    page = Path(__file__).parents[2] / "docs" / "from_scikit_learn.md"
-    marked = r"<!-- parameters: begin -->\n(.*?)<!-- parameters: end -->"
-    found = re.search(marked, page.read_text("utf-8"), re.DOTALL)
-    assert found is not None
-    assert found.group(1) == parameter_table()
+def test_the_tables_in_the_docs_are_what_their_modules_print() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "from_scikit_learn.md").read_text("utf-8")
+    for name, table in (("parameters", parameter_table()), ("precision", precision_table())):
+        marked = rf"<!-- {name}: begin -->\n(.*?)<!-- {name}: end -->"
+        found = re.search(marked, page, re.DOTALL)
+        assert found is not None and found.group(1) == table, name
 
 
+@pytest.mark.filterwarnings("ignore:stalled")
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
-def test_weights_are_float32_where_the_data_are(container) -> None:
+def test_weights_are_float32_where_the_data_are(container, tmp_path) -> None:
     rows = container(X.astype(np.float32))
-    model = separatrix.LogisticRegression().fit(rows, y)
-    assert model.coef_.dtype == model.intercept_.dtype == np.float32
-    assert model.decision_function(rows).dtype == model.predict_proba(rows).dtype == np.float32
-    assert model.decision_function(rows.astype(np.float64)).dtype == np.float64
-    # The certificate is of the weights as they are.
-    again = separatrix.verify(model, rows, y)
-    assert again.ok and again.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
-    assert separatrix.LogisticRegression().fit(X, y).coef_.dtype == np.float64
+    stochastic = separatrix.SGDClassifier("log_loss")
+    for model in (separatrix.LogisticRegression(), stochastic):
+        model.fit(rows, y)
+        assert model.coef_.dtype == model.intercept_.dtype == np.float32
+        assert model.decision_function(rows).dtype == model.predict_proba(rows).dtype == np.float32
+        assert model.decision_function(rows.astype(np.float64)).dtype == np.float64
+        # The certificate is of the weights as they are.
+        again = separatrix.verify(model, rows, y)
+        assert again.ok and again.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+        separatrix.save_model(tmp_path / "model.separatrix", model)
+        loaded = separatrix.load_model(tmp_path / "model.separatrix").model
+        assert loaded.coef_.dtype == np.float32
+        assert model.fit(X, y).coef_.dtype == np.float64
+    # Steps that were asked for are not rounded.
+    assert stochastic.partial_fit(rows, y).coef_.dtype == np.float64
+    stochastic.set_params(learning_rate="invscaling", eta0=0.01)
+    assert stochastic.fit(rows, y).coef_.dtype == np.float64
 
 
 def test_weights_stay_float64_where_float32_has_too_few_digits() -> None:

@@ -215,8 +215,12 @@ class Comparison:
         return "\n".join([*table, self.verdict, *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """Which models have no score, and why."""
-        return [f"{one.name}: {one.why}" for one in self.contenders if one.why]
+        """Which models have no score, and why, and of which a fit is marked in the list."""
+        unfinished = "a fit stopped above its tolerance, which the list marks with !"
+        reasons = (
+            (one, one.why or ("" if one.certified else unfinished)) for one in self.contenders
+        )
+        return [f"{one.name}: {why}" for one, why in reasons if why]
 
     def __repr__(self) -> str:
         if self.best.why:

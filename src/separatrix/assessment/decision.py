@@ -80,18 +80,20 @@ class Decision:
         return cls(**found)
 
     def __str__(self) -> str:
-        where = f"{quoted(self.positive)} from a {self.scale} of {self.threshold:.4g} on"
+        where = f"{quoted(self.positive)} from a {self.scale} of {self.threshold:.4g}"
         if self.interval is not None:
             low, high = self.interval
             where += f" [{low:.4g}, {high:.4g}]"
+        where += " upwards"
         if self.goal is None or self.value is None:
             return where
         # A cost is kept with a minus, so that the larger is the better for every goal.
         sign = -1.0 if self.goal.startswith("cost") else 1.0
         said = f"{where}, chosen for {_NAMES.get(self.goal, self.goal)}"
-        said += f"{': a row costs' if sign < 0.0 else ''} {sign * self.value:.4g}"
+        # The sum with 0 is never a zero with a minus.
+        said += f"{': mean cost of a row' if sign < 0.0 else ''} {sign * self.value + 0.0:.4g}"
         if self.value_interval is not None:
-            low, high = sorted(sign * end for end in self.value_interval)
+            low, high = sorted(sign * end + 0.0 for end in self.value_interval)
             said += f" [{low:.4g}, {high:.4g}]"
         return said
 

@@ -132,7 +132,8 @@ def report_notes(out: Output, table: Table, alerts: Iterable[str]) -> None:
 
 
 def _describe_table(features: Table, encoder: Any) -> str:
-    missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
+    count = encoder.n_missing(features)
+    missing = f"; {count:,} missing" if count else ""
     columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
     return (
         f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "

@@ -1007,7 +1007,7 @@ def logistic_summary(
 def _require_maximum(certificate: Certificate) -> None:
     """Raise ValueError unless the fit is certified to be near the maximum of the likelihood."""
     if certificate.status in ("separable", "quasi_separable"):
-        raise ValueError(Message("summary_of_separable", remedy=certificate.remedy))
+        raise ValueError(Message("summary_of_separable", cause=certificate.cause))
     if not certificate.ok:
         raise ValueError(
             Message("summary_of_unfinished", fit="an unfinished fit", certificate=str(certificate))

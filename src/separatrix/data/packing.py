@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,15 @@ def pack(array: np.ndarray) -> tuple[Any, ...]:
     if values.dtype.kind in "iu" and len(values):
         ends = (np.min_scalar_type(end) for end in (values.min(), values.max()))
         values = values.astype(np.result_type(*ends))
-    absent = np.packbits(missing).tobytes() if missing.any() else b""
+    absent = zlib.compress(np.packbits(missing).tobytes()) if missing.any() else b""
+    # The digits of floats are noise, which no compression makes smaller.
+    content = values.tobytes()
     return (
         flat.dtype.str,
         array.shape,
-        np.packbits(kept).tobytes(),
+        zlib.compress(np.packbits(kept).tobytes(), 9),
         values.dtype.str,
-        values.tobytes(),
+        content if values.dtype.kind == "f" else zlib.compress(content, 9),
         absent,
     )
 
@@ -53,9 +56,10 @@ def unpack(packed: tuple[Any, ...]) -> np.ndarray:
     dtype, shape, kept, kind, values, absent = packed
     size = math.prod(shape)
     out = np.zeros(size, dtype=dtype)
-    out[_bits(kept, size)] = np.frombuffer(values, dtype=kind)
+    content = values if np.dtype(kind).kind == "f" else zlib.decompress(values)
+    out[_bits(zlib.decompress(kept), size)] = np.frombuffer(content, dtype=kind)
     if absent:
-        out[_bits(absent, size)] = np.nan
+        out[_bits(zlib.decompress(absent), size)] = np.nan
     return out.reshape(shape)
 
 

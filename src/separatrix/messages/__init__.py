@@ -273,7 +273,7 @@ TEMPLATES: dict[str, str] = {
     "summary_of_weighted": "class_weight changes how often rows count, so that standard errors "
     "would be wrong; fit with class_weight=None for a summary.",
     "summary_of_separable": "the likelihood has no finite maximum, and so no standard errors: "
-    "{remedy}.",
+    "{cause}; leave out the columns that {separability} names as the cause.",
     "summary_of_unfinished": "there are no standard errors for {fit} ({certificate}).",
     "summary_of_loose": "the certified gap of {gap:.2g} only proves that the estimates are within "
     "{off:.2g} standard errors of the maximum of the likelihood; fit with {tol}.",

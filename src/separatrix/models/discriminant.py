@@ -630,35 +630,20 @@ class _GaussianClassifier(
     # Factors follow from the covariances.
     _left_out = ("_gaussians",)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if self._follows_from_moments():
-            state.pop("covariance_")
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "means_" in vars(self) and "covariance_" not in vars(self):
-            self._gaussians = self._estimate(self.moments_, self.classes_).gaussians
-            self.covariance_ = self._gaussians.covariance
-
-    def _follows_from_moments(self) -> bool:
-        """Whether the covariance is the one that an unpickled model works out anew."""
-        if "means_" not in vars(self) or self.covariance_estimator is not None:
-            return False
+    def _made_again(self) -> dict[str, Any]:
+        """What the moments determine: all that was fitted but the certificate's seconds."""
+        if "moments_" not in vars(self) or self.covariance_estimator is not None:
+            return {}
+        twin = copy.copy(self)
+        twin._clear()
+        given = {*vars(twin), "moments_", "classes_"}
+        twin.classes_ = self.classes_
         try:
-            found = self._estimate(self.moments_, self.classes_).gaussians
+            twin._set(self.moments_, twin._estimate(self.moments_, self.classes_), 0.0)
         except (DataError, ValueError):
-            # Parameters have been changed since the fit.
-            return False
-        return all(
-            np.array_equal(mine, made)
-            for mine, made in (
-                (self.covariance_, found.covariance),
-                (self.means_, found.means),
-                (self.independent_columns_, found.kept),
-            )
-        )
+            # Rows of a class are still to come, or parameters have been changed since the fit.
+            return {}
+        return {name: value for name, value in vars(twin).items() if name not in given}
 
     def _design(self, X: Any) -> Design:
         return as_design(validate(self, X))

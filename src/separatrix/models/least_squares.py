@@ -43,6 +43,7 @@ from separatrix.models.blocked import (
 )
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import RidgePath
+from separatrix.models.pickled import Pickled
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -67,7 +68,7 @@ _MOST_LISTED, _TERMS = 3, 6
 _MOST_FACTOR = 12_000
 
 
-class _LeastSquares(RidgePath, BaseEstimator):
+class _LeastSquares(Pickled, RidgePath, BaseEstimator):
     """What regression and classification share: the fit, and what is kept of it."""
 
     factor_: TriangularFactor | None
@@ -222,16 +223,27 @@ class _LeastSquares(RidgePath, BaseEstimator):
         self.condition_number_ = solution.condition
         self.factor_ = solution.factor
         self.n_samples_seen_ = rows.total
-        self.lam_ = float(self.lam)
         self.n_iter_ = solution.certificate.n_iter
         self.certificate_ = solution.certificate
-        self.objective_formula_ = self._what.format(
-            total=f"{rows.total:.10g}",
+        self.__dict__.update(self._described())
+        if not self.certificate_.ok:
+            warn(str(self.certificate_), ConvergenceWarning)
+
+    def _described(self) -> dict[str, Any]:
+        """Fitted attributes that follow from the parameters and the number of rows."""
+        formula = self._what.format(
+            total=f"{self.n_samples_seen_:.10g}",
             level=" - b" if self.fit_intercept else "",
             penalty=f" + {self.lam / 2:g} |W|^2" if self.lam > 0 else "",
         )
-        if not self.certificate_.ok:
-            warn(str(self.certificate_), ConvergenceWarning)
+        return {"lam_": float(self.lam), "objective_formula_": formula}
+
+    def _made_again(self) -> dict[str, Any]:
+        try:
+            return self._described() if "n_samples_seen_" in vars(self) else {}
+        except (TypeError, ValueError):
+            # Parameters have been changed since the fit.
+            return {}
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         raise NotImplementedError

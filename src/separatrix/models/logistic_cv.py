@@ -27,6 +27,7 @@ from separatrix.models.blocked import is_blocked, refuse, require_alone, require
 from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import Path, PathInterrupt, fit_path
+from separatrix.models.pickled import Pickled
 
 __all__ = ["LogisticRegressionCV"]
 
@@ -55,7 +56,7 @@ _RULES = ("best", "one_standard_error")
     ),
     multi_class=LogisticRegression._inherited["multi_class"],
 )
-class LogisticRegressionCV(LogisticRegression):
+class LogisticRegressionCV(Pickled, LogisticRegression):
     r"""Logistic regression with ``C`` chosen by cross-validation.
 
     The name and the grid are scikit-learn's; :meth:`LogisticRegression.path` computes the fits, and
@@ -459,6 +460,19 @@ class LogisticRegressionCV(LogisticRegression):
                     if self.fit_intercept:
                         into[:, -1] = fitted.intercept_
                     self.fold_iterations_[fold, k, at] = fitted.certificate_.n_iter
+
+    def _made_again(self) -> dict[str, Any]:
+        path = vars(self).get("path_")
+        if path is None or path.scores is None or len(self.l1_ratios_) > 1:
+            return {}
+        counts = [[one.n_iter for one in fold] for fold in path.fold_certificates]
+        if any(len(fold) != len(counts[0]) for fold in counts):
+            # A limit came first.
+            return {}
+        return {
+            "fold_scores_": path.scores[:, None].copy(),
+            "fold_iterations_": np.array(counts, dtype=np.int32)[:, None],
+        }
 
     def _average(self, at: LogisticRegression, X: Any, y: Any, sample_weight: Any) -> None:
         """Become the mean of the folds' models, each at its own best."""

@@ -6,7 +6,7 @@ import inspect
 import time
 import warnings
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from numbers import Integral
 from typing import Any, ClassVar
@@ -94,6 +94,12 @@ class Path:
     models: tuple[Any, ...] = field(default=(), repr=False)
     fold_models: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
     matrix: Any = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [getattr(self, one.name) for one in fields(self)]
+        models = [one.name for one in fields(self)].index("models")
+        values[models] = _by_attribute(self.models)
+        return _unpickled, tuple(values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -378,6 +384,56 @@ class PathInterrupt(KeyboardInterrupt):
             f"{path.parameter}; they are in the exception's path"
         )
         self.path = path
+
+
+def _by_attribute(models: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The models of a path for its pickle: what they share once, and arrays of one shape as one."""
+    if len({type(model) for model in models}) != 1:
+        return (None, models)
+    rest = [dict(model.__getstate__()) for model in models]
+    shared: dict[str, Any] = {}
+    stacked: dict[str, np.ndarray] = {}
+    for name in list(rest[0]):
+        if not all(name in state for state in rest):
+            continue
+        values = [state[name] for state in rest]
+        if all(_alike(value, values[0]) for value in values):
+            shared[name] = values[0]
+        elif all(_stacks(value, values[0]) for value in values):
+            stacked[name] = np.array(values)
+        else:
+            continue
+        for state in rest:
+            del state[name]
+    return type(models[0]), shared, stacked, rest
+
+
+def _alike(one: Any, other: Any) -> bool:
+    plain = isinstance(one, bool | int | float | str | bytes | None)
+    return one is other or (plain and type(one) is type(other) and one == other)
+
+
+def _stacks(one: Any, other: Any) -> bool:
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    alike = one.dtype == other.dtype and one.shape == other.shape
+    return alike and one.dtype.kind != "O" and one.flags.c_contiguous
+
+
+def _unpickled(*values: Any) -> Path:
+    """A path from its pickle."""
+    path = Path(*values)
+    kind, *parts = path.models
+    if kind is None:
+        return replace(path, models=parts[0])
+    shared, stacked, rest = parts
+    models = []
+    for i, state in enumerate(rest):
+        model = kind.__new__(kind)
+        own = {name: values[i].copy() for name, values in stacked.items()}
+        model.__setstate__({**shared, **own, **state})
+        models.append(model)
+    return replace(path, models=tuple(models))
 
 
 def _word(name: str, value: Any) -> str:

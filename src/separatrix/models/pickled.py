@@ -22,15 +22,22 @@ class Pickled:
     Copies in memory have all of it.
     """
 
-    # Attributes that are made again, or are worked out anew where the data are given.
+    # Attributes that no method needs, or that are computed anew where the data are given.
     _left_out: ClassVar[tuple[str, ...]] = ()
     # Arrays that are as long as the data, and mostly zero.
     _mostly_zero: ClassVar[tuple[str, ...]] = ()
+
+    def _made_again(self) -> dict[str, Any]:
+        """Attributes as they follow from the others; those that agree are not pickled."""
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())  # type: ignore[call-overload]
         for name in self._left_out:
             state.pop(name, None)
+        for name, value in self._made_again().items():
+            if name in state and _same_bits(state[name], value):
+                del state[name]
         for name in self._mostly_zero:
             if isinstance(state.get(name), np.ndarray):
                 state[name] = _Packed(pack(state[name]))
@@ -39,6 +46,8 @@ class Pickled:
     def __setstate__(self, state: dict[str, Any]) -> None:
         whole = {k: unpack(v) if isinstance(v, _Packed) else v for k, v in state.items()}
         super().__setstate__(whole)  # type: ignore[misc]
+        for name, value in self._made_again().items():
+            self.__dict__.setdefault(name, value)
 
     def __copy__(self) -> Any:
         out = type(self).__new__(type(self))
@@ -50,3 +59,12 @@ class Pickled:
         memo[id(self)] = out
         out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return out
+
+
+def _same_bits(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        alike = one.dtype == other.dtype and one.shape == other.shape
+        return alike and one.tobytes() == other.tobytes()
+    return bool(one == other)

@@ -28,7 +28,6 @@ from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.least_squares import _LeastSquares
 from separatrix.models.path import Path, fit_path, split_rows
-from separatrix.models.pickled import Pickled
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -61,7 +60,7 @@ _STRENGTHS: rules.Rules = {
 _SINGLE = 1e-6
 
 
-class _Ridge(Pickled, _LeastSquares):
+class _Ridge(_LeastSquares):
     """A closed form with ``alpha``, which counts against the sum over the rows."""
 
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
@@ -184,15 +183,21 @@ class _Ridge(Pickled, _LeastSquares):
     def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
         super()._keep(solution, rows)
         self.n_iter_ = max(1, self.n_iter_)
+
+    def _described(self) -> dict[str, Any]:
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        lam: Any = float(self.lam)
         penalty = ""
         if len(alphas) > 1:
-            self.lam_ = self._alphas(rows) / rows.total  # type: ignore[assignment]
+            lam = alphas / self.n_samples_seen_
             penalty = " + 1/2 sum_k alpha_k |w_k|^2"
         elif alphas[0] > 0:
             penalty = f" + {alphas[0] / 2:g} |W|^2"
         level = " - b" if self.fit_intercept else ""
-        self.objective_formula_ = self._what.format(level=level, penalty=penalty)
+        return {
+            "lam_": lam,
+            "objective_formula_": self._what.format(level=level, penalty=penalty),
+        }
 
     def _equations_of(self, rows: TrainingRows, tol: float) -> ResidualCertificate:
         alphas = self._alphas(rows)

@@ -951,6 +951,11 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         # perceptron's is least at weights of zero.
         return not (loss.smooth or loss.smoothable or stepping)
 
+    @property
+    def _follows_dtype(self) -> bool:  # type: ignore[override]
+        # Steps that were asked for end where they end, to the last digit.
+        return not self._by_rows
+
     def _loss(self) -> Loss:
         if self.margin > 0:
             return MarginPerceptronLoss(self.margin)

@@ -368,7 +368,7 @@ def data_record(material: Material) -> dict[str, Any]:
     by_column: dict[Any, list[str]] = {}
     for feature, column in zip(encoder.feature_names_, encoder.columns_, strict=True):
         by_column.setdefault(column, []).append(feature)
-    record["missing"] = table.n_missing
+    record["missing"] = encoder.n_missing(table)
     record["summary"] = encoder.summary_
     record["standardised"] = encoder.standardise
     record["left_out"] = list(encoder.left_out_)
@@ -380,7 +380,12 @@ def data_record(material: Material) -> dict[str, Any]:
         if part.table is None or entry["kind"] in ("text", "left out"):
             continue
         count = counting.levels if entry["kind"] == "category" else counting.numbers
-        entry |= count(part.table.columns[entry["column"]])
+        name = entry["column"]
+        values = part.table.columns[name]
+        if name in encoder.placeholders_:
+            cells = encoder.missing_cells(part.table, name)
+            values = np.ma.array(np.ma.getdata(values), mask=cells)
+        entry |= count(values)
     if None in by_column:
         record["sparse_columns"] = len(by_column[None])
     return record
@@ -388,7 +393,7 @@ def data_record(material: Material) -> dict[str, Any]:
 
 def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) -> dict[str, Any]:
     column = table.columns[name]
-    gone = missing_mask(column)
+    gone = encoder.missing_cells(table, name)
     values = np.ma.getdata(column)[~gone]
     kind = encoder.kinds_.get(name, table.kinds[name])
     entry: dict[str, Any] = {

@@ -91,8 +91,7 @@ def _of_optimum(fit: Fitted, found: Certificate) -> str:
     distance = "no lower bound is known yet"
     if found.gap == 0.0:
         distance = "the objective is the best possible"
-    elif found.relative_gap >= 1.0 and math.isfinite(found.dual):
-        # A bound at or below zero is no share of the objective.
+    elif not found.bounds_share and math.isfinite(found.dual):
         distance = f"the best lower bound is {found.dual:.3g}"
     elif math.isfinite(found.relative_gap):
         share = percent(max(found.relative_gap, _NEAR))

@@ -448,6 +448,22 @@ class Encoder:
         self.notes_ = self._notes.lines()
         return matrix
 
+    def missing_cells(self, table: Table, name: str) -> np.ndarray:
+        """A boolean array: the cells of a column that count as missing, placeholders included."""
+        column = table.columns[name]
+        gone = missing_mask(column)
+        values = self.placeholders_.get(name)
+        return gone if values is None else gone | np.isin(np.ma.getdata(column), values)
+
+    def n_missing(self, table: Table) -> int:
+        """The number of cells of a table that count as missing, placeholders included."""
+        count = table.n_missing
+        for name in self.placeholders_:
+            if name in table.columns:
+                unread = missing_mask(table.columns[name])
+                count += int((self.missing_cells(table, name) & ~unread).sum())
+        return count
+
     def _respelled(self, table: Table) -> Table:
         """The table with its strings read as those of the fit were."""
         for name, spelling in self.spellings_.items():

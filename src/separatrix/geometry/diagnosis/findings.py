@@ -106,7 +106,7 @@ _SAID: dict[str, tuple[str, str, str]] = {
         "a penalty falls on the columns of small scale, whose weights must be large, and most "
         "solvers take many times as long",
         "standardise the columns, or divide each by its largest value if they are sparse "
-        "(separatrix fit standardises the numbers of a table by itself)",
+        "(separatrix fit standardises numbers wherever there is a penalty)",
     ),
     "huge_offset": (
         "{count:column} with a spread that is tiny beside {count:its|their} mean: {shown}; {worst} "
@@ -126,7 +126,8 @@ _SAID: dict[str, tuple[str, str, str]] = {
         "find out why (texts without known words, missing values), or leave them out",
     ),
     "contradictory_rows": (
-        "{count:row} equal another in every column but have another label: such as rows {shown}",
+        "{count:row} {count:equals|equal} a row of another label in every column: such as rows "
+        "{shown}",
         "every model predicts at least {least_mistakes:row} ({share:percent}) wrong, and no plane "
         "separates the classes",
         "check whether the labels are right, and whether a column that distinguishes them is "

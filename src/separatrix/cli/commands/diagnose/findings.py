@@ -59,7 +59,7 @@ def warn_before_fit(
     quick = (X.nnz if hasattr(X, "nnz") else X.size) <= _QUICK_ENTRIES
     if quick:
         checks += ["rows", "label"]
-        if None in encoder.columns_ or not encoder.standardise:
+        if penalised and (None in encoder.columns_ or not encoder.standardise):
             checks.append("scales")  # numbers of other tables are standardised
     # Of thousands of words many are rare, or stand only beside another: such are texts.
     texts = "text" in encoder.kinds_.values()

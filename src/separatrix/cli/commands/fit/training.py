@@ -333,7 +333,7 @@ def data_record(target: Target, encoder: Encoder) -> dict[str, Any]:
         "source": target.table.source,
         "rows": target.table.n_rows,
         "columns": list(target.features.names),
-        "missing": target.features.n_missing,
+        "missing": encoder.n_missing(target.features),
         # Of the labels too: verify must notice when one was changed.
         "fingerprint": target.fingerprint(),
         "summary": encoder.summary_,

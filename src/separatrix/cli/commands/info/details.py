@@ -242,8 +242,8 @@ def _describe_lift(record: dict[str, Any]) -> str:
     primal, dual = record["exact_primal"], record["exact_dual"]
     text += f"; with the exact kernel the objective is {primal:,.6g}, "
     cost = 100.0 * (primal - dual) / primal if primal > 0.0 else 0.0
-    # A bound at or below zero is no share of the objective.
-    if cost >= 100.0:
+    # A bound at or below zero is no share of the objective, nor is one that rounds to 100 %.
+    if cost >= 99.5:
         return f"{text}lower bound {dual:,.6g}"
     return f"{text}within {cost:.2g} % of the best possible"
 
