@@ -150,7 +150,8 @@ def select_solver(problem: LinearProblem) -> Solver:
         return ProximalNewton()
     if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
         return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())
-    if isinstance(problem, Objective) and QuasiNewton().pays(problem):
+    small = isinstance(problem, Objective) and problem.smooth and compact.fits(problem)
+    if not small and isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
     if ridge and isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step"):
