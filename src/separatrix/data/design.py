@@ -468,7 +468,9 @@ class DenseDesign(Design):
             out = np.zeros((d, d))
             add(0, count, out)
         else:
-            ranges = pool.ranges(count, 0.5 * count * d * d)
+            # A matrix for each part is little work beside its rows, where there are as many.
+            most = 2.0 * max(1, count // (2 * d))
+            ranges = pool.ranges(count, 0.5 * count * d * d, most)
             parts = [np.zeros((d, d)) for _ in ranges]
             tasks: list[Callable[[], Any]]
             tasks = [partial(add, a, b, own) for (a, b), own in zip(ranges, parts, strict=True)]

@@ -37,8 +37,8 @@ _PASS = 2e5
 # Value and gradient at a point, for each entry, and for the row.
 _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
 # A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
-# ``d^3``; and a step of whatever size.
-_DENSE_GRAM, _SPARSE_GRAM, _CUBE = 0.055, 1.1, 0.013
+# ``d^2`` and of ``d^3``; and a step of whatever size.
+_DENSE_GRAM, _SPARSE_GRAM, _SQUARE, _CUBE = 0.055, 1.1, 5.0, 0.013
 _STEP = 2e5
 # Passes of dual descent to a gap of 1e-6: those in any case, and how many times the root of what
 # makes them many, of losses without rows that settle and with such rows.
@@ -46,8 +46,9 @@ _LEAST, _MORE, _SETTLING = 3.0, 9.0, 11.0
 # Steps of Newton's method, in any case and for each decade of the losses' strength beside the
 # penalty; and the evaluations of each.
 _STEPS, _STEPS_MORE, _LOOKS = 2.5, 1.5, 4.0
-# The same of the quasi-Newton method, and its Hessians.
-_ITERATIONS, _ITERATIONS_MORE, _FACTORS = 4.0, 2.5, 1.1
+# The same of the quasi-Newton method, and its Hessians: in all, and for each step where the rows in
+# play change.
+_ITERATIONS, _ITERATIONS_MORE, _FACTORS, _RENEWED = 4.0, 2.5, 1.1, 0.7
 # Where the rows in play change from step to step: the strength from which on this takes longer,
 # and the power of it with which it does; and how many times as long fewer rows than columns take.
 _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
@@ -89,16 +90,19 @@ def _in_play(problem: LinearProblem) -> float:
     return problem.design.n_samples / (3.0 if settles else 1.0)
 
 
+def _few_in_play(problem: LinearProblem) -> bool:
+    return _in_play(problem) < min(problem.design.shape)
+
+
 def _longer(problem: LinearProblem) -> float:
     """How many times as long it takes where the rows in play change from step to step.
 
     They do where rows settle and fewer are left than there are columns: each step then fits those
     in play, and brings others back.
     """
-    n, d = problem.design.shape
-    if _in_play(problem) < min(n, d):
+    if _few_in_play(problem):
         return float((1.0 + _bond(problem) / _CALM) ** _CHANGING)
-    return _BROAD if n < d else 1.0
+    return _BROAD if problem.design.n_samples < problem.design.n_features else 1.0
 
 
 def _steps(problem: LinearProblem, least: float, more: float) -> float:
@@ -133,10 +137,14 @@ def newton(problem: LinearProblem) -> float:
 
 
 def quasi_newton(problem: LinearProblem) -> float:
-    """The quasi-Newton method that begins with the Hessian of all rows."""
-    count = _steps(problem, _ITERATIONS, _ITERATIONS_MORE)
-    steps = count * (_STEP + _evaluation(problem))
-    return _longer(problem) * (_FACTORS * _hessian(problem) + steps)
+    """The quasi-Newton method that begins with the Hessian of all rows.
+
+    Where the rows in play change, that soon tells little, and is formed anew with most steps.
+    """
+    longer, hessian = _longer(problem), _hessian(problem)
+    count = longer * _steps(problem, _ITERATIONS, _ITERATIONS_MORE)
+    hessians = _RENEWED * count if _few_in_play(problem) else longer * _FACTORS
+    return hessians * hessian + count * (_STEP + _evaluation(problem))
 
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
@@ -174,4 +182,5 @@ def _hessian(problem: LinearProblem) -> float:
     """A Hessian of all rows, and its factor."""
     sparse = isinstance(problem.design, CSRDesign)
     gram = problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
-    return gram + _CUBE * problem.shape[0] ** 3
+    d = problem.shape[0]
+    return gram + (_SQUARE + _CUBE * d) * d**2
