@@ -25,6 +25,8 @@ __all__ = [
     "newton",
     "passes",
     "quasi_newton",
+    "step_by_hessian",
+    "step_by_products",
     "two_levels",
     "visits",
 ]
@@ -59,6 +61,9 @@ _ENVELOPED, _SHARE = 30.0, 0.4
 # columns, and what it takes to make these.
 _PRODUCTS, _TALL, _WIDE, _TOGETHER = 40.0, 6.0, 20.0, 3.0
 _LEVELLED, _LEVELS = 50.0, 2.5e8
+# Of several outputs: the weights of a row for each pair of them; products in a step as the root of
+# the number of columns, and how many more steps are taken with products.
+_PAIR, _COUNTED, _INEXACT = 25.0, 0.8, 1.25
 
 
 def _stored(problem: LinearProblem, dense: float, sparse: float) -> float:
@@ -166,6 +171,24 @@ def conjugate_gradients(problem: LinearProblem) -> float:
     return count * (0.5 * _STEP + _evaluation(problem))
 
 
+def step_by_hessian(problem: LinearProblem) -> float:
+    """A step of Newton's method for several outputs: a Gram matrix for each pair of them."""
+    outputs, n = int(np.prod(problem.output_shape)), problem.design.n_samples
+    pairs = 0.5 * outputs * (outputs + 1)
+    size = float(np.prod(problem.shape))
+    factor = (_SQUARE + _CUBE * size) * size**2
+    return _STEP + pairs * (_PAIR * n + _gram(problem)) + factor + 2.0 * _evaluation(problem)
+
+
+def step_by_products(problem: LinearProblem) -> float:
+    """The same with products in place of the Hessian, and what its inexactness costs."""
+    d = problem.design.n_features
+    # Without a penalty nothing keeps the eigenvalues of the Hessian together.
+    penalised = problem.penalty.curvature > 0.0  # type: ignore[attr-defined]
+    count = 1.0 + _COUNTED * (math.sqrt(d) if penalised else d)
+    return _INEXACT * (_STEP + count * _evaluation(problem))
+
+
 def two_levels(problem: LinearProblem) -> float:
     """The same with two levels of columns, which takes two factors of the frequent ones."""
     return _LEVELS + _LEVELLED * (0.5 * _STEP + _evaluation(problem))
@@ -180,7 +203,10 @@ def _evaluation(problem: LinearProblem) -> float:
 
 def _hessian(problem: LinearProblem) -> float:
     """A Hessian of all rows, and its factor."""
-    sparse = isinstance(problem.design, CSRDesign)
-    gram = problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
     d = problem.shape[0]
-    return gram + (_SQUARE + _CUBE * d) * d**2
+    return _gram(problem) + (_SQUARE + _CUBE * d) * d**2
+
+
+def _gram(problem: LinearProblem) -> float:
+    sparse = isinstance(problem.design, CSRDesign)
+    return problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
