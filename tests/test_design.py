@@ -13,6 +13,8 @@ from separatrix import LogisticRegression
 from separatrix._compiled import pool
 from separatrix.data import design as design_module
 from separatrix.data.design import CSRDesign, DenseDesign, as_design
+from separatrix.losses import LogLoss
+from separatrix.objectives.margin import MarginObjective
 
 N, D = 700, 23
 
@@ -485,3 +487,24 @@ def test_index_arrays_may_have_room_to_spare():
     assert as_design(x).dot(np.ones(3)).tolist() == [2.0, 1.0]
     assert as_design(sp.csr_array((0, 3))).dot(np.ones(3)).tolist() == []
     assert as_design(sp.csr_array((2, 0))).dot(np.ones(0)).tolist() == [0.0, 0.0]
+
+
+def test_gram_matrices_and_passes_read_columns_as_they_lie() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 90))
+    weights = rng.random(2500)
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    weights[rng.random(2500) < 0.1] = 0.0
+    for kind, close in ((np.float64, 1e-12), (np.float32, 1e-6)):
+        by_rows, by_columns = X.astype(kind), np.asfortranarray(X, dtype=kind)
+        for few in (weights, np.where(np.arange(2500) % 3 == 0, weights, 0.0)):
+            grams = [as_design(form).gram(few) for form in (by_rows, by_columns)]
+            np.testing.assert_allclose(grams[1], grams[0], rtol=close, atol=close * few.sum())
+        point, found = 0.1 * rng.normal(size=91), []
+        for form in (by_rows, by_columns):
+            design = as_design(form)
+            found.append(MarginObjective(design, y, LogLoss(), fit_intercept=True).evaluate(point))
+            assert "rows" not in vars(design) or form is by_rows
+        for name in ("scores", "loss", "paired", "adjoint"):
+            one, other = (getattr(each, name) for each in found)
+            np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-9)

@@ -161,3 +161,36 @@ def test_a_column_that_is_no_number_is_named(column, words) -> None:
 def test_numbers_written_as_text_are_numbers() -> None:
     frame = pd.DataFrame({"age": ["1", "2", "3", "4"]})
     assert LogisticRegression().fit(frame, [0, 1, 0, 1]).coef_.shape == (1, 1)
+
+
+def test_a_frame_of_one_type_is_read_as_its_matrix() -> None:
+    # The names, the number and the order of columns, missing values and rows that do not match are
+    # noticed as in a frame of several types.
+    rng = np.random.default_rng(0)
+    for kind in (np.float64, np.float32):
+        X = pd.DataFrame(rng.normal(size=(60, 4)).astype(kind), columns=list("abcd"))
+        y = pd.Series(np.where(X["a"] > 0, "u", "v"), index=X.index)
+        model = LogisticRegression().fit(X, y)
+        assert list(model.feature_names_in_) == list("abcd") and model.n_features_in_ == 4
+        np.testing.assert_array_equal(
+            model.coef_, LogisticRegression().fit(np.asfortranarray(X), y.to_numpy()).coef_
+        )
+        mixed = X.assign(d=X["d"].astype(np.float64 if kind is np.float32 else np.float32))
+        missing = X.copy()
+        missing.iloc[3, 2] = np.nan
+        for call in (
+            lambda table, model=model: model.predict(table[["b", "a", "c", "d"]]),
+            lambda table, model=model: model.predict(table[["a", "b", "c"]]),
+            lambda table, y=y: LogisticRegression().fit(table, y[:50]),
+            lambda table, y=y: LogisticRegression().fit(table[:0], y[:0]),
+        ):
+            messages = []
+            for frame in (X, mixed):
+                with pytest.raises(ValueError) as error:
+                    call(frame)
+                messages.append(str(error.value))
+            assert messages[0] == messages[1]
+        with pytest.raises(ValueError, match=r"row 3, column 2 \('c'\)"):
+            LogisticRegression().fit(missing, y)
+        with pytest.raises(ValueError, match=r"row 3, column 2 \('c'\)"):
+            model.predict(missing)

@@ -35,6 +35,24 @@ def test_convergence_is_quadratic_at_the_end() -> None:
     assert many <= few + 3
 
 
+def test_several_outputs_are_solved_by_what_the_forecast_favours() -> None:
+    # A matrix for each of 78 pairs takes longer than a few products where columns are few; where
+    # they are many and rows have few entries, and where nothing penalises them, it is the shorter.
+    rng = np.random.default_rng(0)
+
+    def problem(n: int, d: int, classes: int, density: float = 1.0, **options) -> SoftmaxObjective:
+        X = rng.normal(size=(n, d))
+        if density < 1.0:
+            X = sp.csr_array(X * (rng.random((n, d)) < density))
+        y = rng.integers(classes, size=n)
+        return SoftmaxObjective(as_design(X), y, classes, **options)
+
+    assert not Newton().is_dense(problem(1355, 7, 12))
+    assert not Newton().is_dense(problem(991, 36, 9))
+    assert Newton().is_dense(problem(5000, 96, 6, density=0.03))
+    assert Newton().is_dense(problem(991, 36, 5, penalty=NoPenalty()))
+
+
 def test_columns_of_wild_scale_and_margins_that_grow() -> None:
     # Separable rows and a weak penalty: the curvature of the columns falls by orders of magnitude
     # on the way, and a preconditioner from its beginning is of no use at its end.

@@ -95,3 +95,16 @@ def test_a_time_limit_holds_in_both_halves() -> None:
     for limit in (0.0, 0.05):
         certificate = minimise(slow, Relay(AugmentedLagrangian(), 50.0), tol=0.0, time_limit=limit)
         assert certificate.certificate.status in ("time_limit", "precision_limit")
+
+
+def test_second_order_steps_are_not_underrated_where_few_rows_stay_in_play() -> None:
+    # Fewer rows than columns have a curvature at the optimum: Newton's steps change which, and
+    # there are the more of them the weaker the penalty; passes settle after two hundred.
+    costs = []
+    for C in (100.0, 1e4):
+        few = problem(SquaredHinge(), C=C, n=320, d=200)
+        chosen = select_solver(few)
+        costs.append(chosen.cost)
+        found = minimise(few, chosen, tol=1e-6, max_iter=400, seed=0)
+        assert found.certificate.ok and not found.state.handed_over, C
+    assert costs[1] > 2.0 * costs[0]

@@ -56,8 +56,9 @@ def add_gram(block: np.ndarray, out: np.ndarray) -> None:
     Parameters
     ----------
     block : ndarray of float64, shape (k, p)
+        Part of a C-contiguous array, or of the transpose of one.
     out : ndarray of float64, shape (p, p)
-        C-contiguous, or parts of such arrays.
+        Part of a C-contiguous array.
     """
     k, p = block.shape
     if not k or not p:
@@ -68,8 +69,11 @@ def add_gram(block: np.ndarray, out: np.ndarray) -> None:
         return
     # Rows in C are columns in Fortran, where the upper triangle is the lower one.
     one = ctypes.byref(ctypes.c_double(1.0))
-    given, sums = ((_data(a), _number(max(p, a.strides[0] // 8))) for a in (block, out))
-    syrk(b"L", b"N", _number(p), _number(k), one, *given, one, *sums)
+    sums = _data(out), _number(max(p, out.strides[0] // 8))
+    turned = k > 1 and block.strides[0] == 8 and block.strides[1] >= 8 * k
+    apart = max(k, block.strides[1] // 8) if turned else max(p, block.strides[0] // 8)
+    given = _data(block), _number(apart)
+    syrk(b"L", b"T" if turned else b"N", _number(p), _number(k), one, *given, one, *sums)
 
 
 def add_gram_by_columns(block: np.ndarray, out: np.ndarray) -> None:

@@ -159,6 +159,54 @@ def dense_block_add(rows, first, last, scales, w):
 
 
 @scalar
+def turned_block_dot(rows, first, last, w, out):
+    """As :func:`dense_block_dot`, of rows that are columns of ``rows[0]``."""
+    x = rows[0]
+    count, d = last - first, x.shape[0]
+    for k in range(count):
+        out[k] = 0.0
+    j = 0
+    # Four columns for each look at the sums.
+    while j + 4 <= d:
+        p, q, r, s = w[j], w[j + 1], w[j + 2], w[j + 3]
+        for k in range(count):
+            i = first + k
+            out[k] += (p * x[j, i] + q * x[j + 1, i]) + (r * x[j + 2, i] + s * x[j + 3, i])
+        j += 4
+    while j < d:
+        for k in range(count):
+            out[k] += w[j] * x[j, first + k]
+        j += 1
+
+
+@scalar
+def turned_block_add(rows, first, last, scales, w):
+    """As :func:`dense_block_add`, of rows that are columns of ``rows[0]``."""
+    x = rows[0]
+    count, d = last - first, x.shape[0]
+    j = 0
+    while j + 4 <= d:
+        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        for k in range(count):
+            i, scale = first + k, scales[k]
+            a += scale * x[j, i]
+            b += scale * x[j + 1, i]
+            c += scale * x[j + 2, i]
+            e += scale * x[j + 3, i]
+        w[j] += a
+        w[j + 1] += b
+        w[j + 2] += c
+        w[j + 3] += e
+        j += 4
+    while j < d:
+        a = 0.0
+        for k in range(count):
+            a += scales[k] * x[j, first + k]
+        w[j] += a
+        j += 1
+
+
+@scalar
 def csr_block_dot(rows, first, last, w, out):
     """``out[k] = x_i . w`` for the rows ``i = first + k`` before ``last``."""
     for i in range(first, last):

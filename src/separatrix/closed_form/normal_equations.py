@@ -74,7 +74,7 @@ _SPARE = 4.0
 MOST_STEPS = 10
 _MOST_STEPS_IN_PARTS = 30
 # Beyond this many columns the condition number is estimated instead of computed.
-_EXACT_CONDITION = 400
+_EXACT_CONDITION = 100
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,9 @@ _COPIED = 64
 # From so many entries on, products with a few columns are worth kernels of their own.
 _LARGE = 20_000
 
+# Arrays, and the functions that read and add blocks of their rows.
+Pieces = tuple[tuple[np.ndarray, ...], Callable[..., Any], Callable[..., Any]]
+
 
 class Design(ABC):
     """The face of a design matrix of shape (n_samples, n_features).
@@ -53,6 +56,9 @@ class Design(ABC):
         The raw arrays, read-only, that kernels take, with the numbers of a row side by side.
     row_dot, row_add, row_length, row_entry, row_prefetch : compiled functions
         How a kernel reads a row of ``rows``, and how it says which it reads next.
+    pieces : tuple
+        The arrays, ``block_dot`` and ``block_add`` with which a pass over all rows reads blocks
+        of them as they lie; None where they lie in no order that has such functions.
     block_dot, block_add : compiled functions
         Products with a few rows that lie side by side.
     by_rows : bool
@@ -81,6 +87,13 @@ class Design(ABC):
     @property
     def by_rows(self) -> bool:
         return True
+
+    @property
+    def pieces(self) -> Pieces | None:
+        # A design of somebody else's may lack them.
+        if not (self.by_rows and hasattr(self, "block_dot")):
+            return None
+        return self.rows, self.block_dot, self.block_add
 
     @property
     def n_samples(self) -> int:
@@ -305,6 +318,28 @@ class DenseDesign(Design):
         return bool(self._x.flags.c_contiguous and self._x.flags.aligned)
 
     @property
+    def _by_columns(self) -> bool:
+        """Whether the columns lie in one piece each, and are many enough to be read as such."""
+        flags = self._x.flags
+        return bool(flags.f_contiguous and flags.aligned and not flags.c_contiguous)
+
+    @property
+    def pieces(self) -> Pieces | None:
+        if self._by_columns:
+            turned = (self._x.T,)
+            return turned, row_access.turned_block_dot, row_access.turned_block_add
+        return super().pieces
+
+    @property
+    def _nearest(self) -> np.ndarray:
+        """The matrix, from the copy by rows where there is one: blocks of rows lie in one piece.
+
+        For what copies entry by entry, so that no bit depends on whether there is a copy.
+        """
+        copied: tuple[np.ndarray, ...] = self.__dict__.get("rows", (self._x,))
+        return copied[0]
+
+    @property
     def n_stored(self) -> int:
         return self.shape[0] * self.shape[1]
 
@@ -415,9 +450,12 @@ class DenseDesign(Design):
         # One triangle: half the work. Of many columns a matrix for each part would be too large, so
         # that columns are shared instead of rows.
         add_gram = blas.add_gram_by_columns if d > _SMALL else blas.add_gram
+        by_columns = self._by_columns
 
         def add(first: int, last: int, out: np.ndarray) -> None:
-            buffer = np.empty((min(size, last - first), d))
+            longest = min(size, last - first)
+            # In the order of the matrix, in which entries are read one after another.
+            buffer = np.empty((d, longest)).T if by_columns else np.empty((longest, d))
             for start in range(first, last, size):
                 part: Any = slice(start, min(start + size, last))
                 block = buffer[: part.stop - start]
@@ -430,7 +468,9 @@ class DenseDesign(Design):
             out = np.zeros((d, d))
             add(0, count, out)
         else:
-            ranges = pool.ranges(count, 0.5 * count * d * d)
+            # A matrix for each part is little work beside its rows, where there are as many.
+            most = 2.0 * max(1, count // (2 * d))
+            ranges = pool.ranges(count, 0.5 * count * d * d, most)
             parts = [np.zeros((d, d)) for _ in ranges]
             tasks: list[Callable[[], Any]]
             tasks = [partial(add, a, b, own) for (a, b), own in zip(ranges, parts, strict=True)]
@@ -485,7 +525,8 @@ class DenseDesign(Design):
         return self._squares
 
     def take(self, index: np.ndarray) -> DenseDesign:
-        return DenseDesign(self._x[index])
+        # By rows whatever the order here: products with them then take the same way.
+        return DenseDesign(np.ascontiguousarray(self._nearest[index]))
 
     def columns(self, index: np.ndarray) -> DenseDesign:
         return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
@@ -508,10 +549,10 @@ class DenseDesign(Design):
                 yield part, self._x[part]
             return
         longest = max((part.stop - part.start for part in parts), default=0)
-        buffer = np.empty((longest, self.n_features))
+        buffer, x = np.empty((longest, self.n_features)), self._nearest
         for part in parts:
             block = buffer[: part.stop - part.start]
-            np.copyto(block, self._x[part])
+            np.copyto(block, x[part])
             yield part, block
 
 

@@ -92,8 +92,8 @@ class MarginObjective(Objective):
 
     def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
         # A design or a loss of somebody else's may lack what one pass asks for.
-        able = self.design.by_rows and hasattr(self.loss, "value_at")
-        if scores is not None or not able or self.design.n_stored < _FUSED:
+        able = hasattr(self.loss, "value_at") and getattr(self.design, "pieces", None) is not None
+        if scores is not None or self.design.n_stored < _FUSED or not able:
             return super().evaluate(theta, scores)
         w, b = self.weights_of(theta), float(self.intercept_of(theta))
         scores, loss, paired, adjoint, slope = margin_pass(

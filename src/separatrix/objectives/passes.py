@@ -35,8 +35,9 @@ __all__ = [
     "softmax_product",
 ]
 
-# Rows at a time: with their slopes they stay in the second-level cache.
-_BLOCK = 64
+# Rows at a time: with their slopes they stay in the second-level cache.  Of a matrix by columns
+# more, where there are few columns: each has so many numbers in one piece.
+_BLOCK, _LONG_BLOCK, _NARROW = 64, 256, 512
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class Evaluation:
     adjoint: np.ndarray
 
 
-def _pass(rows, y, upper, w, b, scores, sums, adjoint, first, last):
+def _pass(rows, y, upper, w, b, scores, sums, adjoint, size, first, last):
     """The rows from ``first`` to ``last``; of each block the sums of loss, ``r s`` and ``r``."""
-    slopes, losses, pairs = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    for start in range(first, last, _BLOCK):
-        stop = min(start + _BLOCK, last)
+    slopes, losses, pairs = np.empty(size), np.empty(size), np.empty(size)
+    for start in range(first, last, size):
+        stop = min(start + size, last)
         block_dot(rows, start, stop, w, slopes)
         for i in range(start, stop):
             s = slopes[i - start] + b
@@ -83,7 +84,7 @@ def _pass(rows, y, upper, w, b, scores, sums, adjoint, first, last):
             paired += pairs[k]
             total += slopes[k]
         block_add(rows, start, stop, slopes, adjoint)
-        k = start // _BLOCK
+        k = start // size
         sums[0, k], sums[1, k], sums[2, k] = loss, paired, total
 
 
@@ -91,25 +92,29 @@ def margin_pass(
     design: Design, loss: Loss, y: np.ndarray, upper: np.ndarray, w: np.ndarray, b: float
 ) -> tuple[np.ndarray, float, float, np.ndarray, float]:
     """Scores, ``sum U l``, ``sum r s``, ``X' r`` and ``sum r`` for a loss of the margin."""
+    pieces = design.pieces
+    assert pieces is not None
+    rows, block_dot, block_add = pieces
     kernel = compilation.specialise(
         _pass,
-        block_dot=design.block_dot,
-        block_add=design.block_add,
+        block_dot=block_dot,
+        block_add=block_add,
         value_at=loss.value_at,
         slope_at=loss.slope_at,
     )
     n, d = design.shape
     scores = np.empty(n)
-    blocks = -(-n // _BLOCK)
+    size = _BLOCK if design.by_rows or d > _NARROW else _LONG_BLOCK
+    blocks = -(-n // size)
     sums = np.empty((3, blocks))
     # Whole blocks, so that their sums do not depend on the number of threads.
     ranges = pool.ranges(blocks, 2.0 * design.n_stored + 20.0 * n)
     parts = [np.zeros(d) for _ in ranges]
     w = np.ascontiguousarray(w, dtype=np.float64)
-    before = (design.rows, y, upper, w, b, scores, sums)
+    before = (rows, y, upper, w, b, scores, sums)
     pool.run(
         [
-            partial(kernel, *before, out, a * _BLOCK, min(z * _BLOCK, n))
+            partial(kernel, *before, out, size, a * size, min(z * size, n))
             for (a, z), out in zip(ranges, parts, strict=True)
         ]
     )

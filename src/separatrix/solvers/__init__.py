@@ -102,9 +102,12 @@ def select_solver(problem: LinearProblem) -> Solver:
     many, it is left out; otherwise the rate at which its first passes close the gap says how many
     are left.  It hands over its point and its multipliers, once and for all.  ``verbose=1`` prints
     the forecast and who begins and takes over, and ``record=True`` keeps both in ``trace_``.
-    Small problems have compiled Newton steps, which are taken without a forecast: up to 120,000
-    entries and 80 parameters of a smooth loss, 500,000 and 160 of one with a kink, and 20,000 and
-    64 of sparse rows.  Without a penalty, or for several outputs at once, there is no dual descent.
+    Where fewer rows than columns keep a curvature, as with a squared hinge on separable rows, steps
+    of second order are forecast to be the more the weaker the penalty.  Small problems have
+    compiled Newton steps, which are taken without a forecast or a sample: up to 120,000 entries and
+    80 parameters of a smooth loss, 500,000 and 160 of one with a kink, and 20,000 and 64 of sparse
+    rows.  Without a penalty, or for several outputs at once, there is no dual descent; for several
+    outputs :class:`Newton` takes a Hessian or products, whichever is forecast to be less.
 
     Parameters
     ----------
@@ -150,7 +153,8 @@ def select_solver(problem: LinearProblem) -> Solver:
         return ProximalNewton()
     if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
         return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())
-    if isinstance(problem, Objective) and QuasiNewton().pays(problem):
+    small = isinstance(problem, Objective) and problem.smooth and compact.fits(problem)
+    if not small and isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
     if ridge and isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step"):

@@ -25,6 +25,8 @@ __all__ = [
     "newton",
     "passes",
     "quasi_newton",
+    "step_by_hessian",
+    "step_by_products",
     "two_levels",
     "visits",
 ]
@@ -33,20 +35,25 @@ __all__ = [
 # multiplier has a formula, or is the root of an equation; and for a pass of whatever length.
 _DENSE_VISIT, _SPARSE_VISIT = 0.5, 3.0
 _ROW, _ROOT = 40.0, 160.0
-_PASS = 1e5
+_PASS = 2e5
 # Value and gradient at a point, for each entry, and for the row.
 _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
 # A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
-# ``d^3``; of a step of whatever size.
-_DENSE_GRAM, _SPARSE_GRAM, _CUBE = 0.055, 1.1, 0.013
-_STEP = 5e5
-# Passes of dual descent to a gap of 1e-6: those in any case, and a root of their number.
-_LEAST, _MORE = 8.0, 9.0
-# Steps of Newton's method.
-_STEPS = 9.0
-# Hessians and steps of the quasi-Newton method; and how many times as long it takes where the rows
-# in play change.
-_FACTORS, _ITERATIONS, _CHANGING = 1.1, 15.0, 4.0
+# ``d^2`` and of ``d^3``; and a step of whatever size.
+_DENSE_GRAM, _SPARSE_GRAM, _SQUARE, _CUBE = 0.055, 1.1, 5.0, 0.013
+_STEP = 2e5
+# Passes of dual descent to a gap of 1e-6: those in any case, and how many times the root of what
+# makes them many, of losses without rows that settle and with such rows.
+_LEAST, _MORE, _SETTLING = 3.0, 9.0, 11.0
+# Steps of Newton's method, in any case and for each decade of the losses' strength beside the
+# penalty; and the evaluations of each.
+_STEPS, _STEPS_MORE, _LOOKS = 2.5, 1.5, 4.0
+# The same of the quasi-Newton method, and its Hessians: in all, and for each step where the rows in
+# play change.
+_ITERATIONS, _ITERATIONS_MORE, _FACTORS, _RENEWED = 4.0, 2.5, 1.1, 0.7
+# Where the rows in play change from step to step: the strength from which on this takes longer,
+# and the power of it with which it does; and how many times as long fewer rows than columns take.
+_CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
 # Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
 # Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
@@ -54,6 +61,9 @@ _ENVELOPED, _SHARE = 30.0, 0.4
 # columns, and what it takes to make these.
 _PRODUCTS, _TALL, _WIDE, _TOGETHER = 40.0, 6.0, 20.0, 3.0
 _LEVELLED, _LEVELS = 50.0, 2.5e8
+# Of several outputs: the weights of a row for each pair of them; products in a step as the root of
+# the number of columns, and how many more steps are taken with products.
+_PAIR, _COUNTED, _INEXACT = 25.0, 0.8, 1.25
 
 
 def _stored(problem: LinearProblem, dense: float, sparse: float) -> float:
@@ -72,8 +82,11 @@ def passes(problem: LinearProblem, tol: float) -> float:
     """The passes that dual descent takes at least, as a rule; 0 where nothing is known."""
     if not problem.smooth:
         return 0.0
-    hard = min(_bond(problem), _spread(_in_play(problem) / problem.design.n_features))
-    return (_LEAST + _MORE * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
+    bond, spread = _bond(problem), _spread(_in_play(problem) / problem.design.n_features)
+    # The penalty and independent rows each keep the eigenvalues together.
+    hard = 1.0 / (1.0 / max(bond, 1e-300) + 1.0 / spread)
+    more = _MORE if problem.loss.unattained else _SETTLING  # type: ignore[attr-defined]
+    return (_LEAST + more * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
 
 
 def _in_play(problem: LinearProblem) -> float:
@@ -82,23 +95,34 @@ def _in_play(problem: LinearProblem) -> float:
     return problem.design.n_samples / (3.0 if settles else 1.0)
 
 
+def _few_in_play(problem: LinearProblem) -> bool:
+    return _in_play(problem) < min(problem.design.shape)
+
+
 def _longer(problem: LinearProblem) -> float:
     """How many times as long it takes where the rows in play change from step to step.
 
-    They do where rows settle and fewer are left than there are columns.
+    They do where rows settle and fewer are left than there are columns: each step then fits those
+    in play, and brings others back.
     """
-    few = _in_play(problem) < min(problem.design.shape)
-    return _CHANGING if few else 1.0
+    if _few_in_play(problem):
+        return float((1.0 + _bond(problem) / _CALM) ** _CHANGING)
+    return _BROAD if problem.design.n_samples < problem.design.n_features else 1.0
+
+
+def _steps(problem: LinearProblem, least: float, more: float) -> float:
+    """The steps of a second-order method, which grow with the decades of the losses' strength."""
+    return least + more * math.log10(1.0 + _bond(problem))
 
 
 def _bond(problem: LinearProblem) -> float:
     """How strong the losses are beside the penalty.
 
-    The squared length of a row times the curvature of its loss, in the mean.
+    The squared length of a row times the curvature of its loss at a margin of zero, in the mean.
     """
     used = max(int(np.count_nonzero(problem.upper)), 1)
-    bend = problem.curvature(np.zeros(problem.design.n_samples))  # type: ignore[attr-defined]
-    return float(inner(bend, problem.design.row_squares())) / used
+    bend = float(problem.loss.curvature(np.zeros(1))[0])  # type: ignore[attr-defined]
+    return bend * float(inner(problem.upper, problem.design.row_squares())) / used
 
 
 def _spread(ratio: float) -> float:
@@ -113,13 +137,19 @@ def _spread(ratio: float) -> float:
 
 def newton(problem: LinearProblem) -> float:
     """Newton's method with the Hessian of all rows."""
-    return _longer(problem) * _STEPS * (_STEP + _hessian(problem) + 2.0 * _evaluation(problem))
+    a_step = _STEP + _hessian(problem) + _LOOKS * _evaluation(problem)
+    return _longer(problem) * _steps(problem, _STEPS, _STEPS_MORE) * a_step
 
 
 def quasi_newton(problem: LinearProblem) -> float:
-    """The quasi-Newton method that begins with the Hessian of all rows."""
-    steps = _ITERATIONS * (_STEP + _evaluation(problem))
-    return _longer(problem) * (_FACTORS * _hessian(problem) + steps)
+    """The quasi-Newton method that begins with the Hessian of all rows.
+
+    Where the rows in play change, that soon tells little, and is formed anew with most steps.
+    """
+    longer, hessian = _longer(problem), _hessian(problem)
+    count = longer * _steps(problem, _ITERATIONS, _ITERATIONS_MORE)
+    hessians = _RENEWED * count if _few_in_play(problem) else longer * _FACTORS
+    return hessians * hessian + count * (_STEP + _evaluation(problem))
 
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
@@ -138,12 +168,30 @@ def conjugate_gradients(problem: LinearProblem) -> float:
     if not isinstance(problem.design, CSRDesign):
         # Columns of numbers go together more often than those of words and categories do.
         count *= _TOGETHER
-    return count * (0.2 * _STEP + _evaluation(problem))
+    return count * (0.5 * _STEP + _evaluation(problem))
+
+
+def step_by_hessian(problem: LinearProblem) -> float:
+    """A step of Newton's method for several outputs: a Gram matrix for each pair of them."""
+    outputs, n = int(np.prod(problem.output_shape)), problem.design.n_samples
+    pairs = 0.5 * outputs * (outputs + 1)
+    size = float(np.prod(problem.shape))
+    factor = (_SQUARE + _CUBE * size) * size**2
+    return _STEP + pairs * (_PAIR * n + _gram(problem)) + factor + 2.0 * _evaluation(problem)
+
+
+def step_by_products(problem: LinearProblem) -> float:
+    """The same with products in place of the Hessian, and what its inexactness costs."""
+    d = problem.design.n_features
+    # Without a penalty nothing keeps the eigenvalues of the Hessian together.
+    penalised = problem.penalty.curvature > 0.0  # type: ignore[attr-defined]
+    count = 1.0 + _COUNTED * (math.sqrt(d) if penalised else d)
+    return _INEXACT * (_STEP + count * _evaluation(problem))
 
 
 def two_levels(problem: LinearProblem) -> float:
     """The same with two levels of columns, which takes two factors of the frequent ones."""
-    return _LEVELS + _LEVELLED * (0.2 * _STEP + _evaluation(problem))
+    return _LEVELS + _LEVELLED * (0.5 * _STEP + _evaluation(problem))
 
 
 def _evaluation(problem: LinearProblem) -> float:
@@ -155,6 +203,10 @@ def _evaluation(problem: LinearProblem) -> float:
 
 def _hessian(problem: LinearProblem) -> float:
     """A Hessian of all rows, and its factor."""
+    d = problem.shape[0]
+    return _gram(problem) + (_SQUARE + _CUBE * d) * d**2
+
+
+def _gram(problem: LinearProblem) -> float:
     sparse = isinstance(problem.design, CSRDesign)
-    gram = problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
-    return gram + _CUBE * problem.shape[0] ** 3
+    return problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)

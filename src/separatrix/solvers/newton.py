@@ -29,7 +29,7 @@ from separatrix._compiled.linear_algebra import (
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
-from separatrix.solvers import compact
+from separatrix.solvers import compact, forecast
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.levels import Levels
 
@@ -37,8 +37,6 @@ __all__ = ["Newton", "NewtonState"]
 
 # Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
 _LARGE = 5_000_000
-# Multiplications that take no longer than the overhead of some dozens of small products.
-_SMALL = 2_000_000
 # Up to so many parameters an output its block of the Hessian is factorised,
 _BLOCK = 1500
 # from so many rows for each of them,
@@ -178,12 +176,9 @@ class Newton:
         size = int(np.prod(problem.shape))
         if size > DENSE_HESSIAN:
             return False
-        outputs = max(1, int(np.prod(problem.output_shape)))
+        if int(np.prod(problem.output_shape)) > 1:
+            return forecast.step_by_hessian(problem) <= forecast.step_by_products(problem)
         gram, product = problem.design.gram_cost, float(max(problem.design.n_stored, 1))
-        if outputs > 1:
-            # A Gram matrix for each pair of classes, against some dozens of products.
-            pairs = outputs * (outputs - 1) / 2
-            return pairs * gram + size**3 / 3 < max(50.0 * outputs * product, _SMALL)
         # Dense blocks run at BLAS speed, an order of magnitude above sparse products.
         speed = 1.0 if gram > 100 * product else 10.0
         return gram / speed + size**3 / 100 < 400.0 * product

@@ -27,8 +27,9 @@ from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 
 __all__ = ["Relay", "RelayState"]
 
-# Passes from which on the rate means something.
-_TRY = 5.0
+# Passes from which on the rate means something: so many, and a part of what the other method is
+# forecast to take, which costs little beside it.  Early rates mislead where rows settle late.
+_TRY, _TRIAL = 5.0, 0.1
 # No way is longer than to this gap, where rounding ends it.
 _FINEST = 1e-14
 # The share of the passes that are forecast for dual descent which is certain enough to do without.
@@ -137,8 +138,9 @@ class Relay:
     def _is_slow(self, problem: MarginObjective, state: RelayState) -> bool:
         """Whether the way that is left is longer than the other one."""
         work, gap = state.marks[-1]
+        least = max(_TRY, _TRIAL * self.cost)
         earlier = [mark for mark in state.marks if mark[0] <= work - 0.5 * max(work, _TRY)]
-        if work < _TRY or not earlier:
+        if work < least or not earlier:
             return False
         before, wider = earlier[-1]
         inner_state: DualDescentState = state.inner
