@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import scale
 
-from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix import LinearSVC, LinearSVR, LogisticRegression, Perceptron
 from separatrix.data.design import as_design
-from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    LogLoss,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+    SquaredResidual,
+)
+from separatrix.losses.smoothed import Smoothed
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, NoPenalty
-from separatrix.solvers import AugmentedLagrangian, Newton, compact
+from separatrix.objectives.residual import ResidualObjective
+from separatrix.solvers import AugmentedLagrangian, Newton, compact, select_solver
 from separatrix.solvers.driver import minimise
 
 LOSSES = {"log": LogLoss(), "squared hinge": SquaredHinge(), "hinge": Hinge()}
@@ -163,3 +174,58 @@ def test_a_weight_that_is_next_to_nothing_is_no_obstacle(rows: int, weight: floa
     without = LinearSVC(loss="hinge", random_state=0).fit(X, y, sample_weight=s).certificate_
     assert found.status == "optimal"
     assert found.primal == pytest.approx(without.primal, rel=2e-6)
+
+
+RESIDUAL_LOSSES = (
+    EpsilonInsensitive(0.0),
+    EpsilonInsensitive(0.7),
+    SquaredEpsilonInsensitive(0.0),
+    SquaredEpsilonInsensitive(0.7),
+    SquaredResidual(),
+)
+
+
+@pytest.mark.parametrize("loss", RESIDUAL_LOSSES, ids=repr)
+def test_losses_of_the_residual_have_the_same_optimum_as_without(loss, monkeypatch) -> None:
+    X, _ = data()
+    rng = np.random.default_rng(2)
+    targets = X @ rng.normal(size=4) + rng.normal(size=80) + 5.0
+    weights = rng.integers(0, 3, size=80).astype(float)
+    for intercept, C in ((True, 0.01), (True, 100.0), (False, 1.0)):
+        one = ResidualObjective(
+            as_design(X), targets, loss, weights=weights, fit_intercept=intercept, C=C
+        )
+        found = minimise(one, select_solver(one), tol=1e-9)
+        assert isinstance(found.state, compact.CompactState)
+        with monkeypatch.context() as patch:
+            patch.setattr(compact, "fits", lambda problem: False)
+            other = minimise(one, select_solver(one), tol=1e-9)
+        assert not isinstance(other.state, compact.CompactState)
+        assert found.certificate.ok and other.certificate.ok, (intercept, C)
+        assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
+
+
+def test_the_slack_and_the_envelopes_of_a_tube() -> None:
+    rng = np.random.default_rng(0)
+    for epsilon in (0.0, 0.5):
+        loss = EpsilonInsensitive(epsilon)
+        for a, z, upper in rng.normal(size=(200, 3)) * [1.0, 2.0, 1.0] + [0.0, 0.0, 3.0]:
+            upper = abs(upper) + 0.1
+            a = min(max(a, -upper), upper)
+            gap = upper * loss.value(z) + upper * loss.conjugate(-a / upper) + a * z
+            slack = loss.slack_at(a, z, upper, epsilon)
+            assert slack >= 0.0 and slack == pytest.approx(gap, abs=1e-12)
+            # The envelope around zero is the smoothed loss.
+            value, slope, bend = loss.terms_at(z, 0.0, 0.25 / upper, upper, epsilon)
+            smooth = Smoothed(loss, 0.25)
+            assert value == pytest.approx(upper * smooth.value(z), abs=1e-12)
+            assert slope == pytest.approx(upper * smooth.derivative(z), abs=1e-12)
+            assert bend == pytest.approx(upper * smooth.curvature(z), abs=1e-12)
+
+
+def test_regression_by_a_tube_takes_few_steps() -> None:
+    """Smooth losses that come ever closer took ten times as many."""
+    X, y = load_diabetes(return_X_y=True)
+    model = LinearSVR().fit(scale(X), y)
+    assert model.certificate_.status == "optimal"
+    assert model.n_iter_ <= 30

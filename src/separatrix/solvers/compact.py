@@ -20,10 +20,11 @@ import numpy as np
 from separatrix._compiled.compilation import FASTMATH, njit, scalar, specialise
 from separatrix._compiled.row_access import read_only
 from separatrix.data.design import Design
-from separatrix.losses.hinge import _hinge_gap as gap_at
+from separatrix.losses.hinge import _hinge_slack as slack_at
 from separatrix.losses.hinge import _hinge_terms as terms_at
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["CompactState", "candidate", "fits", "should_check", "start", "step"]
@@ -32,10 +33,12 @@ __all__ = ["CompactState", "candidate", "fits", "should_check", "start", "step"]
 # rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, of which only the
 # rows near it have curvature.
 _SPARSE, _SMOOTH, _KINKED = (20_000, 64), (120_000, 80), (500_000, 160)
+# By how many times the envelopes become sharper than the first, at most.
+_SHARPEST = 1e14
 
 
 @scalar
-def _no_gap(a, z, upper):
+def _no_slack(a, z, upper, parameter):
     return 0.0
 
 
@@ -123,10 +126,11 @@ def _adjoint(x, slopes, out):
                 out[d] += r
 
 
-def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
+def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter, moving):
     """A Newton step, or without ``moving`` a first look at the point.
 
-    ``rows`` hold labels and weights; ``old`` and ``new`` scores, their slopes and curvatures, and
+    ``rows`` hold labels, weights and targets, which are zero where there are labels, and
+    ``parameter`` is the loss's; ``old`` and ``new`` scores, their slopes and curvatures, and
     the centres of the envelopes; ``before`` and ``after`` the point and the sum of the slopes times
     the rows.
     ``growth`` is zero where the loss has no kink.
@@ -137,7 +141,7 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
     """
     n, d = x.shape
     p = before.shape[1]
-    y, upper, width = rows[0], rows[1], np.empty(n)
+    y, upper, target, width = rows[0], rows[1], rows[2], np.empty(n)
     centre, theta, adjoint = new[3], after[0], after[1]
     for i in range(n):
         centre[i] = old[3, i]
@@ -166,8 +170,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
             here = wd + t * dd
             for i in range(n):
                 if upper[i] > 0.0:
-                    z = y[i] * (old[0, i] + t * along[i])
-                    v, s, _ = terms_at(z, centre[i], width[i], upper[i])
+                    z = y[i] * (old[0, i] - target[i] + t * along[i])
+                    v, s, _ = terms_at(z, centre[i], width[i], upper[i], parameter)
                     there += v
                     here += s * y[i] * along[i]
             fine = abs(there) < np.inf and abs(here) < np.inf
@@ -206,7 +210,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
         for i in range(n):
             new[1, i], new[2, i] = 0.0, 0.0
             if upper[i] > 0.0:
-                v, s, c = terms_at(y[i] * new[0, i], centre[i], width[i], upper[i])
+                z = y[i] * (new[0, i] - target[i])
+                v, s, c = terms_at(z, centre[i], width[i], upper[i], parameter)
                 there += v
                 new[1, i], new[2, i] = y[i] * s, c
         _adjoint(x, new[1], adjoint)
@@ -224,7 +229,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
             break
         for i in range(n):
             if upper[i] > 0.0:
-                slack += gap_at(-y[i] * new[1, i], y[i] * new[0, i], upper[i])
+                z = y[i] * (new[0, i] - target[i])
+                slack += slack_at(-y[i] * new[1, i], z, upper[i], parameter)
         # Newton's steps lower the one share, new multipliers the other: work on the larger.
         if distance > 0.5 * slack and ended == 0:
             break
@@ -243,8 +249,8 @@ class CompactState:
     Attributes
     ----------
     x : ndarray of shape (n_samples, n_features)
-    fixed : ndarray of shape (2, n_samples)
-        Labels and the weights of the losses.
+    fixed : ndarray of shape (3, n_samples)
+        Labels, the weights of the losses, and the targets of a loss of the residual.
     rows : ndarray of shape (4, n_samples)
         Scores, their slopes and curvatures, and the centres of the envelopes.
     point : ndarray of shape (2, n_parameters)
@@ -252,6 +258,10 @@ class CompactState:
     value : float
     sharpness, growth : float
         Of the envelopes; no growth where the loss has no kink.
+    sharpest : float
+        Where the method ends, for envelopes as narrow as that are lost in rounding.
+    parameter : float
+        The loss's.
     decrement, distance, slack : float
         What the last step was expected to gain, and the gap's two shares.
     fresh : bool
@@ -271,6 +281,8 @@ class CompactState:
     value: float
     sharpness: float
     growth: float
+    sharpest: float
+    parameter: float
     kernel: Any
     decrement: float = np.inf
     distance: float = np.inf
@@ -291,7 +303,7 @@ class CompactState:
 
 def fits(problem: LinearProblem) -> bool:
     """Whether a problem is small, and of a kind that the compiled steps know."""
-    if type(problem) is not MarginObjective:
+    if type(problem) not in (MarginObjective, ResidualObjective):
         return False
     n, d = problem.design.shape
     most = _SMOOTH if problem.loss.smooth else _KINKED
@@ -325,17 +337,25 @@ def start(
     kernel = specialise(
         _step,
         terms_at=problem.loss.terms_at,
-        gap_at=problem.loss.gap_at if growth > 0.0 else _no_gap,
+        slack_at=problem.loss.slack_at if growth > 0.0 else _no_slack,
     )
     n = problem.design.n_samples
     point, rows = np.zeros((2, len(theta))), np.zeros((4, n))
     point[0] = theta
     if residual is not None and growth > 0.0:
         rows[3] = problem.multipliers(residual)
-    fixed = np.empty((2, n))
+    fixed = np.zeros((3, n))
     fixed[0], fixed[1] = problem.y, problem.upper
-    # A kink as wide as the margin itself.
-    state = CompactState(_dense(problem.design), fixed, rows, point, np.inf, 1.0, growth, kernel)
+    # A kink as wide as the margin itself, or as the mean residual.
+    sharpness = 1.0
+    if problem.loss.of_residual:
+        fixed[2] = problem.targets
+        mean = problem.value(theta) / max(float(problem.upper.sum()), 1e-300)
+        sharpness = 1.0 / mean if 0.0 < mean < np.inf else 1.0
+    x, sharpest, parameter = _dense(problem.design), _SHARPEST * sharpness, problem.loss.parameter
+    state = CompactState(
+        x, fixed, rows, point, np.inf, sharpness, growth, sharpest, parameter, kernel
+    )
     return _moved(problem, state, False)
 
 
@@ -358,6 +378,7 @@ def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
         state.value,
         state.sharpness,
         state.growth,
+        state.parameter,
         moving,
     )
     stalled = state.stalled + 1 if fresh and ended else 0
@@ -366,13 +387,14 @@ def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
         # Of two points between which rounding decides the better one.
         rows, point = (state.rows, state.point) if ended == 2 else (rows, point)
         status = "precision_limit"
-    if stalled >= 4 or sharpness > 1e14:
+    if stalled >= 4 or sharpness > state.sharpest:
         status = "precision_limit"
     nearest = state.nearest
     if state.fresh and (nearest is None or state.gap < nearest.gap):
         nearest = state if nearest is None else replace(state, nearest=None)
     return CompactState(
-        state.x, state.fixed, rows, point, value, sharpness, state.growth, state.kernel,
+        state.x, state.fixed, rows, point, value, sharpness, state.growth, state.sharpest,
+        state.parameter, state.kernel,
         decrement, distance, slack, fresh, stalled, status, nearest,
     )  # fmt: skip
 
