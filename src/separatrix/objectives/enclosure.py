@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import double_double
+from separatrix._compiled.row_access import read_only
 from separatrix.data.design import CSRDesign, Design
 
 __all__ = [
@@ -68,8 +69,8 @@ LOST = 8.0
 FUNCTION_UNITS = 24.0
 # Terms that are added up at a time.
 _BLOCK = 8192
-# Up to so many are added up exactly in less time than whole arrays are looked at.
-_FEW = 256
+# Up to so many are added up exactly in less time than a compiled loop is called.
+_FEW = 32
 # Rounds up a bound that was itself computed in a few operations.
 _UP = 1.0 + 8.0 * UNIT
 # The same for bounds of errors, which are small enough for many operations to be forgiven.
@@ -152,20 +153,15 @@ class Total:
                     return
         for start in range(0, len(p), _BLOCK):
             block = p[start : start + _BLOCK]
-            largest = float(np.abs(block).max())
-            if largest == 0.0:
-                continue
-            n = len(block)
-            if not largest < 2.0**1000:
-                self._wild += float(block.sum())
+            high, rest, power, exact = double_double.split_sum(read_only(block))
+            if power == math.inf:
+                self._wild += high
                 self._error = math.inf
                 continue
-            power = math.ldexp(1.0, math.frexp(largest)[1] + (n + 1).bit_length())
-            high = (power + block) - power
-            rest = block - high
-            self._parts.append(float(high.sum()))
-            if rest.any():
-                self._parts.append(float(rest.sum()))
+            self._parts.append(high)
+            if not exact:
+                n = len(block)
+                self._parts.append(rest)
                 self._error += gamma(n) * n * UNIT * power
 
     def value(self) -> tuple[float, float]:
