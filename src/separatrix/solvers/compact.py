@@ -27,7 +27,16 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate
 
-__all__ = ["CompactState", "candidate", "fits", "should_check", "start", "step"]
+__all__ = [
+    "CompactState",
+    "candidate",
+    "dense_rows",
+    "fits",
+    "should_check",
+    "solve",
+    "start",
+    "step",
+]
 
 # Up to so many entries and parameters NumPy's calls cost more than its products save: of sparse
 # rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, of which only the
@@ -43,29 +52,15 @@ def _no_slack(a, z, upper, parameter):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _direction(x, curvature, gradient, out):
-    """Newton's direction, and the slope along it; of steepest descent where there is none.
+def solve(h, gradient, out):
+    """Newton's direction from the lower half of a Hessian, which is overwritten; and its slope.
 
     Cholesky's factor of the Hessian with its diagonal scaled to one.  What rounding leaves of a
     pivot that depends on those before it is not divided by.
     """
-    n, d = x.shape
     p = gradient.shape[0]
-    h = np.zeros((p, p))
-    for i in range(n):
-        c = curvature[i]
-        if c > 0.0:
-            for j in range(d):
-                cx = c * x[i, j]
-                for k in range(j + 1):
-                    h[j, k] += cx * x[i, k]
-            if p > d:
-                for k in range(d):
-                    h[d, k] += c * x[i, k]
-                h[d, d] += c
     scale = np.empty(p)
     for j in range(p):
-        h[j, j] += 1.0 if j < d else 0.0
         scale[j] = 1.0 / np.sqrt(h[j, j]) if h[j, j] > 0.0 else 1.0
     least, good = 1e-14 * p, True
     for j in range(p):
@@ -98,6 +93,28 @@ def _direction(x, curvature, gradient, out):
             out[j] = -gradient[j]
             slope -= gradient[j] * gradient[j]
     return slope
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _direction(x, curvature, gradient, out):
+    """Newton's direction, and the slope along it; of steepest descent where there is none."""
+    n, d = x.shape
+    p = gradient.shape[0]
+    h = np.zeros((p, p))
+    for i in range(n):
+        c = curvature[i]
+        if c > 0.0:
+            for j in range(d):
+                cx = c * x[i, j]
+                for k in range(j + 1):
+                    h[j, k] += cx * x[i, k]
+            if p > d:
+                for k in range(d):
+                    h[d, k] += c * x[i, k]
+                h[d, d] += c
+    for j in range(d):
+        h[j, j] += 1.0
+    return solve(h, gradient, out)
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -318,7 +335,7 @@ def fits(problem: LinearProblem) -> bool:
     )
 
 
-def _dense(design: Design) -> np.ndarray:
+def dense_rows(design: Design) -> np.ndarray:
     x: Any = getattr(design, "rows", (None,))[0]
     if x is None or not (
         x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous and x.flags.aligned
@@ -352,7 +369,11 @@ def start(
         fixed[2] = problem.targets
         mean = problem.value(theta) / max(float(problem.upper.sum()), 1e-300)
         sharpness = 1.0 / mean if 0.0 < mean < np.inf else 1.0
-    x, sharpest, parameter = _dense(problem.design), _SHARPEST * sharpness, problem.loss.parameter
+    x, sharpest, parameter = (
+        dense_rows(problem.design),
+        _SHARPEST * sharpness,
+        problem.loss.parameter,
+    )
     state = CompactState(
         x, fixed, rows, point, np.inf, sharpness, growth, sharpest, parameter, kernel
     )
