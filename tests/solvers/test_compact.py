@@ -22,7 +22,14 @@ from separatrix.losses.smoothed import Smoothed
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, NoPenalty
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers import AugmentedLagrangian, Newton, compact, select_solver
+from separatrix.objectives.softmax import SoftmaxObjective
+from separatrix.solvers import (
+    AugmentedLagrangian,
+    Newton,
+    compact,
+    compact_softmax,
+    select_solver,
+)
 from separatrix.solvers.driver import minimise
 
 LOSSES = {"log": LogLoss(), "squared hinge": SquaredHinge(), "hinge": Hinge()}
@@ -229,3 +236,40 @@ def test_regression_by_a_tube_takes_few_steps() -> None:
     model = LinearSVR().fit(scale(X), y)
     assert model.certificate_.status == "optimal"
     assert model.n_iter_ <= 30
+
+
+def test_several_classes_have_the_same_optimum_as_without(monkeypatch) -> None:
+    X, _ = data(n=90)
+    rng = np.random.default_rng(3)
+    codes = np.argmax(X[:, :3] + rng.normal(size=(90, 3)), axis=1)
+    weights = rng.integers(0, 3, size=90).astype(float)
+    for form in FORMS:
+        for intercept, C in ((True, 1e-3), (True, 1e3), (False, 1.0)):
+            options = {"weights": weights, "fit_intercept": intercept, "C": C}
+            one = SoftmaxObjective(as_design(FORMS[form](X)), codes, 3, **options)
+            found = minimise(one, select_solver(one), tol=1e-9)
+            assert isinstance(found.state, compact_softmax.CompactSoftmaxState)
+            with monkeypatch.context() as patch:
+                patch.setattr(compact_softmax, "fits", lambda problem: False)
+                other = minimise(one, select_solver(one), tol=1e-9)
+            assert not isinstance(other.state, compact_softmax.CompactSoftmaxState)
+            case = (form, intercept, C)
+            assert found.certificate.ok and other.certificate.ok, case
+            assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
+            if intercept:
+                assert abs(found.theta[-1].sum()) <= 1e-9 * np.abs(found.theta[-1]).sum(), case
+
+
+def test_classes_of_many_parameters_are_left_to_blas() -> None:
+    for n, d, classes in ((90, 16, 4), (2000, 20, 3)):
+        one = SoftmaxObjective(as_design(np.ones((n, d))), np.arange(n) % classes, classes)
+        assert not compact_softmax.fits(one)
+
+
+def test_columns_of_any_length_and_several_classes() -> None:
+    X, _ = data()
+    codes = np.arange(80) % 3
+    for C in (1e-2, 1.0, 1e2):
+        one = SoftmaxObjective(as_design(X * [1e-8, 1.0, 1e6, 1e3]), codes, 3, C=C)
+        assert compact_softmax.fits(one)
+        assert minimise(one, Newton(), tol=1e-6).certificate.ok, C

@@ -22,7 +22,6 @@ from separatrix._compiled.row_access import read_only
 from separatrix.data.design import Design
 from separatrix.losses.hinge import _hinge_slack as slack_at
 from separatrix.losses.hinge import _hinge_terms as terms_at
-from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate
@@ -318,7 +317,7 @@ class CompactState:
         return self.distance + self.slack
 
 
-def fits(problem: LinearProblem) -> bool:
+def fits(problem: Any) -> bool:
     """Whether a problem is small, and of a kind that the compiled steps know."""
     if type(problem) not in (MarginObjective, ResidualObjective):
         return False

@@ -16,7 +16,6 @@ import numpy as np
 
 from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.elementary import exp_negative
-from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.compact import dense_rows, solve
 from separatrix.solvers.driver import Candidate
@@ -249,7 +248,7 @@ class CompactSoftmaxState:
         return self.point[0]
 
 
-def fits(problem: LinearProblem) -> bool:
+def fits(problem: Any) -> bool:
     """Whether a problem is small, multinomial, and has the penalty that the steps know."""
     if type(problem) is not SoftmaxObjective:
         return False
