@@ -210,8 +210,10 @@ def _by_cholesky(
     mean, scatter = _about(problem, moments)
     noise = EPS * np.sqrt(weight) * np.abs(mean[:d])
     squares = np.diagonal(scatter)[:d]
-    # Constant columns, and squares near the ends of the range, are left to the rows.
-    if not np.all((squares > (1e4 * noise) ** 2) & (squares > 1e-250)):
+    # Constant columns, and squares near the ends of the range, are left to the rows; but a column
+    # without any scatter has a penalty to stand on.
+    varying = (squares > (1e4 * noise) ** 2) & (squares > 1e-250)
+    if not np.all(varying | ((squares == 0.0) & (problem.ridge > 0.0))):
         return None
     root = _cholesky(scatter[:d, :d], problem.ridge)
     if root is None:
@@ -219,7 +221,7 @@ def _by_cholesky(
     across = solve_upper(root, scatter[:d, d:], transposed=True)
     inverse = NormalInverse(np.hstack([root, across]), d, trusted=True)
     # Columns that may depend on one another but for the rounding of their entries.
-    if inverse.condition * float(np.max(noise / np.sqrt(squares), initial=0.0)) > _DOUBTFUL:
+    if inverse.condition * float(np.max((noise / np.sqrt(squares))[varying], initial=0.0)) > _DOUBTFUL:
         return None
     equations = problem.equations(mean, np.sqrt(np.diagonal(scatter)), weight)
     found, steps, good = refine(equations, inverse, np.ascontiguousarray(inverse.solve().T))

@@ -595,7 +595,8 @@ class NormalResidual:
         """
         of = self.equations
         d = of.design.n_features
-        if rank == int(np.count_nonzero(of.alive)):
+        # A penalty holds up the columns of which the rows say nothing.
+        if rank == int(np.count_nonzero(of.alive)) or (rank == d and of.ridge > 0.0):
             bound = d * (condition * orthogonality) ** 2
             if bound <= _MOST_SHARE:
                 return 0.0
