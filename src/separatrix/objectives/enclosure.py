@@ -19,7 +19,6 @@ linear programming.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from dataclasses import dataclass
 from enum import IntEnum
@@ -28,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import double_double
-from separatrix._compiled.row_access import read_only
 from separatrix.data.design import CSRDesign, Design
 
 __all__ = [
@@ -144,16 +142,23 @@ class Total:
 
     def add(self, terms: np.ndarray) -> None:
         """Add an array's terms."""
-        p = np.ascontiguousarray(terms, dtype=np.float64).ravel()
+        p = np.ascontiguousarray(terms, dtype=np.float64)
+        p = p if p.ndim == 1 else p.ravel()
         if len(p) <= _FEW:
             few = p.tolist()
-            with contextlib.suppress(OverflowError, ValueError):
-                if math.isfinite(math.fsum(few)):
-                    self._parts += few
-                    return
+            try:
+                fits = math.isfinite(math.fsum(few))
+            except (OverflowError, ValueError):
+                fits = False
+            if fits:
+                self._parts += few
+                return
+        if not p.flags.writeable:
+            # The loop is compiled for one kind of arrays, and a copy is as fast as a view.
+            p = p.copy()
         for start in range(0, len(p), _BLOCK):
             block = p[start : start + _BLOCK]
-            high, rest, power, exact = double_double.split_sum(read_only(block))
+            high, rest, power, exact = double_double.split_sum(block)
             if power == math.inf:
                 self._wild += high
                 self._error = math.inf
@@ -200,6 +205,8 @@ def total_above(terms: np.ndarray) -> float:
 def length_above(values: Any) -> float:
     """An upper bound of the Euclidean norm, without over- or underflow on the way."""
     v = np.asarray(values, dtype=np.float64).ravel()
+    if len(v) <= _FEW:
+        return _length_of_few(v.tolist())
     largest = float(np.maximum(v.max(initial=0.0), -v.min(initial=0.0)))
     if not 0.0 < largest < math.inf:
         return largest if largest == 0.0 else math.inf
@@ -209,6 +216,19 @@ def length_above(values: Any) -> float:
         # A power of two: nothing is rounded but what underflows.
         squares.add(np.square(v[start : start + _BLOCK] * scale))
     return math.sqrt(squares.above() + 2.0 * len(v) * TINY) * _UP / scale
+
+
+def _length_of_few(values: list[float]) -> float:
+    largest = max(map(abs, values), default=0.0)
+    if not 0.0 < largest < math.inf:
+        return largest if largest == 0.0 and not any(map(math.isnan, values)) else math.inf
+    scale = math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
+    squares = [(value * scale) * (value * scale) for value in values]
+    square = math.fsum(squares)
+    error = abs(math.fsum([*squares, -square])) * _SPARE
+    above = square if error == 0.0 else (square + error) * _UP
+    length = math.sqrt(above + 2.0 * len(values) * TINY) * _UP / scale
+    return math.inf if math.isnan(length) else length
 
 
 def half_square_above(values: Any, root: float) -> float:
