@@ -221,7 +221,8 @@ def _by_cholesky(
     across = solve_upper(root, scatter[:d, d:], transposed=True)
     inverse = NormalInverse(np.hstack([root, across]), d, trusted=True)
     # Columns that may depend on one another but for the rounding of their entries.
-    if inverse.condition * float(np.max((noise / np.sqrt(squares))[varying], initial=0.0)) > _DOUBTFUL:
+    shares = (noise / np.sqrt(squares))[varying]
+    if inverse.condition * float(shares.max(initial=0.0)) > _DOUBTFUL:
         return None
     equations = problem.equations(mean, np.sqrt(np.diagonal(scatter)), weight)
     found, steps, good = refine(equations, inverse, np.ascontiguousarray(inverse.solve().T))
