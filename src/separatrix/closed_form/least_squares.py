@@ -230,7 +230,7 @@ def _by_cholesky(
         return None
     if _keeps(found, inverse.condition):
         if problem.ridge > 0.0:
-            root = _cholesky(scatter[:d, :d], 0.0)
+            root = _cholesky(scatter[:d, :d], 0.0) if varying.all() else None
         factor = TriangularFactor.from_scatter(
             weight, mean, scatter, root, moments.n_rows, d, problem.fit_intercept
         )

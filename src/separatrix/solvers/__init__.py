@@ -105,7 +105,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     the forecast and who begins and takes over, and ``record=True`` keeps both in ``trace_``.
     Small problems have compiled Newton steps, which are taken without a forecast: up to 120,000
     entries and 80 parameters of a smooth loss, 500,000 and 160 of one with a kink, and 20,000 and
-    64 of sparse rows; of losses of the residual as of those of the margin.  Without a penalty, or
+    64 of sparse rows; of losses of the residual as of those of the margin, and of several classes
+    up to 64 parameters together.  Without a penalty, or
     for several outputs at once, there is no dual descent.
 
     Parameters

@@ -43,6 +43,8 @@ __all__ = [
 _SPARSE, _SMOOTH, _KINKED = (20_000, 64), (120_000, 80), (500_000, 160)
 # By how many times the envelopes become sharper than the first, at most.
 _SHARPEST = 1e14
+# Targets are smaller than this, and the largest larger than its reciprocal.
+_WIDEST = 1e60
 
 
 @scalar
@@ -321,6 +323,8 @@ def fits(problem: Any) -> bool:
     """Whether a problem is small, and of a kind that the compiled steps know."""
     if type(problem) not in (MarginObjective, ResidualObjective):
         return False
+    if problem.loss.of_residual and not _even(problem.targets):
+        return False
     n, d = problem.design.shape
     most = _SMOOTH if problem.loss.smooth else _KINKED
     entries, parameters = most if 2 * problem.design.n_stored > n * d else _SPARSE
@@ -332,6 +336,15 @@ def fits(problem: Any) -> bool:
         and problem.penalty.threshold == 0.0
         and problem.intercept_penalty == 0.0
     )
+
+
+def _even(targets: np.ndarray) -> bool:
+    """Whether targets vary, and their squares are well within the range of float64.
+
+    Of constant ones the least objective is zero, or nearly, where a relative gap means nothing.
+    """
+    low, high = float(targets.min()), float(targets.max())
+    return low < high and 1.0 / _WIDEST < max(-low, high) < _WIDEST
 
 
 def dense_rows(design: Design) -> np.ndarray:

@@ -708,6 +708,9 @@ class _Fit:
         if known:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
+            if self.status == "precision_limit":
+                # The method may find a point, or a bound, that rounding takes less from.
+                self.status = None
             if self.status is not None:
                 return
             start = Candidate(start.theta)
