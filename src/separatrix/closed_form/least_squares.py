@@ -210,10 +210,11 @@ def _by_cholesky(
     mean, scatter = _about(problem, moments)
     noise = EPS * np.sqrt(weight) * np.abs(mean[:d])
     squares = np.diagonal(scatter)[:d]
-    # Constant columns, and squares near the ends of the range, are left to the rows; but a column
-    # without any scatter has a penalty to stand on.
+    # Constant columns, and squares near the ends of the range, are left to the rows; but a penalty
+    # holds the weight of a column of zeros at zero.
     varying = (squares > (1e4 * noise) ** 2) & (squares > 1e-250)
-    if not np.all(varying | ((squares == 0.0) & (problem.ridge > 0.0))):
+    empty = (squares == 0.0) & (moments.mean[0, :d] == 0.0)
+    if not np.all(varying | (empty & (problem.ridge > 0.0))):
         return None
     root = _cholesky(scatter[:d, :d], problem.ridge)
     if root is None:
