@@ -175,6 +175,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [
         (name, data) for name, data in cells() if match(name, args.rows) or match(data, args.rows)
     ]
+    # A limit holds for the libraries that are loaded: scikit-learn brings a BLAS of SciPy's own.
+    for name, _ in chosen:
+        peer(name)
     with threadpool_limits(args.threads), separatrix.threads(args.threads):
         found = []
         for name, data in chosen:

@@ -96,3 +96,16 @@ def test_a_limit_in_time_holds() -> None:
     assert model.certificate_.status == "time_limit"
     # By the processor's clock, which does not run while other programs do.
     assert time.process_time() - start < 5.0
+
+
+def test_targets_at_the_ends_of_the_range() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=40)
+    for targets in (np.full(40, 3.0), 1e150 * y, 1e-100 * y):
+        for loss in LOSSES:
+            if loss == LOSSES[1] and targets[0] > 1e100:
+                # Its squares are beyond float64.
+                continue
+            model = LinearSVR(loss=loss, epsilon=0.0, C=10.0).fit(X, targets)
+            assert model.certificate_.ok, (loss, targets[0])

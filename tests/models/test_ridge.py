@@ -230,3 +230,19 @@ def test_several_labels_a_row(name, options, tmp_path) -> None:
     assert np.array_equal(same.coef_, mine.coef_)
     with pytest.raises(ValueError, match=r"y has 2 in row 1, column 2; .* 1 for each"):
         mine.fit(X, 2 * y)
+
+
+def test_columns_of_zeros_and_constants_change_nothing() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) + 3.0
+    y = X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=60)
+    labels = (y > y.mean()).astype(int)
+    for idle in (np.zeros(60), np.full(60, 7.0)):
+        wide = np.column_stack([idle, X[:, :2], idle, X[:, 2:]])
+        for alpha in (1e-6, 1.0, 100.0):
+            plain, model = Ridge(alpha).fit(X, y), Ridge(alpha).fit(wide, y)
+            assert model.certificate_.status == "optimal", alpha
+            np.testing.assert_allclose(model.coef_[[1, 2, 4, 5]], plain.coef_, rtol=1e-12)
+            np.testing.assert_allclose(model.coef_[[0, 3]], 0.0, atol=1e-18 * idle[0])
+            assert separatrix.verify(model, wide, y).ok
+            assert RidgeClassifier(alpha).fit(wide, labels).certificate_.ok

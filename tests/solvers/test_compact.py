@@ -5,13 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import scale
 
-from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix import LinearSVC, LinearSVR, LogisticRegression, Perceptron
 from separatrix.data.design import as_design
-from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    LogLoss,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+    SquaredResidual,
+)
+from separatrix.losses.smoothed import Smoothed
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, NoPenalty
-from separatrix.solvers import AugmentedLagrangian, Newton, compact
+from separatrix.objectives.residual import ResidualObjective
+from separatrix.objectives.softmax import SoftmaxObjective
+from separatrix.solvers import (
+    AugmentedLagrangian,
+    Newton,
+    compact,
+    compact_softmax,
+    select_solver,
+)
 from separatrix.solvers.driver import minimise
 
 LOSSES = {"log": LogLoss(), "squared hinge": SquaredHinge(), "hinge": Hinge()}
@@ -163,3 +181,95 @@ def test_a_weight_that_is_next_to_nothing_is_no_obstacle(rows: int, weight: floa
     without = LinearSVC(loss="hinge", random_state=0).fit(X, y, sample_weight=s).certificate_
     assert found.status == "optimal"
     assert found.primal == pytest.approx(without.primal, rel=2e-6)
+
+
+RESIDUAL_LOSSES = (
+    EpsilonInsensitive(0.0),
+    EpsilonInsensitive(0.7),
+    SquaredEpsilonInsensitive(0.0),
+    SquaredEpsilonInsensitive(0.7),
+    SquaredResidual(),
+)
+
+
+@pytest.mark.parametrize("loss", RESIDUAL_LOSSES, ids=repr)
+def test_losses_of_the_residual_have_the_same_optimum_as_without(loss, monkeypatch) -> None:
+    X, _ = data()
+    rng = np.random.default_rng(2)
+    targets = X @ rng.normal(size=4) + rng.normal(size=80) + 5.0
+    weights = rng.integers(0, 3, size=80).astype(float)
+    for intercept, C in ((True, 0.01), (True, 100.0), (False, 1.0)):
+        one = ResidualObjective(
+            as_design(X), targets, loss, weights=weights, fit_intercept=intercept, C=C
+        )
+        found = minimise(one, select_solver(one), tol=1e-9)
+        assert isinstance(found.state, compact.CompactState)
+        with monkeypatch.context() as patch:
+            patch.setattr(compact, "fits", lambda problem: False)
+            other = minimise(one, select_solver(one), tol=1e-9)
+        assert not isinstance(other.state, compact.CompactState)
+        assert found.certificate.ok and other.certificate.ok, (intercept, C)
+        assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
+
+
+def test_the_slack_and_the_envelopes_of_a_tube() -> None:
+    rng = np.random.default_rng(0)
+    for epsilon in (0.0, 0.5):
+        loss = EpsilonInsensitive(epsilon)
+        for a, z, upper in rng.normal(size=(200, 3)) * [1.0, 2.0, 1.0] + [0.0, 0.0, 3.0]:
+            upper = abs(upper) + 0.1
+            a = min(max(a, -upper), upper)
+            gap = upper * loss.value(z) + upper * loss.conjugate(-a / upper) + a * z
+            slack = loss.slack_at(a, z, upper, epsilon)
+            assert slack >= 0.0 and slack == pytest.approx(gap, abs=1e-12)
+            # The envelope around zero is the smoothed loss.
+            value, slope, bend = loss.terms_at(z, 0.0, 0.25 / upper, upper, epsilon)
+            smooth = Smoothed(loss, 0.25)
+            assert value == pytest.approx(upper * smooth.value(z), abs=1e-12)
+            assert slope == pytest.approx(upper * smooth.derivative(z), abs=1e-12)
+            assert bend == pytest.approx(upper * smooth.curvature(z), abs=1e-12)
+
+
+def test_regression_by_a_tube_takes_few_steps() -> None:
+    """Smooth losses that come ever closer took ten times as many."""
+    X, y = load_diabetes(return_X_y=True)
+    model = LinearSVR().fit(scale(X), y)
+    assert model.certificate_.status == "optimal"
+    assert model.n_iter_ <= 30
+
+
+def test_several_classes_have_the_same_optimum_as_without(monkeypatch) -> None:
+    X, _ = data(n=90)
+    rng = np.random.default_rng(3)
+    codes = np.argmax(X[:, :3] + rng.normal(size=(90, 3)), axis=1)
+    weights = rng.integers(0, 3, size=90).astype(float)
+    for form in FORMS:
+        for intercept, C in ((True, 1e-3), (True, 1e3), (False, 1.0)):
+            options = {"weights": weights, "fit_intercept": intercept, "C": C}
+            one = SoftmaxObjective(as_design(FORMS[form](X)), codes, 3, **options)
+            found = minimise(one, select_solver(one), tol=1e-9)
+            assert isinstance(found.state, compact_softmax.CompactSoftmaxState)
+            with monkeypatch.context() as patch:
+                patch.setattr(compact_softmax, "fits", lambda problem: False)
+                other = minimise(one, select_solver(one), tol=1e-9)
+            assert not isinstance(other.state, compact_softmax.CompactSoftmaxState)
+            case = (form, intercept, C)
+            assert found.certificate.ok and other.certificate.ok, case
+            assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
+            if intercept:
+                assert abs(found.theta[-1].sum()) <= 1e-9 * np.abs(found.theta[-1]).sum(), case
+
+
+def test_classes_of_many_parameters_are_left_to_blas() -> None:
+    for n, d, classes in ((90, 16, 4), (2000, 20, 3)):
+        one = SoftmaxObjective(as_design(np.ones((n, d))), np.arange(n) % classes, classes)
+        assert not compact_softmax.fits(one)
+
+
+def test_columns_of_any_length_and_several_classes() -> None:
+    X, _ = data()
+    codes = np.arange(80) % 3
+    for C in (1e-2, 1.0, 1e2):
+        one = SoftmaxObjective(as_design(X * [1e-8, 1.0, 1e6, 1e3]), codes, 3, C=C)
+        assert compact_softmax.fits(one)
+        assert minimise(one, Newton(), tol=1e-6).certificate.ok, C

@@ -38,6 +38,7 @@ __all__ = [
     "polynomial_dot_parts",
     "product_parts",
     "residual_sums",
+    "split_sum",
     "strict",
     "sum_parts",
     "two_product",
@@ -292,3 +293,45 @@ def polynomial_dot_parts(x, z, c, gamma, coef0, degree, out, rest, size):
             high, error = add_parts(high, error, a, b)
             total += power * abs(c[j])
         out[i], rest[i], size[i] = high, error, total
+
+
+@compiled
+def split_sum(terms):
+    """The sum of some terms as two floats, the first of which is exact.
+
+    What the terms have in common with a large power of two adds up without rounding (Rump, Ogita
+    and Oishi, 2008).
+
+    Returns
+    -------
+    high, rest : float
+        The sum of these parts, and that of the remainders, each of which is at most ``power u``.
+    power : float
+        Zero where all terms are; infinite where they are too large for it or not numbers, and
+        ``high`` is then their plain sum.
+    exact : bool
+        Whether all remainders are zero.
+    """
+    largest, plain, wild = 0.0, 0.0, False
+    for i in range(terms.shape[0]):
+        size = abs(terms[i])
+        plain += terms[i]
+        if not size < 2.0**1000:
+            wild = True
+        largest = max(largest, size)
+    if wild:
+        return plain, 0.0, math.inf, False
+    if largest == 0.0:
+        return 0.0, 0.0, 0.0, True
+    bits, count = 0, terms.shape[0] + 1
+    while count > 0:
+        bits, count = bits + 1, count >> 1
+    power = math.ldexp(1.0, math.frexp(largest)[1] + bits)
+    high, rest, exact = 0.0, 0.0, True
+    for i in range(terms.shape[0]):
+        part = (power + terms[i]) - power
+        left = terms[i] - part
+        high += part
+        rest += left
+        exact = exact and left == 0.0
+    return high, rest, power, exact

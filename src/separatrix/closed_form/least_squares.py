@@ -252,8 +252,11 @@ def _by_cholesky(
     mean, scatter = _about(problem, moments)
     noise = EPS * np.sqrt(weight) * np.abs(mean[:d])
     squares = np.diagonal(scatter)[:d]
-    # Constant columns, and squares near the ends of the range, are left to the rows.
-    if not np.all((squares > (1e4 * noise) ** 2) & (squares > _FAINT)):
+    # Constant columns, and squares near the ends of the range, are left to the rows; but a penalty
+    # holds the weight of a column of zeros at zero.
+    varying = (squares > (1e4 * noise) ** 2) & (squares > _FAINT)
+    empty = (squares == 0.0) & (moments.mean[0, :d] == 0.0)
+    if not np.all(varying | (empty & (problem.ridge > 0.0))):
         return None
     root = _cholesky(scatter[:d, :d], problem.ridge)
     if root is None:
@@ -261,7 +264,8 @@ def _by_cholesky(
     across = solve_upper(root, scatter[:d, d:], transposed=True)
     inverse = NormalInverse(np.hstack([root, across]), d, trusted=True)
     # Columns that may depend on one another but for the rounding of their entries.
-    if inverse.condition * float(np.max(noise / np.sqrt(squares), initial=0.0)) > _DOUBTFUL:
+    shares = (noise / np.sqrt(squares))[varying]
+    if inverse.condition * float(shares.max(initial=0.0)) > _DOUBTFUL:
         return None
     equations = problem.equations(mean, np.sqrt(np.diagonal(scatter)), weight)
     found, steps, good = refine(equations, inverse, np.ascontiguousarray(inverse.solve().T))
@@ -269,7 +273,7 @@ def _by_cholesky(
         return None
     if _keeps(found, inverse.condition):
         if problem.ridge > 0.0:
-            root = _cholesky(scatter[:d, :d], 0.0)
+            root = _cholesky(scatter[:d, :d], 0.0) if varying.all() else None
         factor = TriangularFactor.from_scatter(
             weight, mean, scatter, root, moments.n_rows, d, problem.fit_intercept
         )

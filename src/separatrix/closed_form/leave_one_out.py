@@ -18,6 +18,8 @@ method for prediction.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import svd
 
@@ -67,16 +69,21 @@ def leave_one_out_residuals(
     own = np.ones(len(dense)) if weights is None else weights
     leverage, residual = np.zeros(len(dense)), np.array(targets, dtype=np.float64)
     if fit_intercept:
-        dense -= np.average(dense, axis=0, weights=own)
-        residual -= np.average(residual, axis=0, weights=own)
-        leverage = own / own.sum()
-    # A fit without a row of no weight is the fit to all: its residual is the plain one.
-    used = own > 0.0
-    weightless, plain = dense[~used], residual[~used]
-    dense, residual, leverage = dense[used], residual[used], leverage[used]
-    root = np.sqrt(own[used])[:, None]
-    dense *= root
-    residual *= root
+        whole = own.sum()
+        dense -= (own @ dense) / whole
+        residual -= (own @ residual) / whole
+        leverage = own / whole
+    used: Any = slice(None)
+    root: Any = 1.0
+    weightless = plain = None
+    if weights is not None:
+        # A fit without a row of no weight is the fit to all: its residual is the plain one.
+        used = own > 0.0
+        weightless, plain = dense[~used], residual[~used]
+        dense, residual, leverage = dense[used], residual[used], leverage[used]
+        root = np.sqrt(own[used])[:, None]
+        dense *= root
+        residual *= root
     left, sizes, right = svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
     # What rounding leaves of columns that depend on others is no direction.
     kept = sizes > sizes.max(initial=0.0) * max(len(own), len(right)) * np.finfo(np.float64).eps
@@ -92,6 +99,7 @@ def leave_one_out_residuals(
         rest = beyond + squares @ kept_back
         rest[rest <= (1e-12 if np.any(beyond) else 0.0)] = np.nan
         out[k, used] = (outside + left @ (kept_back[:, None] * turned)) / root / rest[:, None]
-        coef = right.T @ ((sizes / (np.square(sizes) + alpha))[:, None] * turned)
-        out[k, ~used] = plain - weightless @ coef
+        if weightless is not None:
+            coef = right.T @ ((sizes / (np.square(sizes) + alpha))[:, None] * turned)
+            out[k, ~used] = plain - weightless @ coef
     return out

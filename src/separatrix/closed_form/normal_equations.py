@@ -188,7 +188,7 @@ class NormalEquations:
         self.alive = self.lengths > 4.0 * EPS * self.offset
         self.penalised = np.hypot(self.lengths, np.sqrt(self.ridge))
         # Means are zero without an intercept.
-        self.shifted = bool(np.any(self.offset[self.alive] > _OFFSET * self.lengths[self.alive]))
+        self.shifted = bool((self.offset[self.alive] > _OFFSET * self.lengths[self.alive]).any())
 
     @property
     def finite(self) -> bool:
@@ -523,23 +523,23 @@ class NormalResidual:
             if not all(bool(np.isfinite(a).all()) for a in (norm, terms, ratios)):
                 return np.inf, np.inf
             cosines, by_terms = ratios / _or_one(norm), ratios / _or_one(terms)
-            idle = np.max(self._idle, axis=0, initial=0.0)
-            orthogonality = float(max(np.max(cosines, initial=0.0), np.max(idle, initial=0.0)))
+            idle = self._idle.max(axis=0, initial=0.0)
+            orthogonality = float(max(cosines.max(initial=0.0), idle.max(initial=0.0)))
             rounding = self._rounding
             explained = (by_terms <= rounding) & (np.square(cosines) <= most)
             # What leaves more than zero weights would is no solution, whatever rounding explains.
             nothing = of.spread if of.problem.fit_intercept else of.size
             explained &= norm <= 1.01 * nothing + _SPARE * rounding * of.size
-            if most < np.inf and np.any(explained & (cosines > tol)):
+            if most < np.inf and (explained & (cosines > tol)).any():
                 explained &= of.explained_shares(self.coef, self.intercept) <= most
-            relative = np.max(np.where(explained, by_terms, cosines), axis=0, initial=0.0)
-            if not np.all(relative <= tol):
+            relative = np.where(explained, by_terms, cosines).max(axis=0, initial=0.0)
+            if not (relative <= tol).all():
                 relative = np.minimum(relative, self._inexactness(rounding, most))
             relative = np.maximum(relative, idle)
             if of.problem.nonnegative:
                 # Also of columns that the rows say nothing about.
                 relative[np.any(self.coef < 0.0, axis=1)] = np.inf
-        return float(np.max(relative, initial=0.0)), orthogonality
+        return float(relative.max(initial=0.0)), orthogonality
 
     def _inexactness(self, rounding: float, most: float) -> np.ndarray:
         """How far each target is from being fitted exactly; infinite where that is not the case."""
@@ -594,7 +594,8 @@ class NormalResidual:
         """
         of = self.equations
         d = of.design.n_features
-        if rank == int(np.count_nonzero(of.alive)):
+        # A penalty holds up the columns of which the rows say nothing.
+        if rank == int(np.count_nonzero(of.alive)) or (rank == d and of.ridge > 0.0):
             bound = d * (condition * orthogonality) ** 2
             if bound <= _MOST_SHARE:
                 return 0.0
@@ -660,7 +661,7 @@ def refine(
     if equations.problem.entries <= (_MEDIUM if ill else _SMALL):
         start = np.column_stack([equations.intercept_of(coef), coef])
         still = _STILL_IN_PARTS if ill or equations.shifted else _STILL_WELL
-        found = refine_in_parts(equations, inverse, start, still)
+        found = refine_in_parts(equations, inverse, start, still, inverse.contraction)
         if found is not None:
             high, low, steps = found
             best = equations.in_parts(high, np.zeros_like(low))
@@ -690,6 +691,7 @@ def refine_in_parts(
     inverse: NormalInverse,
     high: np.ndarray,
     still: float = _STILL_IN_PARTS,
+    contraction: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, int] | None:
     """Refine numbers (m, 1 + d), the intercept first, to sums of two.
 
@@ -697,8 +699,8 @@ def refine_in_parts(
     -------
     high, low : ndarray of shape (m, 1 + d)
     steps : int
-        The last one changed less than ``still``, relative to the numbers.  None where the steps do
-        not shrink.
+        The last one changed less than ``still``, relative to the numbers, or the next one would:
+        it is at most ``contraction`` times as long.  None where the steps do not shrink.
     """
     low = np.zeros_like(high)
     previous = np.inf
@@ -710,7 +712,7 @@ def refine_in_parts(
         total, rest = sum_parts(high, change)
         high, low = sum_parts(total, low + rest)
         previous = relative
-        if relative < still:
+        if relative * min(contraction, 1.0) < still:
             break
     return high, low, steps
 
@@ -789,6 +791,11 @@ class NormalInverse:
             return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
         inverse = _reciprocal_condition(self.upper)
         return 1.0 / inverse if inverse > 0.0 else np.inf
+
+    @property
+    def contraction(self) -> float:
+        """A bound of the error of :meth:`step`, relative to the step: it has room to spare."""
+        return 1e3 * EPS * max(self.n_columns, 1) * self.condition**2
 
     def _pivot(self, a: np.ndarray, right: np.ndarray, noise: np.ndarray) -> None:
         q, upper, order = scipy.linalg.qr(a, mode="economic", pivoting=True, check_finite=False)

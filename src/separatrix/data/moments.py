@@ -622,7 +622,7 @@ def _of(rows: _Rows, pooled: bool, fourth: bool) -> Moments:
             return found
     if not fourth and not len(rows.weights) and rows.n_entries <= _FEW:
         return _of_few(rows, pooled)
-    centres, spread = _centres(rows)
+    centres, spread = _centres(rows, fourth)
     unit = _power_of_two(spread) if fourth else None
     out = _pass(rows, centres, pooled, unit)
     if unit is not None and np.isfinite(out.scatter).all():
@@ -662,8 +662,8 @@ def _of_few(rows: _Rows, pooled: bool) -> Moments:
     return Moments(mass, mean, scatter, n, rest)
 
 
-def _centres(rows_of: _Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Means of a sample of the rows by class, and the spread about them."""
+def _centres(rows_of: _Rows, spreads: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Means of a sample of the rows by class, and with ``spreads`` the spread about them."""
     design, y, codes, weights = rows_of.design, rows_of.y, rows_of.codes, rows_of.weights
     (n, d), n_classes, mass = design.shape, len(rows_of.mass), rows_of.mass
     size = min(_SAMPLE, _SAMPLE_BYTES // (8 * max(1, d + y.shape[1])))
@@ -685,20 +685,25 @@ def _centres(rows_of: _Rows) -> tuple[np.ndarray, np.ndarray]:
         own = every[rows]
         seen = np.bincount(own, minlength=n_classes)
     sample = np.empty((len(rows), d + y.shape[1]))
-    for part, block in design.take(rows).blocks():
+    every_row = len(rows) == n
+    for part, block in (design if every_row else design.take(rows)).blocks():
         sample[part, :d] = block
-    sample[:, d:] = y[rows]
+    sample[:, d:] = y if every_row else y[rows]
     centres = np.zeros((n_classes, sample.shape[1]))
     for k in np.flatnonzero(seen):
         # From one of them, so that the centre of equal values is that very value; of rows that
         # weigh far more than the others, so is that of a single one.
-        some = sample[own == k]
-        share = weights[rows[own == k]] if len(weights) else np.ones(len(some))
+        some = sample[own == k] if len(codes) else sample
+        if not len(weights):
+            centres[k] = some[0] + np.add.reduce(some - some[0], axis=0) / len(some)
+            continue
+        share = weights[rows[own == k]]
         first = some[np.argmax(share)]
         centres[k] = first + np.average(some - first, axis=0, weights=share / share.max())
     centres[~np.isfinite(centres)] = 0.0
-    spread = np.sqrt(np.mean((sample - centres[own]) ** 2, axis=0)) if len(rows) else centres[0]
-    return centres, spread
+    if not (spreads and len(rows)):
+        return centres, centres[0]
+    return centres, np.sqrt(np.mean((sample - centres[own]) ** 2, axis=0))
 
 
 def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | None) -> Moments:

@@ -29,6 +29,34 @@ def _part_beyond_one(z):
     return z - 1.0 if z > 1.0 else (z + 1.0 if z < -1.0 else 0.0)
 
 
+@scalar
+def _tube_terms(z, centre, width, upper, epsilon):
+    # The proximal step of the conjugate epsilon |a| on [-upper, upper].
+    middle, edge = centre - z / width, epsilon / width
+    a = middle - edge if middle > edge else (middle + edge if middle < -edge else 0.0)
+    a = min(max(a, -upper), upper)
+    value = -a * z - epsilon * abs(a) - 0.5 * width * (a - centre) * (a - centre)
+    free = a > -upper and a < upper and (a != 0.0 or epsilon == 0.0)
+    return value, -a, 1.0 / width if free else 0.0
+
+
+@scalar
+def _tube_slack(a, z, upper, epsilon):
+    # Terms that are each not negative: a multiplier pulls against its residual at the optimum.
+    size, pull = abs(z), abs(a)
+    against = pull if a * z <= 0.0 else -pull
+    if size > epsilon:
+        return (size - epsilon) * (upper - against) + epsilon * (pull - against)
+    return (epsilon - size) * pull + size * (pull - against)
+
+
+@scalar
+def _squared_tube_terms(z, centre, width, upper, epsilon):
+    beyond = max(abs(z) - epsilon, 0.0)
+    slope = 2.0 * upper * (beyond if z > 0.0 else -beyond)
+    return upper * (beyond * beyond), slope, 2.0 * upper if beyond > 0.0 or epsilon == 0.0 else 0.0
+
+
 class EpsilonInsensitive(Loss):
     r"""The loss :math:`\max(0, |z| - \epsilon)` of the residual :math:`z = y - f(x)`.
 
@@ -58,9 +86,11 @@ class EpsilonInsensitive(Loss):
     smoothable = True
     smooth = False
     dual_lower, dual_upper = -1.0, 1.0
+    terms_at = staticmethod(_tube_terms)
+    slack_at = staticmethod(_tube_slack)
 
     def __init__(self, epsilon: float = 0.1) -> None:
-        self.epsilon = epsilon
+        self.epsilon = self.parameter = epsilon
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.epsilon!r})"
@@ -122,6 +152,7 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
     smooth = True
     dual_lower, dual_upper = -np.inf, np.inf
     edged = False
+    terms_at = staticmethod(_squared_tube_terms)
 
     @property
     def unit_slope(self) -> tuple[Callable[..., Any], float, float]:

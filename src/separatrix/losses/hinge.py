@@ -42,12 +42,17 @@ def _hinge_gap(a, z, upper):
 
 
 @scalar
+def _hinge_slack(a, z, upper, parameter):
+    return _hinge_gap(a, z, upper)
+
+
+@scalar
 def _hinge_conjugate(a, upper):
     return -a
 
 
 @scalar
-def _hinge_terms(z, centre, width, upper):
+def _hinge_terms(z, centre, width, upper, parameter):
     a = min(max(centre + (1.0 - z) / width, 0.0), upper)
     value = a * (1.0 - z) - 0.5 * width * (a - centre) * (a - centre)
     return value, -a, 1.0 / width if a > 0.0 and a < upper else 0.0
@@ -83,6 +88,7 @@ class Hinge(Loss):
     gap_at = staticmethod(_hinge_gap)
     conjugate_at = staticmethod(_hinge_conjugate)
     terms_at = staticmethod(_hinge_terms)
+    slack_at = staticmethod(_hinge_slack)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - z, 0.0)

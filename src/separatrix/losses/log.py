@@ -105,7 +105,7 @@ def _log_conjugate(a, upper):
 
 
 @scalar
-def _log_terms(z, centre, width, upper):
+def _log_terms(z, centre, width, upper, parameter):
     e = exp_negative(-abs(z))
     share = 1.0 / (1.0 + e)
     value = max(-z, 0.0) + log1p_unit(e)

@@ -49,7 +49,7 @@ def _modified_huber_conjugate(a, upper):
 
 
 @scalar
-def _modified_huber_terms(z, centre, width, upper):
+def _modified_huber_terms(z, centre, width, upper, parameter):
     near = min(max(1.0 - z, 0.0), 2.0)
     curvature = 2.0 * upper if -1.0 <= z < 1.0 else 0.0
     return upper * (near * near + 4.0 * max(-1.0 - z, 0.0)), -2.0 * upper * near, curvature

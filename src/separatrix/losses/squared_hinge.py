@@ -58,7 +58,7 @@ def _squared_hinge_shift_cost(z):
 
 
 @scalar
-def _squared_hinge_terms(z, centre, width, upper):
+def _squared_hinge_terms(z, centre, width, upper, parameter):
     slack = max(1.0 - z, 0.0)
     curvature = 2.0 * upper if z < 1.0 else 0.0
     return upper * (slack * slack), -2.0 * upper * slack, curvature

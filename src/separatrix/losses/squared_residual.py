@@ -18,6 +18,11 @@ def _identity(z):
     return z
 
 
+@scalar
+def _squared_terms(z, centre, width, upper, parameter):
+    return 0.5 * upper * (z * z), upper * z, upper
+
+
 class SquaredResidual(Loss):
     r"""Half the square of the residual, :math:`\tfrac12 z^2` with :math:`z = y - f(x)`.
 
@@ -43,6 +48,7 @@ class SquaredResidual(Loss):
     dual_upper = np.inf
     dual_lower = -np.inf
     edged = False
+    terms_at = staticmethod(_squared_terms)
 
     @property
     def unit_slope(self) -> tuple[Callable[..., Any], float, float]:

@@ -356,7 +356,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         self._check_parameters()
         design, rows = self._rows(X, y, sample_weight)
         problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))
-        starts: list[np.ndarray | None] = [None] * len(problems)
+        starts: list[np.ndarray | Candidate | None] = [None] * len(problems)
         shape = (len(problems), design.n_features)
         known = self.warm_start and hasattr(self, "coef_")
         if known and np.atleast_2d(self.coef_).shape == shape:
@@ -377,13 +377,15 @@ class ElasticNet(MultiOutputMixin, _Sparse):
 
     def _begun(
         self, design: Design, rows: TrainingRows, problems: list[tuple[str, ResidualObjective]]
-    ) -> tuple[list[np.ndarray | None], dict[str, Any]]:
+    ) -> tuple[list[np.ndarray | Candidate | None], dict[str, Any]]:
         """The minima of the Gram matrix, where it pays, and the passes that they took.
+
+        They are certified before another method begins, which seldom has to.
 
         A fit that ``max_iter`` ends before the minimum has the iterates of the method for rows.
         """
         alpha, ratio = float(self.alpha), float(self.l1_ratio)
-        none: list[np.ndarray | None] = [None] * len(problems)
+        none: list[np.ndarray | Candidate | None] = [None] * len(problems)
         if not (alpha > 0.0 and ratio > 0.0 and GramPath.pays(design, 1)):
             return none, {}
         path = _path_of(design, rows, bool(self.fit_intercept), bool(self.positive))
@@ -403,7 +405,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
             ways = list(
                 zip(*([(count, point) for point in points()] for count in made), strict=True)
             )
-        return [*ends], {"spent": passes, "ways": ways}
+        return [Candidate(point) for point in ends], {"spent": passes, "ways": ways}
 
     def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
         problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))

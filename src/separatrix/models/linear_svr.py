@@ -35,7 +35,8 @@ class LinearSVR(Inheriting, CertifiedRegressor):
     .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - w\cdot x_i - b| - \epsilon) ,
 
     or the squares of these losses: scikit-learn's problem, except that the intercept is never
-    penalised. The loss with a kink is minimised through smooth losses that approach it.
+    penalised. The loss with a kink is minimised by Newton steps on envelopes of it: around the
+    multipliers where there are few rows, and otherwise ever closer to the loss.
 
     Parameters
     ----------

@@ -19,7 +19,6 @@ linear programming.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from dataclasses import dataclass
 from enum import IntEnum
@@ -68,8 +67,8 @@ LOST = 8.0
 FUNCTION_UNITS = 24.0
 # Terms that are added up at a time.
 _BLOCK = 8192
-# Up to so many are added up exactly in less time than whole arrays are looked at.
-_FEW = 256
+# Up to so many are added up exactly in less time than a compiled loop is called.
+_FEW = 32
 # Rounds up a bound that was itself computed in a few operations.
 _UP = 1.0 + 8.0 * UNIT
 # The same for bounds of errors, which are small enough for many operations to be forgiven.
@@ -143,29 +142,31 @@ class Total:
 
     def add(self, terms: np.ndarray) -> None:
         """Add an array's terms."""
-        p = np.ascontiguousarray(terms, dtype=np.float64).ravel()
+        p = np.ascontiguousarray(terms, dtype=np.float64)
+        p = p if p.ndim == 1 else p.ravel()
         if len(p) <= _FEW:
             few = p.tolist()
-            with contextlib.suppress(OverflowError, ValueError):
-                if math.isfinite(math.fsum(few)):
-                    self._parts += few
-                    return
+            try:
+                fits = math.isfinite(math.fsum(few))
+            except (OverflowError, ValueError):
+                fits = False
+            if fits:
+                self._parts += few
+                return
+        if not p.flags.writeable:
+            # The loop is compiled for one kind of arrays, and a copy is as fast as a view.
+            p = p.copy()
         for start in range(0, len(p), _BLOCK):
             block = p[start : start + _BLOCK]
-            largest = float(np.abs(block).max())
-            if largest == 0.0:
-                continue
-            n = len(block)
-            if not largest < 2.0**1000:
-                self._wild += float(block.sum())
+            high, rest, power, exact = double_double.split_sum(block)
+            if power == math.inf:
+                self._wild += high
                 self._error = math.inf
                 continue
-            power = math.ldexp(1.0, math.frexp(largest)[1] + (n + 1).bit_length())
-            high = (power + block) - power
-            rest = block - high
-            self._parts.append(float(high.sum()))
-            if rest.any():
-                self._parts.append(float(rest.sum()))
+            self._parts.append(high)
+            if not exact:
+                n = len(block)
+                self._parts.append(rest)
                 self._error += gamma(n) * n * UNIT * power
 
     def value(self) -> tuple[float, float]:
@@ -204,6 +205,8 @@ def total_above(terms: np.ndarray) -> float:
 def length_above(values: Any) -> float:
     """An upper bound of the Euclidean norm, without over- or underflow on the way."""
     v = np.asarray(values, dtype=np.float64).ravel()
+    if len(v) <= _FEW:
+        return _length_of_few(v.tolist())
     largest = float(np.maximum(v.max(initial=0.0), -v.min(initial=0.0)))
     if not 0.0 < largest < math.inf:
         return largest if largest == 0.0 else math.inf
@@ -213,6 +216,19 @@ def length_above(values: Any) -> float:
         # A power of two: nothing is rounded but what underflows.
         squares.add(np.square(v[start : start + _BLOCK] * scale))
     return math.sqrt(squares.above() + 2.0 * len(v) * TINY) * _UP / scale
+
+
+def _length_of_few(values: list[float]) -> float:
+    largest = max(map(abs, values), default=0.0)
+    if not 0.0 < largest < math.inf:
+        return largest if largest == 0.0 and not any(map(math.isnan, values)) else math.inf
+    scale = math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
+    squares = [(value * scale) * (value * scale) for value in values]
+    square = math.fsum(squares)
+    error = abs(math.fsum([*squares, -square])) * _SPARE
+    above = square if error == 0.0 else (square + error) * _UP
+    length = math.sqrt(above + 2.0 * len(values) * TINY) * _UP / scale
+    return math.inf if math.isnan(length) else length
 
 
 def half_square_above(values: Any, root: float) -> float:

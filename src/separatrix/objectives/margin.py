@@ -180,11 +180,17 @@ class MarginObjective(Objective):
 
     def multipliers(self, residual: np.ndarray) -> np.ndarray:
         """The multipliers ``-y r`` of a residual, each moved into its range."""
-        return np.clip(-self.y * residual, *self._ranges())
+        a = -self.y * residual
+        return a if self._unbounded() else _clipped(a, *self._ranges())
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest multiplier of every row."""
         return self._times_upper(self.loss.dual_lower), self._times_upper(self.loss.dual_upper)
+
+    def _unbounded(self) -> bool:
+        """Whether the multiplier of every row may be any number."""
+        both = self.loss.dual_lower == -math.inf and self.loss.dual_upper == math.inf
+        return both and bool(self.upper.all())
 
     def _times_upper(self, factor: float) -> np.ndarray:
         if factor == 1.0:
@@ -275,10 +281,14 @@ class MarginObjective(Objective):
         return float("inf") if math.isnan(out) else out
 
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
-        low, high = self._ranges()
-        a = np.empty(len(self.y))
-        for rows in self._slices():
-            _clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
+        unbounded = self._unbounded()
+        if unbounded:
+            a = -self.y * residual
+        else:
+            low, high = self._ranges()
+            a = np.empty(len(self.y))
+            for rows in self._slices():
+                _clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
         share, spread, slope = 0.0, 0.0, 0.0
         if self.fit_intercept and moved is None:
             value, error = self._total(lambda rows: a[rows] * self.y[rows]).value()
@@ -313,7 +323,10 @@ class MarginObjective(Objective):
                 out = (2.0 * UNIT + (share if spread > 0.0 else 0.0)) * np.abs(t) + spread + TINY
                 if moved is not None:
                     out = out + moved[rows][used] / upper * (1.0 + 4.0 * UNIT)
-                values = [self.loss.conjugate(_clipped(t + by, *ends)) for by in (-out, out)]
+                moves = (t - out, t + out)
+                if not unbounded:
+                    moves = (_clipped(moves[0], *ends), _clipped(moves[1], *ends))
+                values = [self.loss.conjugate(u) for u in moves]
                 above = np.maximum(*values)
                 sizes.add(upper * (np.abs(above) + np.abs(t)))
                 sums.add(upper * above)
@@ -336,6 +349,8 @@ class MarginObjective(Objective):
 
     def _inside(self, a: np.ndarray, moves: np.ndarray) -> bool:
         """Whether multipliers that have a range are still in it after moves to either side."""
+        if self._unbounded():
+            return bool(np.isfinite(a).all() and np.isfinite(moves).all())
         low, high = self._ranges()
         used = self._used(slice(None))
         a, moves = a[used], moves[used]

@@ -213,6 +213,14 @@ class SoftmaxObjective(Objective):
         divergence = self.loss.divergence(p, scores[used])
         return inner(self.upper[used], np.maximum(divergence, 0.0))
 
+    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        used, p = self._mixture(residual)
+        if not self._is_mixture(p):
+            return float("inf"), float("inf")
+        divergence, entropy = self.loss.divergence_and_entropy(p, scores[used])
+        upper = self.upper[used]
+        return inner(upper, np.maximum(divergence, 0.0)), inner(upper, entropy)
+
     def conjugate_value(self, residual: np.ndarray) -> float:
         used, p = self._mixture(residual)
         if not self._is_mixture(p):

@@ -11,6 +11,7 @@ from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import compact, forecast
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.condensing import Condensing
@@ -106,8 +107,10 @@ def select_solver(problem: LinearProblem) -> Solver:
     of second order are forecast to be the more the weaker the penalty.  Small problems have
     compiled Newton steps, which are taken without a forecast or a sample: up to 120,000 entries and
     80 parameters of a smooth loss, 500,000 and 160 of one with a kink, and 20,000 and 64 of sparse
-    rows.  Without a penalty, or for several outputs at once, there is no dual descent; for several
-    outputs :class:`Newton` takes a Hessian or products, whichever is forecast to be less.
+    rows; of losses of the residual as of those of the margin, and of several classes up to 64
+    parameters together.  Without a penalty, or for several outputs at once, there is no dual
+    descent; for several outputs :class:`Newton` takes a Hessian or products, whichever is forecast
+    to be less.
 
     Parameters
     ----------
@@ -144,6 +147,9 @@ def select_solver(problem: LinearProblem) -> Solver:
             return TwoLevels()
         smooth = problem.penalty.smooth  # type: ignore[attr-defined]
         return QuasiNewton() if smooth else ProximalQuasiNewton()
+    if isinstance(problem, ResidualObjective) and compact.fits(problem):
+        # No sample, and no envelopes of a loss that has compiled ones, is worth it.
+        return Newton() if problem.smooth else AugmentedLagrangian()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:
         stepping = hasattr(problem.loss, "dual_step") and problem.penalty.curvature == 1.0
         # A slope that is flat where the weights are zero is as bad as a kink.

@@ -218,7 +218,7 @@ class AugmentedLagrangian:
         self._newton = Newton()
 
     def requires(self, problem: MarginObjective) -> None:
-        if not hasattr(problem.loss, "dual_step"):
+        if not (hasattr(problem.loss, "dual_step") or compact.fits(problem)):
             raise TypeError(
                 f"The augmented Lagrangian needs 'dual_step', which {problem.loss!r} does not have."
             )

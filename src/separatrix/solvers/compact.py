@@ -20,49 +20,48 @@ import numpy as np
 from separatrix._compiled.compilation import FASTMATH, njit, scalar, specialise
 from separatrix._compiled.row_access import read_only
 from separatrix.data.design import Design
-from separatrix.losses.hinge import _hinge_gap as gap_at
+from separatrix.losses.hinge import _hinge_slack as slack_at
 from separatrix.losses.hinge import _hinge_terms as terms_at
-from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate
 
-__all__ = ["CompactState", "candidate", "fits", "should_check", "start", "step"]
+__all__ = [
+    "CompactState",
+    "candidate",
+    "dense_rows",
+    "fits",
+    "should_check",
+    "solve",
+    "start",
+    "step",
+]
 
 # Up to so many entries and parameters NumPy's calls cost more than its products save: of sparse
 # rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, of which only the
 # rows near it have curvature.
 _SPARSE, _SMOOTH, _KINKED = (20_000, 64), (120_000, 80), (500_000, 160)
+# By how many times the envelopes become sharper than the first, at most.
+_SHARPEST = 1e14
+# Targets are smaller than this, and the largest larger than its reciprocal.
+_WIDEST = 1e60
 
 
 @scalar
-def _no_gap(a, z, upper):
+def _no_slack(a, z, upper, parameter):
     return 0.0
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _direction(x, curvature, gradient, out):
-    """Newton's direction, and the slope along it; of steepest descent where there is none.
+def solve(h, gradient, out):
+    """Newton's direction from the lower half of a Hessian, which is overwritten; and its slope.
 
     Cholesky's factor of the Hessian with its diagonal scaled to one.  What rounding leaves of a
     pivot that depends on those before it is not divided by.
     """
-    n, d = x.shape
     p = gradient.shape[0]
-    h = np.zeros((p, p))
-    for i in range(n):
-        c = curvature[i]
-        if c > 0.0:
-            for j in range(d):
-                cx = c * x[i, j]
-                for k in range(j + 1):
-                    h[j, k] += cx * x[i, k]
-            if p > d:
-                for k in range(d):
-                    h[d, k] += c * x[i, k]
-                h[d, d] += c
     scale = np.empty(p)
     for j in range(p):
-        h[j, j] += 1.0 if j < d else 0.0
         scale[j] = 1.0 / np.sqrt(h[j, j]) if h[j, j] > 0.0 else 1.0
     least, good = 1e-14 * p, True
     for j in range(p):
@@ -98,6 +97,28 @@ def _direction(x, curvature, gradient, out):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _direction(x, curvature, gradient, out):
+    """Newton's direction, and the slope along it; of steepest descent where there is none."""
+    n, d = x.shape
+    p = gradient.shape[0]
+    h = np.zeros((p, p))
+    for i in range(n):
+        c = curvature[i]
+        if c > 0.0:
+            for j in range(d):
+                cx = c * x[i, j]
+                for k in range(j + 1):
+                    h[j, k] += cx * x[i, k]
+            if p > d:
+                for k in range(d):
+                    h[d, k] += c * x[i, k]
+                h[d, d] += c
+    for j in range(d):
+        h[j, j] += 1.0
+    return solve(h, gradient, out)
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _linear(x, theta, out):
     """``X w + b``."""
     n, d = x.shape
@@ -123,10 +144,11 @@ def _adjoint(x, slopes, out):
                 out[d] += r
 
 
-def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
+def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter, moving):
     """A Newton step, or without ``moving`` a first look at the point.
 
-    ``rows`` hold labels and weights; ``old`` and ``new`` scores, their slopes and curvatures, and
+    ``rows`` hold labels, weights and targets, which are zero where there are labels, and
+    ``parameter`` is the loss's; ``old`` and ``new`` scores, their slopes and curvatures, and
     the centres of the envelopes; ``before`` and ``after`` the point and the sum of the slopes times
     the rows.
     ``growth`` is zero where the loss has no kink.
@@ -137,7 +159,7 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
     """
     n, d = x.shape
     p = before.shape[1]
-    y, upper, width = rows[0], rows[1], np.empty(n)
+    y, upper, target, width = rows[0], rows[1], rows[2], np.empty(n)
     centre, theta, adjoint = new[3], after[0], after[1]
     for i in range(n):
         centre[i] = old[3, i]
@@ -166,8 +188,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
             here = wd + t * dd
             for i in range(n):
                 if upper[i] > 0.0:
-                    z = y[i] * (old[0, i] + t * along[i])
-                    v, s, _ = terms_at(z, centre[i], width[i], upper[i])
+                    z = y[i] * (old[0, i] - target[i] + t * along[i])
+                    v, s, _ = terms_at(z, centre[i], width[i], upper[i], parameter)
                     there += v
                     here += s * y[i] * along[i]
             fine = abs(there) < np.inf and abs(here) < np.inf
@@ -206,7 +228,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
         for i in range(n):
             new[1, i], new[2, i] = 0.0, 0.0
             if upper[i] > 0.0:
-                v, s, c = terms_at(y[i] * new[0, i], centre[i], width[i], upper[i])
+                z = y[i] * (new[0, i] - target[i])
+                v, s, c = terms_at(z, centre[i], width[i], upper[i], parameter)
                 there += v
                 new[1, i], new[2, i] = y[i] * s, c
         _adjoint(x, new[1], adjoint)
@@ -224,7 +247,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
             break
         for i in range(n):
             if upper[i] > 0.0:
-                slack += gap_at(-y[i] * new[1, i], y[i] * new[0, i], upper[i])
+                z = y[i] * (new[0, i] - target[i])
+                slack += slack_at(-y[i] * new[1, i], z, upper[i], parameter)
         # Newton's steps lower the one share, new multipliers the other: work on the larger.
         if distance > 0.5 * slack and ended == 0:
             break
@@ -243,8 +267,8 @@ class CompactState:
     Attributes
     ----------
     x : ndarray of shape (n_samples, n_features)
-    fixed : ndarray of shape (2, n_samples)
-        Labels and the weights of the losses.
+    fixed : ndarray of shape (3, n_samples)
+        Labels, the weights of the losses, and the targets of a loss of the residual.
     rows : ndarray of shape (4, n_samples)
         Scores, their slopes and curvatures, and the centres of the envelopes.
     point : ndarray of shape (2, n_parameters)
@@ -252,6 +276,10 @@ class CompactState:
     value : float
     sharpness, growth : float
         Of the envelopes; no growth where the loss has no kink.
+    sharpest : float
+        Where the method ends, for envelopes as narrow as that are lost in rounding.
+    parameter : float
+        The loss's.
     decrement, distance, slack : float
         What the last step was expected to gain, and the gap's two shares.
     fresh : bool
@@ -271,6 +299,8 @@ class CompactState:
     value: float
     sharpness: float
     growth: float
+    sharpest: float
+    parameter: float
     kernel: Any
     decrement: float = np.inf
     distance: float = np.inf
@@ -289,9 +319,11 @@ class CompactState:
         return self.distance + self.slack
 
 
-def fits(problem: LinearProblem) -> bool:
+def fits(problem: Any) -> bool:
     """Whether a problem is small, and of a kind that the compiled steps know."""
-    if type(problem) is not MarginObjective:
+    if type(problem) not in (MarginObjective, ResidualObjective):
+        return False
+    if problem.loss.of_residual and not _even(problem.targets):
         return False
     n, d = problem.design.shape
     most = _SMOOTH if problem.loss.smooth else _KINKED
@@ -306,7 +338,16 @@ def fits(problem: LinearProblem) -> bool:
     )
 
 
-def _dense(design: Design) -> np.ndarray:
+def _even(targets: np.ndarray) -> bool:
+    """Whether targets vary, and their squares are well within the range of float64.
+
+    Of constant ones the least objective is zero, or nearly, where a relative gap means nothing.
+    """
+    low, high = float(targets.min()), float(targets.max())
+    return low < high and 1.0 / _WIDEST < max(-low, high) < _WIDEST
+
+
+def dense_rows(design: Design) -> np.ndarray:
     x: Any = getattr(design, "rows", (None,))[0]
     if x is None or not (
         x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous and x.flags.aligned
@@ -325,17 +366,29 @@ def start(
     kernel = specialise(
         _step,
         terms_at=problem.loss.terms_at,
-        gap_at=problem.loss.gap_at if growth > 0.0 else _no_gap,
+        slack_at=problem.loss.slack_at if growth > 0.0 else _no_slack,
     )
     n = problem.design.n_samples
     point, rows = np.zeros((2, len(theta))), np.zeros((4, n))
     point[0] = theta
     if residual is not None and growth > 0.0:
         rows[3] = problem.multipliers(residual)
-    fixed = np.empty((2, n))
+    fixed = np.zeros((3, n))
     fixed[0], fixed[1] = problem.y, problem.upper
-    # A kink as wide as the margin itself.
-    state = CompactState(_dense(problem.design), fixed, rows, point, np.inf, 1.0, growth, kernel)
+    # A kink as wide as the margin itself, or as the mean residual.
+    sharpness = 1.0
+    if problem.loss.of_residual:
+        fixed[2] = problem.targets
+        mean = problem.value(theta) / max(float(problem.upper.sum()), 1e-300)
+        sharpness = 1.0 / mean if 0.0 < mean < np.inf else 1.0
+    x, sharpest, parameter = (
+        dense_rows(problem.design),
+        _SHARPEST * sharpness,
+        problem.loss.parameter,
+    )
+    state = CompactState(
+        x, fixed, rows, point, np.inf, sharpness, growth, sharpest, parameter, kernel
+    )
     return _moved(problem, state, False)
 
 
@@ -358,6 +411,7 @@ def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
         state.value,
         state.sharpness,
         state.growth,
+        state.parameter,
         moving,
     )
     stalled = state.stalled + 1 if fresh and ended else 0
@@ -366,13 +420,14 @@ def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
         # Of two points between which rounding decides the better one.
         rows, point = (state.rows, state.point) if ended == 2 else (rows, point)
         status = "precision_limit"
-    if stalled >= 4 or sharpness > 1e14:
+    if stalled >= 4 or sharpness > state.sharpest:
         status = "precision_limit"
     nearest = state.nearest
     if state.fresh and (nearest is None or state.gap < nearest.gap):
         nearest = state if nearest is None else replace(state, nearest=None)
     return CompactState(
-        state.x, state.fixed, rows, point, value, sharpness, state.growth, state.kernel,
+        state.x, state.fixed, rows, point, value, sharpness, state.growth, state.sharpest,
+        state.parameter, state.kernel,
         decrement, distance, slack, fresh, stalled, status, nearest,
     )  # fmt: skip
 

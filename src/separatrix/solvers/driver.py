@@ -458,7 +458,7 @@ def minimise(
             fit.run(
                 solver,
                 start,
-                generator_of(seed),
+                seed,
                 max_iter,
                 exhausted,
                 look=theta is not None and residual is None,
@@ -693,7 +693,7 @@ class _Fit:
         self,
         solver: Solver,
         start: Candidate,
-        rng: np.random.Generator,
+        seed: int | np.random.Generator | None,
         max_iter: int,
         exhausted: str,
         *,
@@ -709,11 +709,15 @@ class _Fit:
         if known:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
+            if self.status == "precision_limit":
+                # The method may find a point, or a bound, that rounding takes less from.
+                self.status = None
             if self.status is not None:
                 return
             start = Candidate(start.theta)
         alone = getattr(solver, "checks_end_alone", False)
         residual = () if start.residual is None else (start.residual,)
+        rng = generator_of(seed)
         state = self.state = solver.init(problem, start.theta, rng, *residual)
         self.follow(solver, state)
         # The start is a point like any other, and the answer where it is already good enough.  Zero

@@ -29,7 +29,7 @@ from separatrix._compiled.linear_algebra import (
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
-from separatrix.solvers import compact, forecast
+from separatrix.solvers import compact, compact_softmax, forecast
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.levels import Levels
 
@@ -136,9 +136,11 @@ class Newton:
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> NewtonState | compact.CompactState:
+    ) -> NewtonState | compact.CompactState | compact_softmax.CompactSoftmaxState:
         if self.dense is not False and compact.fits(problem):
             return compact.start(problem, theta)
+        if self.dense is not False and compact_softmax.fits(problem):
+            return compact_softmax.start(problem, theta)
         if not theta.any() and problem.penalty.curvature > 0.0:
             theta = self._head_start(problem, theta, rng)
         return self.at(problem, theta)
@@ -306,6 +308,8 @@ class Newton:
     def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
         if isinstance(state, compact.CompactState):
             return compact.step(problem, state)
+        if isinstance(state, compact_softmax.CompactSoftmaxState):
+            return compact_softmax.step(problem, state)
         direction, state = self.direction(problem, state, check_interrupt)
         slope = inner(state.gradient, direction)
         if not np.isfinite(slope) or slope >= 0.0:
@@ -345,11 +349,15 @@ class Newton:
     def candidate(self, problem: Objective, state: Any) -> Candidate:
         if isinstance(state, compact.CompactState):
             return compact.candidate(problem, state)
+        if isinstance(state, compact_softmax.CompactSoftmaxState):
+            return compact_softmax.candidate(problem, state)
         return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
 
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
         if isinstance(state, compact.CompactState):
             return compact.should_check(state, tol)
+        if isinstance(state, compact_softmax.CompactSoftmaxState):
+            return state.gap <= 0.9 * tol * abs(state.value)
         target = tol * abs(state.value)
         if not problem.penalty.coercive:
             return state.decrement <= 10.0 * target
