@@ -44,7 +44,8 @@ _WORTH_CODING = 200_000
 # Below so many bytes all cells come as strings; above, the file is looked through for what a parser
 # of numbers would misread, a block at a time.
 _WORTH_PARSING = 1_000_000
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17
+_GROUPED = re.compile(rb"[0-9]_[0-9]")
 # Rows in which the strings are looked for that are met again and again.
 _FIRST_ROWS = 10_000
 # Bytes at the beginning of a file that show what kind of file it is.
@@ -510,24 +511,19 @@ class Part:
 
     def _has_codes(self) -> bool:
         """Whether a cell below the header may be digits that begin with a zero, or ``1_000``."""
-        starts, zero, digit, under = 1, 2, 4, 8
-        signs = np.zeros(256, dtype=np.uint8)
-        signs[list(f'{BLANKS}"{self.delimiter}'.encode())] = starts
-        signs[list(b"0123456789")] = digit
-        signs[ord("0")] |= zero
-        signs[ord("_")] = under
+        starts = np.zeros(256, dtype=np.bool_)
+        starts[list(f'{BLANKS}"{self.delimiter}'.encode())] = True
         with self.path.open("rb") as file:
             if not file.readline(_BLOCK).endswith(b"\n"):
                 return True
-            last = signs[list(b"\n\n")]
+            last = b"\n\n"
             while block := file.read(_BLOCK):
-                sign = np.concatenate([last, signs[np.frombuffer(block, dtype=np.uint8)]])
-                before, this, after = sign[:-2], sign[1:-1], sign[2:]
-                code = before & (this >> 1) & (after >> 2) & 1
-                grouped = (before >> 2) & (this >> 3) & (after >> 2) & 1
-                if (code | grouped).any():
+                text = last + block
+                signs = np.frombuffer(text, dtype=np.uint8)
+                zeros = np.flatnonzero((signs[1:-1] == ord("0")) & (signs[2:] - ord("0") < 10))
+                if starts[signs[zeros]].any() or (b"_" in block and _GROUPED.search(text)):
                     return True
-                last = sign[-2:]
+                last = text[-2:]
         return False
 
     def _fetch_rows(
