@@ -120,7 +120,28 @@ def test_no_rows_are_pickled_with_a_path() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = separatrix.LogisticRegression(tol=1e-3).path(scale(X), y, [0.01, 0.1])
-    assert path.matrix is None and len(pickle.dumps(path)) < 4_000
+    assert path.matrix is None and len(pickle.dumps(path)) < 2_000
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_models_of_an_unpickled_path_are_the_same() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[20:130] + np.random.default_rng(0).normal(size=(110, 4)), y[20:130]
+    for model in (
+        separatrix.SVC(),
+        separatrix.LinearDiscriminantAnalysis(),
+        separatrix.SGDClassifier("log_loss"),
+        separatrix.LinearRegression(),
+    ):
+        path = model.path(X, y, 3, cv=3)
+        again, twin = pickle.loads(pickle.dumps(path)), copy.deepcopy(path)
+        assert str(again) == str(path) == str(twin)
+        for made in (again, twin):
+            for one, other in zip(made.models, path.models, strict=True):
+                missing = vars(other).keys() - vars(one).keys()
+                assert missing <= ({"_conditions"} if made is again else set())
+                assert all(same(v, vars(other)[k]) for k, v in vars(one).items() if k[0] != "_")
+            assert all(np.array_equal(made[i].predict(X), path[i].predict(X)) for i in range(3))
 
 
 def test_packed_arrays_are_the_same_bits() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from numbers import Integral
@@ -100,6 +100,10 @@ class Path:
         models = [one.name for one in fields(self)].index("models")
         values[models] = _by_attribute(self.models)
         return _unpickled, tuple(values)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Path:
+        # Copies in memory have what the models leave out of their pickles.
+        return Path(*(deepcopy(getattr(self, one.name), memo) for one in fields(self)))
 
     def __len__(self) -> int:
         return len(self.values)
