@@ -732,11 +732,13 @@ class _Share:
     """Where a machine stands whose parameter is a share of the rows.
 
     ``above`` is half the square of the combination, which no admissible one can be below the
-    optimum with; ``below`` is minus the primal objective of the textbook, which is below it.
+    optimum with; ``below`` is minus the primal objective of the textbook, which is below it, and
+    ``best`` the same with the best threshold of each class in place of the intercept.
     """
 
     above: arb
     below: arb
+    best: arb
     terms: arb
     # By how much the multipliers miss their bounds and sums, relatively.
     off: float
@@ -765,7 +767,10 @@ def shares(fit: Fitted) -> Judge:
             if found.status == "optimal" and not by_weights and state.off > 1e-7:
                 yield "optimal", f"{what}: multipliers are off by {state.off:.1e}; {found!r}"
             above = known if by_weights and known is not None else state.above
-            gaps += above - state.below
+            # Half of a square is never negative: where hulls meet, zero bounds it from below, and
+            # weights that ought to vanish show no better bound.  What an intercept adds to the
+            # primal objective is counted beside.
+            gaps += above - state.best.max(arb(0)) + (state.best - state.below)
             sizes += above
             terms += state.terms
         # The intercept of one class lies a ten millionth outside of the rows on the surface.
@@ -847,6 +852,18 @@ def _share(
         here = nu * total * width - _sum([u * v for u, v in zip(s, short, strict=True)])
         below = here if below is None else below.max(here)
     assert below is not None
+    best = -above
+    for sign in sorted(set(signs)):
+        own = [(u, f) for u, f, y in zip(s, margins, signs, strict=True) if y == sign]
+        mass = nu * total / (1 if alone else 2)
+        heights = [
+            mass * at - _sum([u * (at - f).max(arb(0)) for u, f in own])
+            for at in (f for _, f in own)
+        ]
+        most = heights[0]
+        for height in heights[1:]:
+            most = most.max(height)
+        best += most
     size = nu * total * max((abs(width) for width in widths), key=lambda v: v.mid())
     off = 0.0
     multipliers = [rho * a * y for a, y in zip(c, signs, strict=True)]
@@ -859,7 +876,7 @@ def _share(
         off = max(off, float((abs(own - mass) / mass).mid()))
     corners = [abs(gram[i, i]).sqrt() for i in range(gram.nrows())]
     longest = _sum([abs(a) * v for a, v in zip(multipliers, corners, strict=True)])
-    return _Share(above, below - above, above + size, off, longest)
+    return _Share(above, below - above, best, above + size, off, longest)
 
 
 # --- Gaussian classes ---------------------------------------------------------------------------

@@ -464,3 +464,11 @@ def test_plain_powers_of_terms_out_of_range_are_judged():
     assert verify(model, rows, 1e-150 * Y).ok and np.isfinite(model.coef_).all()
     model.coef_ = model.coef_ * np.array([1.0, 1.0, 1.05])
     assert not verify(model, rows, 1e-150 * Y).ok
+
+
+def test_a_nu_machine_is_verified_where_its_divisor_has_no_square():
+    rows, labels = 1e100 * X, np.median(Y) < Y
+    model = quiet(NuSVC(nu=0.3, kernel="linear").fit, rows, labels)
+    assert model.rho_[0] > 1e160
+    found = verify(model, rows, labels)
+    assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)

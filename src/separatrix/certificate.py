@@ -15,7 +15,7 @@ from typing import Any
 from separatrix.messages import TEMPLATES, Column, Message, counted
 from separatrix.messages.markup import facts_html, paragraphs_html
 
-__all__ = ["REMEDIES", "Certificate", "ResidualCertificate", "RigorousCertificate"]
+__all__ = ["REMEDIES", "Certificate", "ResidualCertificate", "RigorousCertificate", "outward"]
 
 _STOPS = [code.removeprefix("cause.") for code in TEMPLATES if code.startswith("cause.")]
 
@@ -422,7 +422,7 @@ def _total(tol: float, seconds: float, *values: Any) -> Certificate | None:
     return Certificate.total([p for p in parts if p is not None], tol=tol, seconds=seconds)
 
 
-def _outward(value: Fraction | None, up: bool) -> float:
+def outward(value: Fraction | None, up: bool) -> float:
     """The nearest float64 number above or below; None is an infinity."""
     if value is None:
         return math.inf if up else -math.inf
@@ -546,10 +546,10 @@ class RigorousCertificate(Certificate):
             gap = max(upper - lower, Fraction(0))
             relative = gap / upper if upper > 0 else Fraction(0) if gap == 0 else None
         return cls(
-            primal=_outward(upper, up=True),
-            dual=_outward(lower, up=False),
-            gap=_outward(gap, up=True),
-            relative_gap=_outward(relative, up=True),
+            primal=outward(upper, up=True),
+            dual=outward(lower, up=False),
+            gap=outward(gap, up=True),
+            relative_gap=outward(relative, up=True),
             tol=float(tol),
             status="optimal" if relative is not None and relative <= Fraction(tol) else status,
             n_iter=int(n_iter),

@@ -21,7 +21,12 @@ import scipy.sparse as sp
 from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
+from separatrix.certificate import (
+    Certificate,
+    ResidualCertificate,
+    RigorousCertificate,
+    outward,
+)
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, class_factors, encode_as
 from separatrix.data.validation import check_number, sample_weight_of, validate
@@ -346,9 +351,9 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         if worse or solution.certificate.status != "optimal":
             break
     found = Certificate.of(
-        primal=_scaled(claim, primal, math.inf),
-        dual=_scaled(claim, dual, -math.inf),
-        gap=_scaled(claim, gap, math.inf),
+        primal=_scaled(claim, primal, up=True),
+        dual=_scaled(claim, dual, up=False),
+        gap=_scaled(claim, gap, up=True),
         tol=tol,
         status="optimal",
         n_iter=n_iter,
@@ -356,15 +361,9 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
     return found if found.relative_gap <= tol else replace(found, status=reason)
 
 
-def _scaled(claim: _Claim, value: float, direction: float) -> float:
+def _scaled(claim: _Claim, value: float, up: bool) -> float:
     """A number in the units of the model's own objective, rounded up or down."""
-    out = claim.scale * value
-    if not math.isfinite(value) or not math.isfinite(out):
-        return out
-    exact = _exact_scale(claim) * Fraction(value)
-    while math.isfinite(out) and (out < exact if direction > 0.0 else out > exact):
-        out = math.nextafter(out, direction)
-    return out
+    return outward(_exact_scale(claim) * Fraction(value), up) if math.isfinite(value) else value
 
 
 def _at_the_quotient(
@@ -580,7 +579,6 @@ def _claims(stated: list[Claimed]) -> list[_Claim]:
             part,
             problem,
             problem.to_internal(theta),
-            scale=float(problem.multiple),
             exact_scale=problem.multiple,
             given=theta,
             weights=weights,
