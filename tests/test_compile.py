@@ -113,6 +113,20 @@ def test_every_cached_function_is_compiled_so():
         assert found is None, f"{path.name}: {found}"
 
 
+def test_without_a_folder_for_the_cache_functions_are_compiled_all_the_same(monkeypatch):
+    from numba.core.caching import CompileResultCacheImpl
+
+    from separatrix._compiled import compilation
+
+    # As where an account may write neither the installation nor a folder of its own.
+    monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
+    compilation._warn_of_no_cache.cache_clear()
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR") as caught:
+        functions = [njit(cache=True)(double) for _ in range(2)]
+    assert len(caught) == 1
+    assert [function(2) for function in functions] == [4, 4]
+
+
 @pytest.mark.signals
 @pytest.mark.parametrize("kind", [njit(), scalar, inlined])
 def test_ctrl_c_waits_until_a_function_is_compiled(monkeypatch, kind):

@@ -19,6 +19,7 @@ import os
 import pickle
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar, cast
@@ -136,6 +137,17 @@ def _jit(function: Callable[..., Any], **options: Any) -> Any:
     return compiled
 
 
+@functools.cache
+def _warn_of_no_cache() -> None:
+    """Warn, once in a process, that machine code cannot be kept."""
+    warnings.warn(
+        "No folder for compiled loops can be written, so every process compiles them again, which "
+        "takes some seconds; set the variable NUMBA_CACHE_DIR to a folder that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """``numba.njit`` whose cache recompiles what it cannot read.
 
@@ -150,7 +162,11 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     def decorate(function: Callable[..., Any]) -> Any:
         compiled = _jit(function, no_cfunc_wrapper=True, **options)
         if cache and hasattr(compiled, "enable_caching"):
-            compiled._cache = _CheckedCache(compiled.py_func)
+            try:
+                compiled._cache = _CheckedCache(compiled.py_func)
+            except RuntimeError:
+                # Neither the folder of the source nor that of the user can be written.
+                _warn_of_no_cache()
         return compiled
 
     return decorate
