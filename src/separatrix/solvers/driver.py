@@ -711,6 +711,8 @@ class _Fit:
             if self.status == "precision_limit":
                 # The method's own dual point may be one that rounding takes less from: one look.
                 self.status, self.goal, look = None, self.tol, True
+                self.best, self.best_gap = None, np.inf
+                self.proof, self.best_dual = _NO_PROOF, -np.inf
             if self.status is not None:
                 return
             start = Candidate(start.theta)
