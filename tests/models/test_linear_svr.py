@@ -98,14 +98,11 @@ def test_a_limit_in_time_holds() -> None:
     assert time.process_time() - start < 5.0
 
 
-def test_targets_at_the_ends_of_the_range() -> None:
+def test_targets_far_from_one() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     y = X @ [1.0, 2.0, 3.0] + rng.normal(size=40)
-    for targets in (np.full(40, 3.0), 1e150 * y, 1e-100 * y):
+    for factor in (1e-3, 1e59, 1e61, 1e150):
         for loss in LOSSES:
-            if loss == LOSSES[1] and targets[0] > 1e100:
-                # Its squares are beyond float64.
-                continue
-            model = LinearSVR(loss=loss, epsilon=0.0, C=10.0).fit(X, targets)
-            assert model.certificate_.ok, (loss, targets[0])
+            model = LinearSVR(loss=loss, epsilon=0.0, C=10.0).fit(X, factor * y)
+            assert model.certificate_.ok, (loss, factor)

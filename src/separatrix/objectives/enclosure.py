@@ -144,15 +144,8 @@ class Total:
         """Add an array's terms."""
         p = np.ascontiguousarray(terms, dtype=np.float64)
         p = p if p.ndim == 1 else p.ravel()
-        if len(p) <= _FEW:
-            few = p.tolist()
-            try:
-                fits = math.isfinite(math.fsum(few))
-            except (OverflowError, ValueError):
-                fits = False
-            if fits:
-                self._parts += few
-                return
+        if len(p) <= _FEW and self._add_exactly(p):
+            return
         if not p.flags.writeable:
             # The loop is compiled for one kind of arrays, and a copy is as fast as a view.
             p = p.copy()
@@ -160,6 +153,8 @@ class Total:
             block = p[start : start + _BLOCK]
             high, rest, power, exact = double_double.split_sum(block)
             if power == math.inf:
+                if self._add_exactly(block):
+                    continue
                 self._wild += high
                 self._error = math.inf
                 continue
@@ -168,6 +163,17 @@ class Total:
                 n = len(block)
                 self._parts.append(rest)
                 self._error += gamma(n) * n * UNIT * power
+
+    def _add_exactly(self, terms: np.ndarray) -> bool:
+        """Keep the terms themselves, where float64 can hold their sum; tell whether it can."""
+        parts = terms.tolist()
+        try:
+            if not math.isfinite(math.fsum(parts)):
+                return False
+        except (OverflowError, ValueError):
+            return False
+        self._parts += parts
+        return True
 
     def value(self) -> tuple[float, float]:
         """The sum and the bound on its error."""

@@ -710,8 +710,10 @@ class _Fit:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
             if self.status == "precision_limit":
-                # The method may find a point, or a bound, that rounding takes less from.
-                self.status = None
+                # The method's own dual point may be one that rounding takes less from: one look.
+                self.status, self.goal, look = None, self.tol, True
+                self.best, self.best_gap = None, np.inf
+                self.proof, self.best_dual = _NO_PROOF, -np.inf
             if self.status is not None:
                 return
             start = Candidate(start.theta)
