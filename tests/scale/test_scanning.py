@@ -422,6 +422,15 @@ def test_refused(tmp_path: Path, sql: str, options: dict[str, Any], message: str
     assert not list((tmp_path / "cache").rglob("tmp-*"))
 
 
+def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
+    rows = [f"{i},{i % 2}\n" for i in range(30)]
+    for k in range(2):
+        repeated = ["x, y \n"] if k else []
+        (tmp_path / f"{k}.csv").write_text("".join(["x,y\n", *rows, *repeated, *rows]))
+    with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete it"):
+        scan(tmp_path / "*.csv", target="y", cache=tmp_path)
+
+
 def test_type_that_differs(tmp_path: Path) -> None:
     for k in range(40):
         x = "'late'" if k == 39 else "1.5"

@@ -727,6 +727,11 @@ def _laid_out(
         if asked.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
+        if not supposing and len(groups) > 1 and set(groups.values()) == {"string"}:
+            for part in parts:
+                row = part.repeated_header(connection, kept)
+                if row is not None:
+                    raise DataError(Message("repeated_header", source=part.label, row=row))
         if supposing:
             supposed = tuple(n for n, group in found.items() if group in files.PROPOSED)
     return Layout(parts, groups, wanted, source, asked, unusable, supposed)
