@@ -25,6 +25,7 @@ from separatrix.losses.hinge import _hinge_terms as terms_at
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate
+from separatrix.solvers.line_search import compiled_trial
 
 __all__ = [
     "CompactState",
@@ -201,19 +202,9 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter,
                 low, slope_low = t, here
             else:
                 high, slope_high = t, here if fine else np.nan
-            if not high < np.inf:
-                if t >= 1e6:
-                    break
-                t *= 4.0
-                continue
-            if high - low <= 1e-12 * high:
+            t, bracket = compiled_trial(t, low, slope_low, high, slope_high, bracket)
+            if t == 0.0:
                 break
-            if high - low <= 0.5 * bracket and abs(slope_high) < np.inf:
-                secant = low - slope_low * (high - low) / (slope_high - slope_low)
-                t = min(max(secant, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
-            else:
-                t = 0.5 * (low + high) if low > 0.0 else 0.1 * high
-            bracket = high - low
         ended = 2 if best == 0.0 else 0
         decrement = -0.5 * slope
         for j in range(p):

@@ -32,6 +32,7 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import compact, compact_softmax, forecast
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.levels import Levels
+from separatrix.solvers.line_search import next_trial
 
 __all__ = ["Newton", "NewtonState"]
 
@@ -387,9 +388,7 @@ def _search(
 ) -> float:
     """A step length at which the slope has fallen well and the objective has not risen.
 
-    The objective along the line is convex, so its slope is monotone: a bracket around the root
-    is kept and cut by secants, safeguarded by bisection.  Near the optimum values no longer
-    tell a rise from rounding; there the slope alone decides.
+    Near the optimum values no longer tell a rise from rounding; there the slope alone decides.
     """
     noise = 1e-14 * abs(state.value)
     low, slope_low = 0.0, slope
@@ -412,20 +411,7 @@ def _search(
             low, slope_low = t, here
         else:
             high, slope_high = t, here if fine else np.nan
-        if not np.isfinite(high):
-            if t >= 1e6:
-                return best
-            t *= 4.0
-            continue
-        if high - low <= 1e-12 * high:
-            return best
-        if high - low <= 0.5 * width and np.isfinite(slope_high):
-            secant = low - slope_low * (high - low) / (slope_high - slope_low)
-            # Keep a tenth away from the ends, or the bracket may stop shrinking.
-            t = float(np.clip(secant, 0.9 * low + 0.1 * high, 0.1 * low + 0.9 * high))
-        else:
-            # A secant that did not halve the bracket has met a kink.  From zero, go down by
-            # tens: the root may be orders of magnitude below.
-            t = 0.5 * (low + high) if low > 0.0 else 0.1 * high
-        width = high - low
+        t, width = next_trial(t, low, slope_low, high, slope_high, width)
+        if t == 0.0:
+            break
     return best
