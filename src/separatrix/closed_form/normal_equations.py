@@ -660,8 +660,11 @@ def refine(
     ill = inverse.condition > _ILL
     if equations.problem.entries <= (_MEDIUM if ill else _SMALL):
         start = np.column_stack([equations.intercept_of(coef), coef])
-        still = _STILL_IN_PARTS if ill or equations.shifted else _STILL_WELL
-        found = refine_in_parts(equations, inverse, start, still, inverse.contraction)
+        # What centring has rounded, no condition number knows of.
+        rough = ill or equations.shifted
+        still = _STILL_IN_PARTS if rough else _STILL_WELL
+        contraction = 1.0 if rough else inverse.contraction
+        found = refine_in_parts(equations, inverse, start, still, contraction)
         if found is not None:
             high, low, steps = found
             best = equations.in_parts(high, np.zeros_like(low))
