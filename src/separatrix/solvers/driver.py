@@ -470,7 +470,7 @@ def minimise(
             fit.cut_short(solver, start)
         finally:
             problem.listen(before)
-            problem.hurried = False
+            vars(problem).pop("hurried", None)
     return fit.solution()
 
 
