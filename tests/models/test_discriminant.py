@@ -409,6 +409,25 @@ def test_answers_agree_far_away_and_on_boundaries(kind, k) -> None:
     assert_agreement(model, np.array([[0.0, 0.0], [0.0, 7.0], [0.0, -3.0]]))
 
 
+@pytest.mark.parametrize("model", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_variances_that_underflow_are_refused(model) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + 0.5 * rng.normal(size=60) > 0.0
+    right = model().fit(X, y).score(X, y)
+    for scale, refused in ((1e-140, False), (1e-158, True), (1e-165, True), (1e-300, True)):
+        Z = X * [1.0, scale, 1.0]
+        if refused:
+            with pytest.raises(ValueError, match=r"The variance of column 1 underflows; multiply"):
+                model().fit(Z, y)
+        else:
+            assert model().fit(Z, y).score(Z, y) == right
+    # Of a column of zeros nothing is lost.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model().fit(X * [1.0, 0.0, 1.0], y).score(X * [1.0, 0.0, 1.0], y) > 0.7
+
+
 def test_beyond_the_range_of_floats_the_nearer_class_wins() -> None:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(50, 2)), 5 * rng.normal(size=(50, 2))])

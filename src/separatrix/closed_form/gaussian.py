@@ -74,6 +74,9 @@ _HUGE = 2.0**1022
 # Columns of a triangle that are solved for at a time, and rows of a matrix in the cache.
 _CORNER = 64
 _ROWS = 128
+# A column of numbers below the second, and of a sum of squares below the first, has no variance in
+# float64.
+_LEAST_SQUARE, _LEAST_SIZE = 1e-300, 1e-130
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -498,7 +501,7 @@ def estimate(
     if reg_param > 0.0:
         matrices *= 1.0 - reg_param
         np.einsum("kjj->kj", matrices)[...] += reg_param
-    _require_range(matrices, names)
+    _require_range(matrices, moments, names)
     kept, warning = np.arange(moments.n_columns), None
     floored = np.zeros(len(matrices), dtype=bool)
     factors = _factors(matrices, certify=not pooled)
@@ -698,12 +701,21 @@ def _covariances(
     return out, intensity
 
 
-def _require_range(matrices: np.ndarray, names: Names) -> None:
+def _require_range(matrices: np.ndarray, moments: Moments, names: Names) -> None:
+    """Raise DataError where float64 cannot hold the variance of a column."""
     # What is within range on the diagonal is so elsewhere (Cauchy and Schwarz).
     good = np.isfinite(np.diagonal(matrices, axis1=-2, axis2=-1)).all(axis=0)
     if not good.all():
         columns = names.of_columns(np.flatnonzero(~good).tolist())
         raise DataError(Message("variance_overflows", columns=columns))
+    # Squares of numbers as small as these lose digits, or all of themselves.
+    square = np.diagonal(moments.scatter, axis1=-2, axis2=-1).reshape(-1, moments.n_columns)
+    size = np.abs(moments.mean).max(axis=0)
+    spread = square.max(axis=0)
+    faint = (spread < _LEAST_SQUARE) & (size < _LEAST_SIZE) & ((spread > 0.0) | (size > 0.0))
+    if faint.any():
+        columns = names.of_columns(np.flatnonzero(faint).tolist())
+        raise DataError(Message("variance_underflows", columns=columns))
 
 
 def _apart(

@@ -170,6 +170,8 @@ TEMPLATES: dict[str, str] = {
     "of classes, which is {divisor:g} here; add rows, or use {mle}.",
     "unbiased_covariance_of_class": "covariance='unbiased' divides by the number of rows of a "
     "class minus one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
+    "variance_underflows": "The variance of {columns} underflows; multiply the values by a large "
+    "number first.",
     "variance_overflows": "The variance of {columns} overflows; divide the values by a large "
     "number first.",
     "constant_columns": "{columns} {verb} constant{where}",
