@@ -347,21 +347,28 @@ class Decomposition:
         if state.drift > state.violation:
             # The rows have been rounded so often that the gradient no longer steers.
             self._refresh(problem, state)
+        self._hasten(problem, state, crawls=done == most)
+        return state
+
+    def _hasten(self, problem: Any, state: DecompositionState, crawls: bool) -> None:
+        """Take another kind of step where pairs get nowhere, or finer rows where they do not help.
+
+        ``crawls``: pairs of the last working set have not brought even its members close.
+        """
+        gram = state.dual.matrix
         if state.estimate < 0.99 * state.least:
             state.least, state.lowered = state.estimate, state.steps
         elif state.steps - state.lowered >= _FUTILE:
             state.lowered = state.steps
             state.still = gram.exact
             gram.sharpen()
-        if done == most:
-            # Steps of two have not brought even these close.
+        if crawls:
             self._leap(problem, state)
         if state.steps - state.marked >= _PATIENCE:
             leaps = state.estimate > 0.5 * state.mark and self._leap(problem, state)
             state.mark = state.estimate
             # What has helped may help again soon.
             state.marked = state.steps - (_PATIENCE - 2 if leaps else 0)
-        return state
 
     def _move(
         self, gram: Any, state: DecompositionState, index: np.ndarray, changes: np.ndarray
