@@ -4,6 +4,7 @@
 ``python -m benchmarks auto`` looks for the tables on which the default solver is not the best one.
 ``python -m benchmarks scale`` fits what does not fit memory, beside what others do about it.
 ``python -m benchmarks small`` times fits of a few milliseconds, beside scikit-learn's defaults.
+``python -m benchmarks kernels`` fits kernel machines to tables that are drawn, beside LIBSVM.
 ``python -m benchmarks studio`` times a frame of dragging a point, through a real browser.
 """
 
@@ -19,7 +20,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import auto, kernel_machines, report, small, statements, studio, sweep, system
+from benchmarks import (
+    auto,
+    drawn_kernels,
+    kernel_machines,
+    report,
+    small,
+    statements,
+    studio,
+    sweep,
+    system,
+)
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, run_workload
 from benchmarks.scale import command as scale
@@ -77,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return scale.main(words[1:])
     if words[:1] == ["small"]:
         return small.main(words[1:])
+    if words[:1] == ["kernels"]:
+        return drawn_kernels.main(words[1:])
     if words[:1] == ["studio"]:
         return studio.main(words[1:])
     args = _parser().parse_args(words)
