@@ -78,6 +78,10 @@ def test_marks_for_missing_values_can_be_chosen(write):
     table = read_table(path, missing=["-999", "none"])
     assert values(table, "x") == [1.0, None, -999.5]
     assert values(table, "c") == ["?", None, "b"]
+    path = write("a.csv", "x,c\n1,a\ninf,b\n-inf,a\n2.5,Infinity\n")
+    table = read_table(path, missing="inf")
+    assert values(table, "x") == [1.0, None, float("-inf"), 2.5]
+    assert values(table, "c") == ["a", "b", "a", None]
 
 
 @pytest.mark.parametrize(
@@ -491,6 +495,18 @@ def test_a_late_surprise_in_a_file_that_is_read_once(write, last, told):
     assert table.n_rows == 40_001
     assert values(table, "n")[39_998:] == [39_998.0, 39_999.0, 7.0 if last == "7" else None]
     assert [f"{last!r} in row 40001" in alert for alert in table.alerts] == [True] * told
+
+
+def test_a_copy_that_is_read_twice_keeps_the_names_of_the_columns(write, tmp_path, monkeypatch):
+    monkeypatch.setattr("separatrix.tables.reader._SAMPLE_ROWS", 3)
+    rows = "1,a\n2,b\n3,a\n4,b\nword,a\n"
+    for head in ("\n\nage,parity\n", '"age",parity\r\n', "age,parity\r", "age,parity\n\n\r\n"):
+        assert read_table(write("a.csv", head + rows)).names == ("age", "parity"), head
+    assert read_table(write("a.csv", '"a\nge",parity\n' + rows)).names == ("a\nge", "parity")
+    write("p1.csv", "age,parity\n" + rows)
+    write("p2.csv", "\n\nage,parity\n" + rows)
+    table = read_table(str(tmp_path / "p?.csv"))
+    assert (table.names, table.n_rows) == (("age", "parity"), 10)
 
 
 @pytest.mark.parametrize("first_rows", [50, 7_000, 20_000])
