@@ -429,6 +429,10 @@ def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
         (tmp_path / f"{k}.csv").write_text("".join(["x,y\n", *rows, *repeated, *rows]))
     with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete it"):
         scan(tmp_path / "*.csv", target="y", cache=tmp_path)
+    numbered = [f"{i},{row}" for i, row in enumerate(rows)]
+    (tmp_path / "a.csv").write_text("".join([",x,y\n", *numbered, ",x,y\n", *numbered]))
+    with pytest.raises(DataError, match=r"a\.csv, row 31: the row repeats the header"):
+        scan(tmp_path / "a.csv", target="y", cache=tmp_path)
 
 
 def test_type_that_differs(tmp_path: Path) -> None:

@@ -572,6 +572,10 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         assert table.overridden == {"zip"}
     with pytest.raises(DataError, match="'float' for column 'gone' is not one of"):
         read_table(path, kinds={"gone": "float"}, skip_absent=True)
+    with pytest.raises(
+        DataError, match="every column of .* is left out; keep at least one"
+    ):
+        read_table(path, kinds={"zip": "ignore", "x": "ignore"})
     iris = read_table("iris", kinds={"gone": "text", "target": "category"}, skip_absent=True)
     assert iris.overridden == {"target"}
 
@@ -597,6 +601,8 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         ("a.csv", b"caf\xe9,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
         ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
         ("a.csv", "a,b\n1,2\na,b\n3,4\n", r"a\.csv, row 2: the row repeats the header; delete it"),
+        ("a.csv", ",a,b\n0,1,2\n,a,b\n0,3,4\n", r"a\.csv, row 2: the row repeats the header"),
+        ("a.csv", "a,NA,b\n0,1,2\na,NA,b\n0,3,4\n", r"a\.csv, row 2: the row repeats the header"),
         ("a.csv", b"\x7fELF\x02\0\xd0\xff\n", r"a\.csv is not a table in text: byte 6 of the file"),
         ("a.json", "", r"a\.json is empty"),
         ("a.json", "[]", r"a\.json holds no rows"),

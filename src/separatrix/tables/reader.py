@@ -62,6 +62,7 @@ from separatrix.tables.table import (
     as_strings,
     checked_kinds,
     date_note,
+    is_marked,
     joined,
     label_text,
     mark_numbers,
@@ -718,6 +719,8 @@ def _laid_out(
     if unusable and not asked.ignore_unusable:
         raise _no_plain_values(unusable, source)
     kept = [name for name in kept if name not in unusable]
+    if not kept:
+        raise DataError(Message("no_column_kept", source=source))
     groups = {name: groups[name] for name in kept}
     if first.is_csv:
         # What is known to be written in a way of its own comes as it is written.
@@ -727,9 +730,10 @@ def _laid_out(
         if asked.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
-        if not supposing and len(groups) > 1 and set(groups.values()) == {"string"}:
+        named = _named(kept, first, asked.marks)
+        if not supposing and len(named) > 1 and {groups[n] for n in named} == {"string"}:
             for part in parts:
-                row = part.repeated_header(connection, kept)
+                row = part.repeated_header(connection, named)
                 if row is not None:
                     raise DataError(Message("repeated_header", source=part.label, row=row))
         if supposing:
@@ -751,6 +755,9 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     if n_rows == 0:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
+    if parts[0].is_csv:
+        named = _named(columns, parts[0], layout.asked.marks)
+        _refuse_repeated_header({name: columns[name] for name in named}, layout.source)
     made = layout.table(columns, n_rows)
     return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
 
@@ -790,8 +797,6 @@ def _table(
     first: files.Part,
 ) -> Table:
     """The columns with their kinds, and what there is to say of them."""
-    if first.is_csv:
-        _refuse_repeated_header(columns, source)
     found: dict[str, str] = {}
     dates, notes, alerts = set(), Remarks(), Remarks()
     for name, column in columns.items():
@@ -820,6 +825,11 @@ def _table(
         notes=tuple(notes.lines()),
         alerts=tuple(alerts.lines()),
     )
+
+
+def _named(names: Iterable[str], first: files.Part, marks: frozenset[str]) -> list[str]:
+    """Columns whose name would be a string in a row that repeats the header."""
+    return [name for name in names if name not in first.unnamed and not is_marked(name, marks)]
 
 
 def _refuse_repeated_header(columns: Mapping[str, Any], source: str) -> None:
