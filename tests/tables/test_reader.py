@@ -572,9 +572,7 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         assert table.overridden == {"zip"}
     with pytest.raises(DataError, match="'float' for column 'gone' is not one of"):
         read_table(path, kinds={"gone": "float"}, skip_absent=True)
-    with pytest.raises(
-        DataError, match="every column of .* is left out; keep at least one"
-    ):
+    with pytest.raises(DataError, match="every column of .* is left out; keep at least one"):
         read_table(path, kinds={"zip": "ignore", "x": "ignore"})
     iris = read_table("iris", kinds={"gone": "text", "target": "category"}, skip_absent=True)
     assert iris.overridden == {"target"}
