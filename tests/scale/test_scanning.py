@@ -422,6 +422,14 @@ def test_refused(tmp_path: Path, sql: str, options: dict[str, Any], message: str
     assert not list((tmp_path / "cache").rglob("tmp-*"))
 
 
+def test_a_string_is_one_mark_for_missing_values(tmp_path: Path) -> None:
+    rows = [f"{-1 if i == 7 else i},{i % 2}\n" for i in range(30)]
+    (tmp_path / "a.csv").write_text("".join(["x,y\n", *rows]))
+    for missing in ("-1", ["-1"]):
+        data = scan(tmp_path / "a.csv", "y", cache=tmp_path / "cache", missing=missing)
+        assert data.encoder.feature_names_ == ["x", "x=(missing)"]
+
+
 def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
     rows = [f"{i},{i % 2}\n" for i in range(30)]
     for k in range(2):

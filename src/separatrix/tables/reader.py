@@ -62,6 +62,7 @@ from separatrix.tables.table import (
     as_strings,
     checked_kinds,
     date_note,
+    given_marks,
     is_marked,
     joined,
     label_text,
@@ -309,10 +310,9 @@ def _what_is_asked(
     ordered: Mapping[str, Sequence[str]] | None,
     unpacked_limit: str | int | None,
 ) -> _Asked:
-    missing = (missing,) if isinstance(missing, str) else missing
+    missing = given_marks(missing)
     # The marks of an earlier table need not be in this one.
     of_earlier = isinstance(missing, frozenset)
-    missing = missing if of_earlier else tuple(missing)
     marks = missing_marks(missing)
     given = () if of_earlier or missing == DEFAULT_MISSING else tuple(dict.fromkeys(missing))
     if decimal not in (None, ".", ","):
