@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -435,8 +436,9 @@ def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
     for k in range(2):
         repeated = ["x, y \n"] if k else []
         (tmp_path / f"{k}.csv").write_text("".join(["x,y\n", *rows, *repeated, *rows]))
-    with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete it"):
-        scan(tmp_path / "*.csv", target="y", cache=tmp_path)
+    for read in (read_table, partial(scan, target="y", cache=tmp_path)):
+        with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"):
+            read(tmp_path / "*.csv")
     numbered = [f"{i},{row}" for i, row in enumerate(rows)]
     (tmp_path / "a.csv").write_text("".join([",x,y\n", *numbered, ",x,y\n", *numbered]))
     with pytest.raises(DataError, match=r"a\.csv, row 31: the row repeats the header"):

@@ -744,20 +744,21 @@ def _laid_out(
 def _read_columns(connection: Any, layout: Layout) -> Table:
     parts, groups = layout.parts, layout.groups
     pieces: dict[str, list[Any]] = {name: [] for name in groups}
-    n_rows = 0
+    counts = []
     for part in parts:
         part.require_room(connection, len(groups), layout.asked.limit)
         select = partial(layout.select, part)
         count, fetched = part.fetch(connection, groups, select, layout.supposed, layout.asked.marks)
-        n_rows += count
+        counts.append(count)
         for name in groups:
             pieces[name].append(fetched[name])
+    n_rows = sum(counts)
     if n_rows == 0:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
     if parts[0].is_csv:
         named = _named(columns, parts[0], layout.asked.marks)
-        _refuse_repeated_header({name: columns[name] for name in named}, layout.source)
+        _refuse_repeated_header({name: columns[name] for name in named}, parts, counts)
     made = layout.table(columns, n_rows)
     return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
 
@@ -832,7 +833,9 @@ def _named(names: Iterable[str], first: files.Part, marks: frozenset[str]) -> li
     return [name for name in names if name not in first.unnamed and not is_marked(name, marks)]
 
 
-def _refuse_repeated_header(columns: Mapping[str, Any], source: str) -> None:
+def _refuse_repeated_header(
+    columns: Mapping[str, Any], parts: Sequence[files.Part], counts: Sequence[int]
+) -> None:
     """Refuse a row that is the header once more, as files that were joined have it.
 
     It would make every number a text, and its name one class of the target.
@@ -845,7 +848,11 @@ def _refuse_repeated_header(columns: Mapping[str, Any], source: str) -> None:
         rows = rows[[isinstance(value, str) and value.strip() == name for value in values]]
         if not len(rows):
             return
-    raise DataError(Message("repeated_header", source=source, row=int(rows[0]) + 1))
+    row = int(rows[0])
+    for part, count in zip(parts, counts, strict=True):
+        if row < count:
+            raise DataError(Message("repeated_header", source=part.label, row=row + 1))
+        row -= count
 
 
 def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
