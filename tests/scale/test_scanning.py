@@ -431,6 +431,14 @@ def test_a_string_is_one_mark_for_missing_values(tmp_path: Path) -> None:
         assert data.encoder.feature_names_ == ["x", "x=(missing)"]
 
 
+def test_files_of_more_columns_than_rows(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("separatrix.tables.wide.is_wide", lambda *_: True)
+    rows = [f"{i},{'abc'[i % 3]},{i % 2}\n" for i in range(30)]
+    (tmp_path / "a.csv").write_text("".join(["x,c,y\n", *rows]))
+    data = scan(tmp_path / "a.csv", "y", cache=tmp_path / "cache")
+    assert data.encoder.feature_names_ == ["x", "c=a", "c=b", "c=c"]
+
+
 def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
     rows = [f"{i},{i % 2}\n" for i in range(30)]
     for k in range(2):

@@ -648,10 +648,11 @@ def _read_parts(
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(files.connect()))
     stack.enter_context(watched(connection, partial(files.about_rows, parts)))
+    read = partial(_through, _read_columns, connection, parts, source, asked, stack, by_cells=True)
     try:
-        return _through(_read_columns, connection, parts, source, asked, stack, supposing=True)
+        return read(supposing=True)
     except files.NotAsSupposed:
-        return _through(_read_columns, connection, parts, source, asked, stack)
+        return read()
 
 
 def _through(
@@ -663,17 +664,21 @@ def _through(
     stack: contextlib.ExitStack,
     *,
     supposing: bool = False,
+    by_cells: bool = False,
 ) -> _T:
     """Apply a function to files; CSV that DuckDB cannot read is rewritten on the way.
 
     ``supposing``: columns of CSV are taken to be what their first rows are, which saves a reading;
-    where they are not, :class:`files.NotAsSupposed` is raised.
+    where they are not, :class:`files.NotAsSupposed` is raised.  ``by_cells``: ``read`` can read
+    files of one cell a line, which CSV of very many columns becomes.
     """
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
-    apart = all(part.is_csv for part in parts) and wide.is_wide(
-        len(parts[0].names), sum(part.path.stat().st_size for part in parts)
+    apart = (
+        by_cells
+        and all(part.is_csv for part in parts)
+        and wide.is_wide(len(parts[0].names), sum(part.path.stat().st_size for part in parts))
     )
     for part in parts:
         if apart and asked.sql is None:
