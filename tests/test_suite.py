@@ -49,6 +49,8 @@ def test_whatever_sends_a_signal_is_marked_as_such():
         ("not ((cluster or browser or signals) or (exhaustive or benchmarks))", False),
         ("cluster or sampled", False),
         ("not exhaustive", False),
+        ("signals and", False),
+        ("xdist_group(name='browser') and signals", False),
         ("", False),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -422,13 +423,34 @@ def test_refused(tmp_path: Path, sql: str, options: dict[str, Any], message: str
     assert not list((tmp_path / "cache").rglob("tmp-*"))
 
 
+def test_a_string_is_one_mark_for_missing_values(tmp_path: Path) -> None:
+    rows = [f"{-1 if i == 7 else i},{i % 2}\n" for i in range(30)]
+    (tmp_path / "a.csv").write_text("".join(["x,y\n", *rows]))
+    for missing in ("-1", ["-1"]):
+        data = scan(tmp_path / "a.csv", "y", cache=tmp_path / "cache", missing=missing)
+        assert data.encoder.feature_names_ == ["x", "x=(missing)"]
+
+
+def test_files_of_more_columns_than_rows(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("separatrix.tables.wide.is_wide", lambda *_: True)
+    rows = [f"{i},{'abc'[i % 3]},{i % 2}\n" for i in range(30)]
+    (tmp_path / "a.csv").write_text("".join(["x,c,y\n", *rows]))
+    data = scan(tmp_path / "a.csv", "y", cache=tmp_path / "cache")
+    assert data.encoder.feature_names_ == ["x", "c=a", "c=b", "c=c"]
+
+
 def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
     rows = [f"{i},{i % 2}\n" for i in range(30)]
     for k in range(2):
         repeated = ["x, y \n"] if k else []
         (tmp_path / f"{k}.csv").write_text("".join(["x,y\n", *rows, *repeated, *rows]))
-    with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete it"):
-        scan(tmp_path / "*.csv", target="y", cache=tmp_path)
+    for read in (read_table, partial(scan, target="y", cache=tmp_path)):
+        with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"):
+            read(tmp_path / "*.csv")
+    numbered = [f"{i},{row}" for i, row in enumerate(rows)]
+    (tmp_path / "a.csv").write_text("".join([",x,y\n", *numbered, ",x,y\n", *numbered]))
+    with pytest.raises(DataError, match=r"a\.csv, row 31: the row repeats the header"):
+        scan(tmp_path / "a.csv", target="y", cache=tmp_path)
 
 
 def test_type_that_differs(tmp_path: Path) -> None:

@@ -78,6 +78,10 @@ def test_marks_for_missing_values_can_be_chosen(write):
     table = read_table(path, missing=["-999", "none"])
     assert values(table, "x") == [1.0, None, -999.5]
     assert values(table, "c") == ["?", None, "b"]
+    path = write("a.csv", "x,c\n1,a\ninf,b\n-inf,a\n2.5,Infinity\n")
+    table = read_table(path, missing="inf")
+    assert values(table, "x") == [1.0, None, float("-inf"), 2.5]
+    assert values(table, "c") == ["a", "b", "a", None]
 
 
 @pytest.mark.parametrize(
@@ -493,6 +497,18 @@ def test_a_late_surprise_in_a_file_that_is_read_once(write, last, told):
     assert [f"{last!r} in row 40001" in alert for alert in table.alerts] == [True] * told
 
 
+def test_a_copy_that_is_read_twice_keeps_the_names_of_the_columns(write, tmp_path, monkeypatch):
+    monkeypatch.setattr("separatrix.tables.reader._SAMPLE_ROWS", 3)
+    rows = "1,a\n2,b\n3,a\n4,b\nword,a\n"
+    for head in ("\n\nage,parity\n", '"age",parity\r\n', "age,parity\r", "age,parity\n\n\r\n"):
+        assert read_table(write("a.csv", head + rows)).names == ("age", "parity"), head
+    assert read_table(write("a.csv", '"a\nge",parity\n' + rows)).names == ("a\nge", "parity")
+    write("p1.csv", "age,parity\n" + rows)
+    write("p2.csv", "\n\nage,parity\n" + rows)
+    table = read_table(str(tmp_path / "p?.csv"))
+    assert (table.names, table.n_rows) == (("age", "parity"), 10)
+
+
 @pytest.mark.parametrize("first_rows", [50, 7_000, 20_000])
 def test_strings_are_the_same_wherever_they_first_appear(write, monkeypatch, first_rows):
     monkeypatch.setattr(source_files, "_FIRST_ROWS", first_rows)
@@ -556,6 +572,8 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         assert table.overridden == {"zip"}
     with pytest.raises(DataError, match="'float' for column 'gone' is not one of"):
         read_table(path, kinds={"gone": "float"}, skip_absent=True)
+    with pytest.raises(DataError, match="every column of .* is left out; keep at least one"):
+        read_table(path, kinds={"zip": "ignore", "x": "ignore"})
     iris = read_table("iris", kinds={"gone": "text", "target": "category"}, skip_absent=True)
     assert iris.overridden == {"target"}
 
@@ -581,6 +599,8 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         ("a.csv", b"caf\xe9,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
         ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
         ("a.csv", "a,b\n1,2\na,b\n3,4\n", r"a\.csv, row 2: the row repeats the header; delete it"),
+        ("a.csv", ",a,b\n0,1,2\n,a,b\n0,3,4\n", r"a\.csv, row 2: the row repeats the header"),
+        ("a.csv", "a,NA,b\n0,1,2\na,NA,b\n0,3,4\n", r"a\.csv, row 2: the row repeats the header"),
         ("a.csv", b"\x7fELF\x02\0\xd0\xff\n", r"a\.csv is not a table in text: byte 6 of the file"),
         ("a.json", "", r"a\.json is empty"),
         ("a.json", "[]", r"a\.json holds no rows"),

@@ -51,7 +51,7 @@ class LeastSquaresSolution:
         Columns that are independent of one another and, with an intercept, of a constant.
     condition : float
         Condition number of those columns, centred (with an intercept) and of unit length; an
-        estimate for more than 400 columns.
+        estimate for more than 100 columns.
     dependent : tuple of int
         Columns that depend on the others; which of a group is named is arbitrary.
     rss : ndarray of shape (m,)

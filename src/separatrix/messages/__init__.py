@@ -232,7 +232,9 @@ TEMPLATES: dict[str, str] = {
     "not_text": "{label} is not a table in text: byte {byte} of the file is 0x00; give a file of "
     "comma-separated values, or one whose name ends with its format (.parquet, .xlsx), or say what "
     "it is with {encoding} or the like",
-    "repeated_header": "{source}, row {row}: the row repeats the header; delete it",
+    "repeated_header": "{source}, row {row}: the row repeats the header; delete it, or, if the "
+    "first line of the file is itself a row of the table, put a line of column names before it",
+    "no_column_kept": "every column of {source} is left out; keep at least one",
     "no_usable_column": "{source} has no column that a model can use{why}",
     "not_in_order": "column {column}, row {row}: {value} is none of the levels that {ordered} puts "
     "in order ({listed}); add it to them, or leave the cell empty to count as missing",

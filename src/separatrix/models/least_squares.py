@@ -391,7 +391,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         positive weights.
     condition_number_ : float
         The condition number of the independent columns, centred (with an intercept) and scaled to
-        unit length, with the rows of the penalty appended. For more than 400 columns it is an
+        unit length, with the rows of the penalty appended. For more than 100 columns it is an
         estimate; for sparse rows with more than 1,024 columns, and for more than 8,192 rows and
         columns, the estimate comes from the steps of conjugate gradients, in the latter case
         without a penalty in the units of the columns.

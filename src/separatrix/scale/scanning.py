@@ -20,6 +20,7 @@ from separatrix.scale.files import Asked, scan_files
 from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
 from separatrix.tables.reader import OPTIONS
+from separatrix.tables.table import given_marks
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
@@ -156,7 +157,7 @@ def scan(
     """
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
-    marks = missing if isinstance(missing, frozenset) else tuple(missing)
+    marks = given_marks(missing)
     of_files = {
         "standardise": standardise,
         "test_size": test_size,

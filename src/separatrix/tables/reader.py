@@ -62,6 +62,8 @@ from separatrix.tables.table import (
     as_strings,
     checked_kinds,
     date_note,
+    given_marks,
+    is_marked,
     joined,
     label_text,
     mark_numbers,
@@ -308,10 +310,9 @@ def _what_is_asked(
     ordered: Mapping[str, Sequence[str]] | None,
     unpacked_limit: str | int | None,
 ) -> _Asked:
-    missing = (missing,) if isinstance(missing, str) else missing
+    missing = given_marks(missing)
     # The marks of an earlier table need not be in this one.
     of_earlier = isinstance(missing, frozenset)
-    missing = missing if of_earlier else tuple(missing)
     marks = missing_marks(missing)
     given = () if of_earlier or missing == DEFAULT_MISSING else tuple(dict.fromkeys(missing))
     if decimal not in (None, ".", ","):
@@ -647,10 +648,11 @@ def _read_parts(
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(files.connect()))
     stack.enter_context(watched(connection, partial(files.about_rows, parts)))
+    read = partial(_through, _read_columns, connection, parts, source, asked, stack, by_cells=True)
     try:
-        return _through(_read_columns, connection, parts, source, asked, stack, supposing=True)
+        return read(supposing=True)
     except files.NotAsSupposed:
-        return _through(_read_columns, connection, parts, source, asked, stack)
+        return read()
 
 
 def _through(
@@ -662,17 +664,21 @@ def _through(
     stack: contextlib.ExitStack,
     *,
     supposing: bool = False,
+    by_cells: bool = False,
 ) -> _T:
     """Apply a function to files; CSV that DuckDB cannot read is rewritten on the way.
 
     ``supposing``: columns of CSV are taken to be what their first rows are, which saves a reading;
-    where they are not, :class:`files.NotAsSupposed` is raised.
+    where they are not, :class:`files.NotAsSupposed` is raised.  ``by_cells``: ``read`` can read
+    files of one cell a line, which CSV of very many columns becomes.
     """
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
-    apart = all(part.is_csv for part in parts) and wide.is_wide(
-        len(parts[0].names), sum(part.path.stat().st_size for part in parts)
+    apart = (
+        by_cells
+        and all(part.is_csv for part in parts)
+        and wide.is_wide(len(parts[0].names), sum(part.path.stat().st_size for part in parts))
     )
     for part in parts:
         if apart and asked.sql is None:
@@ -718,6 +724,8 @@ def _laid_out(
     if unusable and not asked.ignore_unusable:
         raise _no_plain_values(unusable, source)
     kept = [name for name in kept if name not in unusable]
+    if not kept:
+        raise DataError(Message("no_column_kept", source=source))
     groups = {name: groups[name] for name in kept}
     if first.is_csv:
         # What is known to be written in a way of its own comes as it is written.
@@ -727,9 +735,10 @@ def _laid_out(
         if asked.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
-        if not supposing and len(groups) > 1 and set(groups.values()) == {"string"}:
+        named = _named(kept, first, asked.marks)
+        if not supposing and len(named) > 1 and {groups[n] for n in named} == {"string"}:
             for part in parts:
-                row = part.repeated_header(connection, kept)
+                row = part.repeated_header(connection, named)
                 if row is not None:
                     raise DataError(Message("repeated_header", source=part.label, row=row))
         if supposing:
@@ -740,17 +749,21 @@ def _laid_out(
 def _read_columns(connection: Any, layout: Layout) -> Table:
     parts, groups = layout.parts, layout.groups
     pieces: dict[str, list[Any]] = {name: [] for name in groups}
-    n_rows = 0
+    counts = []
     for part in parts:
         part.require_room(connection, len(groups), layout.asked.limit)
         select = partial(layout.select, part)
         count, fetched = part.fetch(connection, groups, select, layout.supposed, layout.asked.marks)
-        n_rows += count
+        counts.append(count)
         for name in groups:
             pieces[name].append(fetched[name])
+    n_rows = sum(counts)
     if n_rows == 0:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
+    if parts[0].is_csv:
+        named = _named(columns, parts[0], layout.asked.marks)
+        _refuse_repeated_header({name: columns[name] for name in named}, parts, counts)
     made = layout.table(columns, n_rows)
     return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
 
@@ -790,8 +803,6 @@ def _table(
     first: files.Part,
 ) -> Table:
     """The columns with their kinds, and what there is to say of them."""
-    if first.is_csv:
-        _refuse_repeated_header(columns, source)
     found: dict[str, str] = {}
     dates, notes, alerts = set(), Remarks(), Remarks()
     for name, column in columns.items():
@@ -822,7 +833,14 @@ def _table(
     )
 
 
-def _refuse_repeated_header(columns: Mapping[str, Any], source: str) -> None:
+def _named(names: Iterable[str], first: files.Part, marks: frozenset[str]) -> list[str]:
+    """Columns whose name would be a string in a row that repeats the header."""
+    return [name for name in names if name not in first.unnamed and not is_marked(name, marks)]
+
+
+def _refuse_repeated_header(
+    columns: Mapping[str, Any], parts: Sequence[files.Part], counts: Sequence[int]
+) -> None:
     """Refuse a row that is the header once more, as files that were joined have it.
 
     It would make every number a text, and its name one class of the target.
@@ -835,7 +853,11 @@ def _refuse_repeated_header(columns: Mapping[str, Any], source: str) -> None:
         rows = rows[[isinstance(value, str) and value.strip() == name for value in values]]
         if not len(rows):
             return
-    raise DataError(Message("repeated_header", source=source, row=int(rows[0]) + 1))
+    row = int(rows[0])
+    for part, count in zip(parts, counts, strict=True):
+        if row < count:
+            raise DataError(Message("repeated_header", source=part.label, row=row + 1))
+        row -= count
 
 
 def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:

@@ -174,7 +174,7 @@ class ValueSql:
         self.clean = clean
         self.marks = ", ".join(literal(mark) for mark in sorted(marks))
         # A mark such as -999 stands for the number, however that is written.
-        self.numbers = ", ".join(f"{x!r}::DOUBLE" for x in mark_numbers(marks))
+        self.numbers = ", ".join(f"{literal(repr(x))}::DOUBLE" for x in mark_numbers(marks))
 
     def marked(self, text: str) -> str:
         """Whether a text without blanks stands for a missing value."""
@@ -352,7 +352,10 @@ class Part:
         return f"SELECT {chosen} FROM {relation}"
 
     def describe(self, connection: Any) -> None:
-        """Find the names and types of the columns."""
+        """Find the names and types of the columns, unless they are known."""
+        if self.names:
+            # A copy that :meth:`rewrite` made has other names in its header.
+            return
         if self.is_csv:
             self.names = self._csv_header()
             self.types = ["string"] * len(self.names)

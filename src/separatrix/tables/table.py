@@ -490,15 +490,21 @@ def checked_kinds(
     return {name: kind for name, kind in wanted.items() if name in there}
 
 
+def given_marks(missing: Iterable[str]) -> tuple[str, ...] | frozenset[str]:
+    """Marks as they were given: a string is one, and a frozenset is complete."""
+    if isinstance(missing, str):
+        return (missing,)
+    return missing if isinstance(missing, frozenset) else tuple(missing)
+
+
 def missing_marks(missing: Iterable[str]) -> frozenset[str]:
     """The marks for missing values; numbers alone go with the usual marks, as they are no words.
 
     A frozenset is complete, as this function returned it or a model file holds it.
     """
+    missing = given_marks(missing)
     if isinstance(missing, frozenset):
         return missing | {""}
-    if isinstance(missing, str):
-        missing = (missing,)
     marks = frozenset(str(mark).strip(BLANKS) for mark in missing)
     if marks and all(mark_numbers(frozenset({mark})) for mark in marks):
         marks |= frozenset(DEFAULT_MISSING)
