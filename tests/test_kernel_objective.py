@@ -26,6 +26,7 @@ from separatrix.kernels.gram import Gram
 from separatrix.kernels.objective import (
     KernelHardMarginObjective,
     KernelObjective,
+    evened,
     is_semidefinite,
     kkt_conditions,
 )
@@ -350,3 +351,13 @@ def test_sides_violations_and_gaps_case_by_case() -> None:
     assert found.worst == 2.0
     assert found.counts() == {"outside": 5, "on": 4, "inside": 3, "wrong": 3}
     assert str(found).startswith("5 outside the margin, 4 on it, 3 inside it, 3 on the wrong side")
+
+
+def test_coefficients_whose_sum_is_evened_stay_in_their_range() -> None:
+    unit = 2.0**-53
+    c, low = np.array([1.0 - unit, -1.0, -2.0 * unit]), np.array([-1.0, -1.0, -2.0 * unit])
+    found = evened(c, low, 1.0)
+    assert np.all(found >= low) and np.all(found <= 1.0)
+    # Nor does it fail on sums that are beyond float64.
+    for wide in ([1e308, 1e308, -1e308, -1e308], [np.inf, -np.inf]):
+        np.testing.assert_array_equal(evened(np.array(wide)), wide)

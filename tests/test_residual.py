@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.linear_model import HuberRegressor as Peer
 
 from separatrix.data.design import as_design
-from separatrix.losses import Huber
+from separatrix.losses import EpsilonInsensitive, Huber, SquaredEpsilonInsensitive
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.objectives.residual import ResidualObjective, ScaledResidualObjective
 from separatrix.solvers import Newton, QuasiNewton, ScaleContinuation, select_solver
@@ -216,3 +216,24 @@ def test_bounds_hold_on_hostile_data(scaled, block):
             assert certificate.primal >= value
             assert certificate.dual <= min(values)
     assert certified >= 40
+
+
+def test_targets_of_rows_without_weight_cost_no_digits_of_the_bound() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    weights = np.r_[np.zeros(20), np.ones(40)]
+    wide = np.where(weights > 0.0, y, 1e20)
+    for fit_intercept in (False, True):
+        for loss in (Huber(1.0), SquaredEpsilonInsensitive(0.1), EpsilonInsensitive(0.1)):
+            options = {"weights": weights, "fit_intercept": fit_intercept}
+            plain = ResidualObjective(as_design(X), y, loss, **options)
+            other = ResidualObjective(as_design(X), wide, loss, **options)
+            solution = minimise(plain, select_solver(plain), tol=1e-6, max_iter=200)
+            residual = plain.residual(plain.linear(solution.theta))
+            proofs = [problem.bound(solution.theta, residual) for problem in (plain, other)]
+            bounds = [
+                problem.certify(solution.theta, proof, 1e-6)
+                for problem, proof in zip((plain, other), proofs, strict=True)
+            ]
+            assert bounds[1].gap == bounds[0].gap

@@ -9,7 +9,14 @@ from separatrix import select_solver
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton, QuasiNewton, Relay
+from separatrix.solvers import (
+    AugmentedLagrangian,
+    DualDescent,
+    Newton,
+    QuasiNewton,
+    Relay,
+    forecast,
+)
 from separatrix.solvers.driver import minimise
 
 
@@ -108,3 +115,18 @@ def test_second_order_steps_are_not_underrated_where_few_rows_stay_in_play() -> 
         found = minimise(few, chosen, tol=1e-6, max_iter=400, seed=0)
         assert found.certificate.ok and not found.state.handed_over, C
     assert costs[1] > 2.0 * costs[0]
+
+
+def test_forecasts_stand_where_squares_overflow() -> None:
+    rng = np.random.default_rng(0)
+    X = 1e160 * rng.normal(size=(300, 20))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    none = np.r_[0.0, np.ones(299)]
+    with np.errstate(over="ignore"):
+        for loss in (LogLoss(), SquaredHinge()):
+            assert forecast.passes(MarginObjective(as_design(X), y, loss), 1e-6) == np.inf
+        # A row without weight says nothing, however long it is.
+        X[1:] = rng.normal(size=(299, 20))
+        one = MarginObjective(as_design(X), y, LogLoss(), weights=none)
+        other = MarginObjective(as_design(X[1:]), y[1:], LogLoss())
+        assert forecast.passes(one, 1e-6) == pytest.approx(forecast.passes(other, 1e-6), rel=0.01)

@@ -213,12 +213,16 @@ def evened(c: np.ndarray, low: Any = -np.inf, high: Any = np.inf) -> np.ndarray:
     out = c.copy()
     sizes = np.abs(c)
     free = (sizes > 0.0) & (c > low) & (c < high)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(sizes.sum()):
+            return out
     left = math.fsum(out)
     if abs(left) > 4.0 * UNIT * math.fsum(sizes):
         return out
     for _ in range(_ROUNDS):
         # The smallest that it does not change by much holds most digits of it.
-        able = np.flatnonzero(free & (np.abs(out) > 4.0 * abs(left)))
+        inside = (out - left >= low) & (out - left <= high)
+        able = np.flatnonzero(free & inside & (np.abs(out) > 4.0 * abs(left)))
         if left == 0.0 or not len(able):
             break
         out[able[np.abs(out[able]).argmin()]] -= left

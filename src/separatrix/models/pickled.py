@@ -67,4 +67,7 @@ def _same_bits(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         alike = one.dtype == other.dtype and one.shape == other.shape
         return alike and one.tobytes() == other.tobytes()
+    if isinstance(one, float):
+        # Zeros of either sign are equal, and have other bits.
+        return one.hex() == other.hex()
     return bool(one == other)

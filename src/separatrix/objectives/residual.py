@@ -137,16 +137,22 @@ class ResidualObjective(MarginObjective):
 
         What is balanced feels no constant: of the targets only what is left without it counts.
         """
-        targets = self.targets
-        if self.balances:
+        targets, residual, upper = self.targets, point.residual, self.upper
+        used = upper > 0.0
+        if not used.all():
+            # Rows without weight have no multipliers, and their targets round nothing.
+            targets, residual, upper = targets[used], residual[used], upper[used]
+            moved = None if moved is None else moved[used]
+        largest = float(np.abs(targets).max(initial=0.0))
+        if self.balances and len(targets):
             targets = targets - 0.5 * (targets.max() + targets.min())
         with np.errstate(all="ignore"):
-            value, error = total(point.residual * targets)
+            value, error = total(residual * targets)
             size = np.abs(targets) * (1.0 + 4.0 * UNIT)
-            moves = (point.share + 4.0 * UNIT) * np.abs(point.residual)
-            moves = moves + point.spread * self.upper + (0.0 if moved is None else moved) + TINY
+            moves = (point.share + 4.0 * UNIT) * np.abs(residual)
+            moves = moves + point.spread * upper + (0.0 if moved is None else moved) + TINY
             error = (error + total_above(moves * size)) * (1.0 + 1e-9)
-            error += UNIT * float(np.abs(self.targets).max()) * total_above(np.abs(point.residual))
+            error += UNIT * largest * total_above(np.abs(residual))
             # Products that underflow, of the residuals and of their moves.
             lost = 4.0 * float(np.count_nonzero(targets)) * TINY
         above = point.conjugate_above + value + error + lost

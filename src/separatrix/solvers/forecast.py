@@ -84,7 +84,9 @@ def passes(problem: LinearProblem, tol: float) -> float:
         return 0.0
     bond, spread = _bond(problem), _spread(_in_play(problem) / problem.design.n_features)
     # The penalty and independent rows each keep the eigenvalues together.
-    hard = 1.0 / (1.0 / max(bond, 1e-300) + 1.0 / spread)
+    together = 1.0 / max(bond, 1e-300) + 1.0 / spread
+    # Where the squares of the entries overflow, neither does.
+    hard = 1.0 / together if together > 0.0 else math.inf
     more = _MORE if problem.loss.unattained else _SETTLING  # type: ignore[attr-defined]
     return (_LEAST + more * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
 
@@ -120,9 +122,11 @@ def _bond(problem: LinearProblem) -> float:
 
     The squared length of a row times the curvature of its loss at a margin of zero, in the mean.
     """
-    used = max(int(np.count_nonzero(problem.upper)), 1)
+    # Rows without weight count for nothing, even where their squares overflow.
+    used = problem.upper > 0.0
     bend = float(problem.loss.curvature(np.zeros(1))[0])  # type: ignore[attr-defined]
-    return bend * float(inner(problem.upper, problem.design.row_squares())) / used
+    total = inner(problem.upper[used], problem.design.row_squares()[used])
+    return bend * float(total) / max(int(np.count_nonzero(used)), 1)
 
 
 def _spread(ratio: float) -> float:
