@@ -74,9 +74,9 @@ _HUGE = 2.0**1022
 # Columns of a triangle that are solved for at a time, and rows of a matrix in the cache.
 _CORNER = 64
 _ROWS = 128
-# A column of numbers below the second, and of a sum of squares below the first, has no variance in
-# float64.
-_LEAST_SQUARE, _LEAST_SIZE = 1e-300, 1e-130
+# A sum of squares below the first has lost digits to underflow, and that of numbers below the
+# second may have lost all of them.
+_LEAST_SQUARE, _LEAST_SIZE = 1e-300, 1e-145
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -712,7 +712,9 @@ def _require_range(matrices: np.ndarray, moments: Moments, names: Names) -> None
     square = np.diagonal(moments.scatter, axis1=-2, axis2=-1).reshape(-1, moments.n_columns)
     size = np.abs(moments.mean).max(axis=0)
     spread = square.max(axis=0)
-    faint = (spread < _LEAST_SQUARE) & (size < _LEAST_SIZE) & ((spread > 0.0) | (size > 0.0))
+    # A constant column has no spread; what is smaller than this may have lost it.
+    lost = (spread == 0.0) & (size > 0.0) & (size < _LEAST_SIZE)
+    faint = lost | (spread > 0.0) & (spread < _LEAST_SQUARE)
     if faint.any():
         columns = names.of_columns(np.flatnonzero(faint).tolist())
         raise DataError(Message("variance_underflows", columns=columns))

@@ -66,7 +66,8 @@ SPARE = 5
 FINEST = 1e-13
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
 FLAT = 1e-12
-# An eigenvalue that is this many roundings of the largest, times their number, is not zero.
+# An eigenvalue, or the square of a pivot, that is this many roundings of the largest, times their
+# number, is not zero.
 _SURE = 16.0
 # Steps in which the violation should halve, or it is time for another kind of step; and how many
 # coefficients that may concern.
@@ -347,13 +348,19 @@ class Decomposition:
         if state.drift > state.violation:
             # The rows have been rounded so often that the gradient no longer steers.
             self._refresh(problem, state)
-        self._hasten(problem, state, crawls=done == most)
+        self._hasten(problem, state, done == most, check_interrupt)
         return state
 
-    def _hasten(self, problem: Any, state: DecompositionState, crawls: bool) -> None:
-        """Take another kind of step where pairs get nowhere, or finer rows where they do not help.
+    def _hasten(
+        self,
+        problem: Any,
+        state: DecompositionState,
+        crawls: bool,
+        check_interrupt: Callable[[], None],
+    ) -> None:
+        """Take a Newton step where pairs make little progress, and finer rows where there is none.
 
-        ``crawls``: pairs of the last working set have not brought even its members close.
+        ``crawls``: the last working set has used up its pairs.
         """
         gram = state.dual.matrix
         if state.estimate < 0.99 * state.least:
@@ -362,10 +369,11 @@ class Decomposition:
             state.lowered = state.steps
             state.still = gram.exact
             gram.sharpen()
-        if crawls:
-            self._leap(problem, state)
-        if state.steps - state.marked >= _PATIENCE:
-            leaps = state.estimate > 0.5 * state.mark and self._leap(problem, state)
+        late = state.steps - state.marked >= _PATIENCE
+        leaps = False
+        if crawls or (late and state.estimate > 0.5 * state.mark):
+            leaps = self._leap(problem, state, check_interrupt)
+        if late:
             state.mark = state.estimate
             # What has helped may help again soon.
             state.marked = state.steps - (_PATIENCE - 2 if leaps else 0)
@@ -397,7 +405,9 @@ class Decomposition:
         state.drift, state.refreshed = 0.0, state.steps
         self._survey(problem, state)
 
-    def _leap(self, problem: Any, state: DecompositionState) -> bool:
+    def _leap(
+        self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
+    ) -> bool:
         """Minimise over all coefficients inside their range at once; whether it has helped.
 
         Two at a time they crawl along valleys that are much longer than wide; a Newton step under
@@ -414,6 +424,7 @@ class Decomposition:
         low, high = state.low[free], state.high[free]
         c, gradient = before.copy(), start.copy()
         for _ in range(min(len(free), _ENDS)):
+            check_interrupt()
             on = np.flatnonzero((c < high) & (c > low))
             if len(on) < 2:
                 break
