@@ -16,9 +16,12 @@ and after they were altered, how often ``verify`` refused, and how much was fals
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import itertools
 import math
+import os
+import signal
 import sys
 import time
 import warnings
@@ -55,6 +58,8 @@ __all__ = ["GROUPS", "MODELS", "Attack", "attack", "main", "trial"]
 
 # For finding a bound anew: what is reached by then has to be true as well.
 _SECONDS = 0.05
+# Seconds that a fit of LIBLINEAR may take.
+_PATIENCE = 5
 # Verdicts that the command asks for.
 _PROBLEMS = 10_000
 
@@ -589,7 +594,26 @@ def trial(
     return out
 
 
+def _ends(case: _Case) -> bool:
+    """Whether a fit ends: LIBLINEAR's Newton steps never do once a number is NaN."""
+    model = case.model
+    liblinear = type(model).__name__ == "LinearSVC" or vars(model).get("solver") == "liblinear"
+    if is_own(model) or not liblinear:
+        return True
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_PATIENCE)
+        with contextlib.suppress(Exception):
+            case.fit()
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
 def _tried(out: Attack, rng: np.random.Generator, case: _Case) -> None:
+    if not _ends(case):
+        out.refusal = f"the fit has not ended after {_PATIENCE} s"
+        return
     try:
         case.fit()
     except Exception as error:
