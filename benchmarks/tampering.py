@@ -58,8 +58,8 @@ __all__ = ["GROUPS", "MODELS", "Attack", "attack", "main", "trial"]
 
 # For finding a bound anew: what is reached by then has to be true as well.
 _SECONDS = 0.05
-# Seconds that a fit of LIBLINEAR may take.
-_PATIENCE = 5
+# Seconds that a fit of LIBLINEAR or LIBSVM may take.
+_PATIENCE = 2
 # Verdicts that the command asks for.
 _PROBLEMS = 10_000
 
@@ -595,10 +595,10 @@ def trial(
 
 
 def _ends(case: _Case) -> bool:
-    """Whether a fit ends: LIBLINEAR's Newton steps never do once a number is NaN."""
+    """Whether a fit ends: those of LIBLINEAR and LIBSVM may not, on numbers as large as these."""
     model = case.model
-    liblinear = type(model).__name__ == "LinearSVC" or vars(model).get("solver") == "liblinear"
-    if is_own(model) or not liblinear:
+    module = type(model).__module__
+    if not module.startswith("sklearn.svm") and vars(model).get("solver") != "liblinear":
         return True
     child = os.fork()
     if not child:
