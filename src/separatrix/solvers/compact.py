@@ -25,7 +25,7 @@ from separatrix.losses.hinge import _hinge_terms as terms_at
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.line_search import compiled_trial
+from separatrix.solvers.line_search import compiled_begin, compiled_trial
 
 __all__ = [
     "CompactState",
@@ -166,7 +166,7 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter,
         centre[i] = old[3, i]
         # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
         width[i] = min(1.0 / (sharpness * upper[i]), 1e300) if upper[i] > 0.0 else 1.0
-    decrement, ended, best, squares = np.inf, 0, 0.0, 0.0
+    decrement, ended, squares = np.inf, 0, 0.0
     if moving:
         gradient, direction, along = np.empty(p), np.empty(p), np.empty(n)
         ww, wd, dd = 0.0, 0.0, 0.0
@@ -179,11 +179,9 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter,
             wd += before[0, j] * direction[j]
             dd += direction[j] * direction[j]
         _linear(x, direction, along)
-        # The search of separatrix.solvers.newton, which says why.
-        noise = 1e-14 * abs(value)
-        low, slope_low, high, slope_high = 0.0, slope, np.inf, np.nan
-        t, bracket, tries = 1.0, np.inf, 0 if slope < 0.0 and slope > -np.inf else 100
-        while tries < 100:
+        bracket = compiled_begin(slope)
+        t, tries = 1.0, 0 if slope < 0.0 and slope > -np.inf else 100
+        while tries < 100 and t > 0.0:
             tries += 1
             there = 0.5 * ww + t * (wd + 0.5 * t * dd)
             here = wd + t * dd
@@ -193,18 +191,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter,
                     v, s, _ = terms_at(z, centre[i], width[i], upper[i], parameter)
                     there += v
                     here += s * y[i] * along[i]
-            fine = abs(there) < np.inf and abs(here) < np.inf
-            if fine and there <= value + 1e-4 * t * slope + noise:
-                best = t
-                if abs(here) <= 0.5 * abs(slope):
-                    break
-            if fine and here < 0.0:
-                low, slope_low = t, here
-            else:
-                high, slope_high = t, here if fine else np.nan
-            t, bracket = compiled_trial(t, low, slope_low, high, slope_high, bracket)
-            if t == 0.0:
-                break
+            t, bracket = compiled_trial(t, there, here, value, slope, bracket)
+        best = bracket[0]
         ended = 2 if best == 0.0 else 0
         decrement = -0.5 * slope
         for j in range(p):

@@ -19,7 +19,7 @@ from separatrix._compiled.elementary import exp_negative
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.compact import dense_rows, solve
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.line_search import compiled_trial
+from separatrix.solvers.line_search import compiled_begin, compiled_trial
 
 __all__ = ["CompactSoftmaxState", "candidate", "fits", "start", "step"]
 
@@ -125,7 +125,7 @@ def _step(x, codes, upper, old, new, before, after, value, moving):
     n, d = x.shape
     rows, classes = before.shape[1], before.shape[2]
     theta, adjoint, scores, slopes = after[0], after[1], new[0], new[1]
-    decrement, ended, squares, best = np.inf, 0, 0.0, 0.0
+    decrement, ended, squares = np.inf, 0, 0.0
     p, moved = np.empty(classes), np.empty(classes)
     if moving:
         gradient, direction = np.empty((rows, classes)), np.empty((rows, classes))
@@ -142,11 +142,9 @@ def _step(x, codes, upper, old, new, before, after, value, moving):
                 wd += before[0, j, k] * direction[j, k]
                 dd += direction[j, k] * direction[j, k]
         _linear(x, direction, along)
-        # The search of separatrix.solvers.newton, which says why.
-        noise = 1e-14 * abs(value)
-        low, slope_low, high, slope_high = 0.0, slope, np.inf, np.nan
-        t, bracket, tries = 1.0, np.inf, 0 if slope < 0.0 and slope > -np.inf else 100
-        while tries < 100:
+        bracket = compiled_begin(slope)
+        t, tries = 1.0, 0 if slope < 0.0 and slope > -np.inf else 100
+        while tries < 100 and t > 0.0:
             tries += 1
             there = 0.5 * ww + t * (wd + 0.5 * t * dd)
             here = wd + t * dd
@@ -157,18 +155,8 @@ def _step(x, codes, upper, old, new, before, after, value, moving):
                     there += upper[i] * _row(moved, codes[i], p)
                     for k in range(classes):
                         here += upper[i] * p[k] * along[i, k]
-            fine = abs(there) < np.inf and abs(here) < np.inf
-            if fine and there <= value + 1e-4 * t * slope + noise:
-                best = t
-                if abs(here) <= 0.5 * abs(slope):
-                    break
-            if fine and here < 0.0:
-                low, slope_low = t, here
-            else:
-                high, slope_high = t, here if fine else np.nan
-            t, bracket = compiled_trial(t, low, slope_low, high, slope_high, bracket)
-            if t == 0.0:
-                break
+            t, bracket = compiled_trial(t, there, here, value, slope, bracket)
+        best = bracket[0]
         ended = 2 if best == 0.0 else 0
         decrement = -0.5 * slope
         for j in range(rows):

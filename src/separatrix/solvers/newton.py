@@ -11,7 +11,6 @@ diverge.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +31,7 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import compact, compact_softmax, forecast
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.levels import Levels
-from separatrix.solvers.line_search import next_trial
+from separatrix.solvers.line_search import begin, next_trial
 
 __all__ = ["Newton", "NewtonState"]
 
@@ -386,32 +385,15 @@ def _search(
     slope: float,
     check_interrupt: Callable[[], None],
 ) -> float:
-    """A step length at which the slope has fallen well and the objective has not risen.
-
-    Near the optimum values no longer tell a rise from rounding; there the slope alone decides.
-    """
-    noise = 1e-14 * abs(state.value)
-    low, slope_low = 0.0, slope
-    high, slope_high = np.inf, np.nan
-    t, best = 1.0, 0.0
-    width = np.inf
+    """A step length at which the slope has fallen well and the objective has not risen."""
+    t, bracket = 1.0, begin(slope)
     for _ in range(100):
         check_interrupt()
         theta = state.theta + t * direction
         loss, here = problem.along_line(state.evaluation.scores, along, t)
         value = problem.penalty_value(theta) + loss
         here += inner(problem.penalty_gradient(theta), direction)
-        fine = math.isfinite(value) and math.isfinite(here)
-        enough = fine and value <= state.value + 1e-4 * t * slope + noise
-        if enough:
-            best = t
-            if abs(here) <= 0.5 * abs(slope):
-                return t
-        if fine and here < 0.0:
-            low, slope_low = t, here
-        else:
-            high, slope_high = t, here if fine else np.nan
-        t, width = next_trial(t, low, slope_low, high, slope_high, width)
+        t, bracket = next_trial(t, value, here, state.value, slope, bracket)
         if t == 0.0:
             break
-    return best
+    return bracket[0]
