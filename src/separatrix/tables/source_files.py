@@ -505,7 +505,7 @@ class Part:
             numbers = {name for name in supposed if groups[name] == "number"}
             if numbers and self._parses_numbers(marks):
                 # A value that is no number ends this reading.
-                with contextlib.suppress(CsvTrouble, NotAsSupposed):
+                with contextlib.suppress(CsvTrouble):
                     return self._fetch_rows(connection, groups, select, supposed, marks, numbers)
             return self._fetch_rows(connection, groups, select, supposed, marks, set())
         made: dict[str, Any] = {}
