@@ -14,7 +14,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -134,14 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seeds", type=int, nargs="+", default=[10], metavar="SEED", help="of the tables (10)")
     add("--cells", type=int, default=20, help="tables of each seed (20)")
-    add("--threads", type=int, default=1, help="for both libraries; LIBSVM has one (1)")
-    add(
-        "--clock",
-        choices=("wall", "cpu"),
-        default="wall",
-        help="what is timed; cpu where others use the machine (wall)",
-    )
-    add("--docs", action="store_true", help=f"also write the table into {report.PAGE.name}")
+    report.add_timing(parser)
     return parser
 
 
@@ -166,15 +158,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 found += cells
                 for cell in cells:
                     print(cell, file=sys.stderr, flush=True)
-    about = report.machine(args.threads)
-    kind = "Wall-clock" if args.clock == "wall" else "Processor"
-    printed = (
-        f"{text(found)}\n\n{kind} seconds of one fit each, seeds "
-        f"{', '.join(map(str, args.seeds))}, {about['threads']} thread of {about['cpu']}; "
-        f"scikit-learn {about['libraries']['scikit-learn']}.\n"
-        f"Printed on {datetime.now(UTC):%Y-%m-%d} by `python -m benchmarks kernels`."
+    report.publish(
+        args,
+        "kernels",
+        text(found),
+        f"Seconds of {{}} time of one fit each, seeds {', '.join(map(str, args.seeds))}",
     )
-    print(printed)
-    if args.docs:
-        report.put(report.PAGE, "kernels", printed)
     return 0

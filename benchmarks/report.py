@@ -6,12 +6,14 @@ the same suboptimality on the same objective: `ratio` gives none where either si
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import math
 import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import kernel_machines, system
@@ -448,6 +450,37 @@ def text(document: dict) -> str:
         took = f" in {document['seconds'] / 60:.0f} minutes" if "seconds" in document else ""
         parts.append(f"Printed on {document['date']} by `{document['command']}`{took}.")
     return "\n\n".join(parts)
+
+
+def add_timing(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that time both libraries in one process."""
+    add = parser.add_argument
+    add("--threads", type=int, default=1, help="for both libraries alike (1)")
+    add(
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="what is timed; cpu where others use the machine (wall)",
+    )
+    add("--docs", action="store_true", help=f"also write the table into {PAGE.name}")
+
+
+def publish(args: argparse.Namespace, name: str, table: str, timed: str) -> None:
+    """Print a table with how it was timed, and put it into the page if that is asked for.
+
+    ``timed`` says what the times are, with ``{}`` for the kind of time.
+    """
+    about = machine(args.threads)
+    kind = "wall-clock" if args.clock == "wall" else "processor"
+    threads = f"{about['threads']} thread{'s' if about['threads'] != 1 else ''}"
+    printed = (
+        f"{table}\n\n{timed.format(kind)}, {threads} of {about['cpu']}; scikit-learn "
+        f"{about['libraries']['scikit-learn']}.\n"
+        f"Printed on {datetime.now(UTC):%Y-%m-%d} by `python -m benchmarks {name}`."
+    )
+    print(printed)
+    if args.docs:
+        put(PAGE, name, printed)
 
 
 def put(page: Path, name: str, printed: str) -> None:

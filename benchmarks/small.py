@@ -15,7 +15,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -154,14 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--rows", nargs="+", default=[], metavar="NAME", help="estimators or data, globs too")
     add("--seconds", type=float, default=SECONDS, help=f"of one cell ({SECONDS:g})")
-    add("--threads", type=int, default=1, help="for both libraries alike (1)")
-    add(
-        "--clock",
-        choices=("wall", "cpu"),
-        default="wall",
-        help="what is timed; cpu where others use the machine (wall)",
-    )
-    add("--docs", action="store_true", help=f"also write the table into {report.PAGE.name}")
+    report.add_timing(parser)
     return parser
 
 
@@ -183,15 +175,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name, data in chosen:
             found.append(measure(name, data, clock, args.seconds))
             print(found[-1], file=sys.stderr, flush=True)
-    about = report.machine(args.threads)
-    kind = "wall-clock" if args.clock == "wall" else "processor"
-    printed = (
-        f"{text(found)}\n\nMedians of {kind} time, "
-        f"columns standardised, {about['threads']} thread of {about['cpu']}; scikit-learn "
-        f"{about['libraries']['scikit-learn']}.\n"
-        f"Printed on {datetime.now(UTC):%Y-%m-%d} by `python -m benchmarks small`."
-    )
-    print(printed)
-    if args.docs:
-        report.put(report.PAGE, "small", printed)
+    report.publish(args, "small", text(found), "Medians of {} time, columns standardised")
     return 0
