@@ -165,7 +165,7 @@ def test_threads_change_no_density(monkeypatch) -> None:
 @pytest.mark.parametrize("pooled", [True, False])
 def test_linear_discriminants_are_the_textbook_ones(pooled: bool) -> None:
     own = three(True)
-    coef, intercept, centred, height = own.linear()
+    coef, intercept, centred, height = own.linear
     inverse = np.linalg.inv(own.covariance)
     np.testing.assert_allclose(coef, own.means @ inverse, rtol=1e-11)
     expected = np.log(own.priors) - 0.5 * np.einsum("ki,ij,kj->k", own.means, inverse, own.means)

@@ -428,6 +428,28 @@ def test_variances_that_underflow_are_refused(model) -> None:
         assert model().fit(X * [1.0, 0.0, 1.0], y).score(X * [1.0, 0.0, 1.0], y) > 0.7
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("offset", [1e3, 1e8, 1e11])
+def test_means_keep_the_digits_that_an_offset_rounds_off(offset: float, classes: int) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % classes
+    X = rng.normal(size=(60, 2)) + y[:, None] * np.array([1.0, -0.5]) + offset
+    # The same rows about another origin, to the last digit.
+    near = X - offset
+    far, wanted = LinearDiscriminantAnalysis().fit(X, y), LinearDiscriminantAnalysis().fit(near, y)
+    np.testing.assert_allclose(far.centred_coef_, wanted.centred_coef_, rtol=1e-9)
+    verified = verify(far, X, y)
+    if classes == 2:
+        np.testing.assert_allclose(far.coef_, wanted.coef_, rtol=1e-9)
+        assert far.certificate_.ok and verified.ok
+    else:
+        # What the classes share in coef_ rounds off their differences, and both say so.
+        assert far.certificate_.ok is verified.ok is (offset < 1e8)
+    quadratic = QuadraticDiscriminantAnalysis()
+    proba = quadratic.fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(proba, quadratic.fit(near, y).predict_proba(near), atol=1e-12)
+
+
 def test_beyond_the_range_of_floats_the_nearer_class_wins() -> None:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(50, 2)), 5 * rng.normal(size=(50, 2))])

@@ -106,3 +106,8 @@ def test_targets_far_from_one() -> None:
         for loss in LOSSES:
             model = LinearSVR(loss=loss, epsilon=0.0, C=10.0).fit(X, factor * y)
             assert model.certificate_.ok, (loss, factor)
+    # Beside them a slope of the loss is large; no rounding of it reaches the conjugate.
+    for factor in (1e-10, 1e-50, 1e-140):
+        for loss in LOSSES if factor > 1e-11 else LOSSES[1:]:
+            model = LinearSVR(loss=loss, epsilon=0.1 * factor).fit(X, factor * y)
+            assert model.certificate_.ok, (loss, factor)

@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from separatrix._compiled import compilation, memory, pool, row_access
+from separatrix._compiled import memory, pool, row_access
 from separatrix._compiled.blas import add_gram, cholesky
 from separatrix._compiled.compilation import njit
 from separatrix.certificate import ResidualCertificate
@@ -77,6 +77,9 @@ _ROWS = 128
 # A sum of squares below the first has lost digits to underflow, and that of numbers below the
 # second may have lost all of them.
 _LEAST_SQUARE, _LEAST_SIZE = 1e-300, 1e-145
+# What the equations of a model may be off by, relative to their terms: another order of summation,
+# and another solver, are not errors of it.
+_TOLERANCE = 1e-8
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -508,7 +511,8 @@ def estimate(
     if any(factor is None for factor in factors):
         kept, warning = _repair(moments, priors, matrices, factors, floored, pooled, names)
     found = tuple(factor for factor in factors if factor is not None)
-    gaussians = Gaussians(moments.mean, matrices[0] if pooled else matrices, priors, kept, found)
+    matrix = matrices[0] if pooled else matrices
+    gaussians = Gaussians(moments.mean, matrix, priors, kept, found, moments.rest)
     certificate = _certificate(gaussians, start, names)
     return Estimate(gaussians, certificate, intensity, floored, warning)
 
@@ -643,7 +647,7 @@ def _floor(moments: Moments) -> np.ndarray:
     """The least variance of each column; 0 for one that has a single value in all rows."""
     share = (moments.weight / moments.total)[:, None]
     scatter = moments.scatter if moments.pooled else moments.scatter.sum(axis=0)
-    step = moments.mean - moments.mean[0]
+    step = moments.steps
     between = (share * np.square(step - (share * step).sum(axis=0))).sum(axis=0)
     return _FLOOR * (np.diagonal(scatter) / moments.total + between)
 
@@ -728,11 +732,11 @@ def _apart(
     names: Names,
 ) -> str | None:
     """How the classes differ in a direction without variance within them, if they do."""
-    scale, means = np.sqrt(np.diagonal(covariance)), moments.mean
+    scale, means, steps = np.sqrt(np.diagonal(covariance)), moments.mean, moments.steps
     k, p = means.shape
-    centre = means[0] + (priors[:, None] * (means - means[0])).sum(axis=0)
     unit = np.where(scale > 0, scale, 1.0)
-    step, size = (means - centre) / unit, np.abs(means).max(axis=0) / unit
+    step = (steps - (priors[:, None] * steps).sum(axis=0)) / unit
+    size = np.abs(means).max(axis=0) / unit
     for i, q in enumerate(support.dropped.tolist()):
         if scale[q] == 0.0:
             apart = means[:, q] - means[0, q]
@@ -839,6 +843,10 @@ def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCe
     if gaussians.pooled:
         steps, solved = gaussians.centred()
         residual = _linear_residual(gaussians.covariance, steps.T, solved.T, gaussians.kept)
+        if gaussians.n_classes > 2:
+            # What all classes share rounds off digits of their differences.
+            lost = _direction_residual(gaussians, gaussians.linear[0])
+            residual = max(residual, lost) if lost > _TOLERANCE else residual
         seconds = time.perf_counter() - start
         certificate: ResidualCertificate = part(
             _LINEAR_EQUATIONS, residual, gaussians.factors[0], seconds
@@ -871,7 +879,7 @@ def certify_gaussian(
     reg_param: float = 0.0,
     given: np.ndarray | None = None,
     empirical: bool = False,
-    tol: float = 1e-8,
+    tol: float = _TOLERANCE,
     names: Names | None = None,
 ) -> ResidualCertificate:
     """How far a model, of any library, is from the closed form on these rows.
@@ -902,7 +910,7 @@ def certify_gaussian(
     empirical : bool, default=False
         Whether ``priors`` are to be the shares of the weights: then they are a part, too.
     tol : float, default=1e-8
-        Another order of summation, and another solver, are not errors of the model.
+        What each part may be off by.
     names : Names, optional
 
     Returns
@@ -1000,11 +1008,10 @@ def _covariance_residual(own: Gaussians, theirs: np.ndarray) -> float:
 def _direction_residual(own: Gaussians, coef: np.ndarray) -> float:
     """Return the residual of ``Sigma W = M``, up to weights that all classes share."""
     if len(coef) == 1 and own.n_classes == 2:
-        steps = own.means[1:] - own.means[:1]
+        steps = own.steps[1:]
     else:
-        shares = own.priors[:, None]
-        steps = own.means - (shares * own.means).sum(axis=0)
-        coef = coef - (shares * coef).sum(axis=0)
+        steps = own.centred_means
+        coef = coef - (own.priors[:, None] * coef).sum(axis=0)
     return _linear_residual(own.covariance, steps.T, coef.T, own.kept)
 
 
@@ -1049,17 +1056,18 @@ def _stacked(covariance: np.ndarray) -> np.ndarray:
     return covariance[None] if covariance.ndim == 2 else covariance
 
 
-@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _standardise(block: Any, kept: Any, mean: Any, inverse: Any, out: Any) -> None:
-    """``(x - mean) inverse`` in the columns ``kept``."""
+# Another order of the two subtractions would lose ``rest``.
+@njit(nogil=True, cache=True, error_model="numpy")
+def _standardise(block: Any, kept: Any, mean: Any, rest: Any, inverse: Any, out: Any) -> None:
+    """``(x - mean - rest) inverse`` in the columns ``kept``."""
     every = len(kept) == block.shape[1]
     for i in range(block.shape[0]):
         if every:
             for j in range(len(mean)):
-                out[i, j] = (block[i, j] - mean[j]) * inverse[j]
+                out[i, j] = (block[i, j] - mean[j] - rest[j]) * inverse[j]
         else:
             for j in range(len(mean)):
-                out[i, j] = (block[i, kept[j]] - mean[j]) * inverse[j]
+                out[i, j] = (block[i, kept[j]] - mean[j] - rest[j]) * inverse[j]
 
 
 @dataclass(frozen=True, eq=False)
@@ -1076,6 +1084,9 @@ class Gaussians:
         are those of these.
     factors : tuple of Factor
         Of the covariances of ``kept``: one, or one a class.
+    rest : ndarray of shape (K, p) or None
+        What the means round off, where it is known: of an offset that is large against the spread,
+        it holds digits of the differences between the classes.
 
     Examples
     --------
@@ -1092,6 +1103,7 @@ class Gaussians:
     priors: np.ndarray
     kept: np.ndarray
     factors: tuple[Factor, ...] = field(repr=False)
+    rest: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -1101,6 +1113,7 @@ class Gaussians:
         priors: np.ndarray,
         kept: np.ndarray | None = None,
         names: Names | None = None,
+        rest: np.ndarray | None = None,
     ) -> Gaussians:
         """From parameters alone.
 
@@ -1125,7 +1138,7 @@ class Gaussians:
                 why = _Support.of(own).describe(np.sqrt(np.diagonal(own)), names)
                 raise DataError(f"The covariance{which} is singular: {why}.")
             factors.append(factor)
-        return cls(means, covariance, priors, index, tuple(factors))
+        return cls(means, covariance, priors, index, tuple(factors), rest)
 
     @property
     def pooled(self) -> bool:
@@ -1145,10 +1158,24 @@ class Gaussians:
         return self.means.shape[1]
 
     @property
+    def _rest(self) -> np.ndarray:
+        return np.zeros(self.means.shape) if self.rest is None else self.rest
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The means less that of the first class, shape (K, p)."""
+        return np.asarray((self.means - self.means[0]) + (self._rest - self._rest[0]))
+
+    @property
+    def centred_means(self) -> np.ndarray:
+        """The means less that of all classes by their priors, shape (K, p)."""
+        steps = self.steps
+        return np.asarray(steps - (self.priors[:, None] * steps).sum(axis=0))
+
+    @property
     def centre(self) -> np.ndarray:
         """The mean of all classes by their priors; nothing cancels where they are equal."""
-        first = self.means[0]
-        return np.asarray(first + (self.priors[:, None] * (self.means - first)).sum(axis=0))
+        return np.asarray(self.means[0] + (self.priors[:, None] * self.steps).sum(axis=0))
 
     def spread(self) -> np.ndarray:
         """The standard deviation of each column within the classes."""
@@ -1168,9 +1195,10 @@ class Gaussians:
 
     def centred(self) -> tuple[np.ndarray, np.ndarray]:
         """``mu_k - centre`` and ``Sigma^+ (mu_k - centre)``, both of shape (K, p)."""
-        steps = self.means - self.centre
+        steps = self.centred_means
         return steps, self._solve(steps)
 
+    @functools.cached_property
     @pool.with_one_blas_thread
     def linear(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Discriminants as weights and offsets.
@@ -1205,7 +1233,7 @@ class Gaussians:
             Of the variance between the classes that each has.
         """
         factor, r = self.factors[0], len(self.kept)
-        steps = (self.means - self.centre)[:, self.kept] / factor.scale
+        steps = self.centred_means[:, self.kept] / factor.scale
         white = factor.whiten(np.ascontiguousarray(steps)) * np.sqrt(self.priors)[:, None]
         out = np.zeros((self.n_features, count))
         if not r:
@@ -1312,6 +1340,7 @@ class Gaussians:
 
     def _add_distances(self, design: Design, out: np.ndarray, start: int, stop: int) -> None:
         kept, means = self.kept.astype(np.int64), self.means[:, self.kept]
+        rest = self._rest[:, self.kept]
         # The block, its copy and the triangle are to fit the cache.
         size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
         buffer = np.empty((min(size, max(1, design.n_samples)), len(kept)))
@@ -1319,12 +1348,14 @@ class Gaussians:
         white = None
         if self.pooled:
             factor = self.factors[0]
-            white = factor.whiten(np.ascontiguousarray((means - centres) / factor.scale))
+            steps = (means - centres) + rest
+            white = factor.whiten(np.ascontiguousarray(steps / factor.scale))
+            rest = np.zeros((1, len(kept)))
         for part, block in design.blocks(start, stop, size=size):
             own = buffer[: len(block)]
+            rows = row_access.read_only(block)
             for k, (factor, centre) in enumerate(zip(self.factors, centres, strict=True)):
-                scale = 1.0 / factor.scale
-                _standardise(row_access.read_only(block), kept, centre, scale, own)
+                _standardise(rows, kept, centre, rest[k], 1.0 / factor.scale, own)
                 factor.whiten(own)
                 if white is None:
                     np.einsum("ij,ij->i", own, own, out=out[part, k])

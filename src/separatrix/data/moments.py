@@ -292,6 +292,12 @@ class Moments:
         return float(self.weight.sum())
 
     @property
+    def steps(self) -> np.ndarray:
+        """The means less that of the first class, with what each mean rounds off."""
+        steps: np.ndarray = self.mean - self.mean[0]
+        return steps if self.rest is None else steps + (self.rest - self.rest[0])
+
+    @property
     def finite(self) -> bool:
         """Whether no entry that went in was NaN or infinite, and nothing overflowed."""
         arrays = [self.weight, self.mean]

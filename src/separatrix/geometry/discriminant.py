@@ -375,7 +375,7 @@ class Discriminant:
             object.__setattr__(self, name, getattr(own, name))
         object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "_gaussians", own)
-        planes = own.linear()[2:] if own.pooled else None
+        planes = own.linear[2:] if own.pooled else None
         object.__setattr__(self, "_planes", planes)
 
     @classmethod

@@ -91,8 +91,10 @@ class MarginLoss(ABC):
     flat_from : float, optional
         The margin from which on a row costs nothing, where that is more than being right.
     units : float
-        By how many times :math:`2^{-53}` of its size a value may be off, and one of the conjugate
-        by as much of its size and of its argument's together.
+        How many times :math:`2^{-53}` of its size a value may be off, and the conjugate of its own
+        size and, where terms of it cancel, of its argument's together.
+    cancels : bool
+        Whether terms of the conjugate cancel.
     """
 
     key: str = ""
@@ -105,6 +107,7 @@ class MarginLoss(ABC):
     of_residual: bool = False
     flat_from: float | None = None
     units: float = 24.0
+    cancels: bool = True
 
     @abstractmethod
     def value(self, z: np.ndarray) -> np.ndarray:

@@ -83,6 +83,7 @@ class EpsilonInsensitive(Loss):
     of_residual = True
     zero_one_factor = np.inf
     units = 6.0
+    cancels = False
     smoothable = True
     smooth = False
     dual_lower, dual_upper = -1.0, 1.0

@@ -49,6 +49,7 @@ class Huber(Loss):
     of_residual = True
     zero_one_factor = np.inf
     units = 8.0
+    cancels = False
     smoothable = True
     smooth = True
 

@@ -44,7 +44,7 @@ class Smoothed(Loss):
         self.zero_one_factor = np.inf
         self.of_residual = loss.of_residual
         self.dual_lower, self.dual_upper = loss.dual_lower, loss.dual_upper
-        self.units = loss.units + 8.0
+        self.units, self.cancels = loss.units + 8.0, loss.cancels
 
     def __repr__(self) -> str:
         return f"Smoothed({self.loss!r}, {self.width:g})"

@@ -44,6 +44,7 @@ class SquaredResidual(Loss):
     of_residual = True
     zero_one_factor = np.inf
     units = 4.0
+    cancels = False
     smooth = True
     dual_upper = np.inf
     dual_lower = -np.inf

@@ -578,6 +578,7 @@ class _GaussianClassifier(
                 self.priors_,
                 self.independent_columns_,
                 self._names(self.classes_),
+                self.moments_.rest,
             )
         found: Gaussians = self._gaussians
         return found
@@ -971,7 +972,7 @@ class LinearDiscriminantAnalysis(
 
     def _keep(self, found: Estimate) -> None:
         gaussians = found.gaussians
-        coef, intercept, own, height = gaussians.linear()
+        coef, intercept, own, height = gaussians.linear
         if len(own) == 2:
             # The difference of the centred ones: nothing cancels.
             coef, intercept = own[1:] - own[:1], height[1:] - height[:1]

@@ -328,7 +328,8 @@ class MarginObjective(Objective):
                     moves = (_clipped(moves[0], *ends), _clipped(moves[1], *ends))
                 values = [self.loss.conjugate(u) for u in moves]
                 above = np.maximum(*values)
-                sizes.add(upper * (np.abs(above) + np.abs(t)))
+                size = np.abs(above)
+                sizes.add(upper * (size + np.abs(t) if self.loss.cancels else size))
                 sums.add(upper * above)
                 weights.add(upper[(np.abs(above) < FAINT) & ((t != 0.0) | (out > TINY))])
             np.multiply(-self.y[rows], a[rows], out=a[rows])
@@ -447,7 +448,7 @@ class MarginObjective(Objective):
             if low < 0.0:
                 above = np.maximum(above, loss.value(z + off))
             losses, lengths = inner(u, above), np.abs(a)
-            size, outside = lengths.sum(), 0
+            size, outside = lengths.sum() if loss.cancels else 0.0, 0
             up = inner(0.5 + 0.5 * y, a)
             down = inner(0.5 - 0.5 * y, a)
             if not u.all():
