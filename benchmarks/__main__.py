@@ -5,6 +5,7 @@
 ``python -m benchmarks scale`` fits what does not fit memory, beside what others do about it.
 ``python -m benchmarks small`` times fits of a few milliseconds, beside scikit-learn's defaults.
 ``python -m benchmarks kernels`` fits kernel machines to tables that are drawn, beside LIBSVM.
+``python -m benchmarks snapshot`` writes down what users meet, to compare with after a change.
 ``python -m benchmarks studio`` times a frame of dragging a point, through a real browser.
 """
 
@@ -26,6 +27,7 @@ from benchmarks import (
     kernel_machines,
     report,
     small,
+    snapshot,
     statements,
     studio,
     sweep,
@@ -90,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return small.main(words[1:])
     if words[:1] == ["kernels"]:
         return drawn_kernels.main(words[1:])
+    if words[:1] == ["snapshot"]:
+        return snapshot.main(words[1:])
     if words[:1] == ["studio"]:
         return studio.main(words[1:])
     args = _parser().parse_args(words)
