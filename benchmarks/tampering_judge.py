@@ -882,7 +882,8 @@ def _share(
 # --- Gaussian classes ---------------------------------------------------------------------------
 
 # What a Gaussian's equations may be off by, where they are to hold to 1e-8: another order of
-# summation, and of the offsets the rounding of a solution, times the condition number.
+# summation, and of the offsets the rounding of a solution, times the condition number.  The second
+# is also what two means may be apart by rounding, in standard deviations.
 _OFF, _ROUNDED = 2e-7, 1e-12
 
 
@@ -1027,7 +1028,8 @@ def _plane_offs(
                 _absolute(_inner(row, own) - b) for row, b in zip(correlations, unit, strict=True)
             )
             whole = norm * max(map(_absolute, own)) + max(map(_absolute, unit))
-            yield float(rest / whole) / _OFF if whole > 0 else 0.0, f"{name}coef_"
+            # A difference of means that is less than rounding makes of them is none.
+            yield float(rest / (rational(_OFF) * whole + rational(_ROUNDED))), f"{name}coef_"
         terms = max(
             sum((_absolute(v * c) for v, c in zip(w, centre, strict=True)), _absolute(b))
             for w, b in points

@@ -210,3 +210,22 @@ def test_squares_times_a_factor_underflow_no_earlier_than_their_product(scale, r
         else:
             assert value >= Fraction(np.finfo(np.float64).max)
     assert half_square_above(np.zeros(2), root) == 0.0
+
+
+def test_a_bound_below_zero_without_a_kink_is_refused():
+    with pytest.raises(ValueError, match="need a share of L1"):
+        penalty_of(0.0, nonnegative=True)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "ridge"),
+    [(L2(), True), (L1(), False), (ElasticNet(0.5), False), (NoPenalty(), False)],
+)
+def test_only_half_the_squared_norm_is_a_ridge(penalty, ridge):
+    assert penalty.ridge is ridge
+
+
+def test_a_squared_norm_with_a_bound_is_no_ridge():
+    bounded = L2()
+    bounded.nonnegative = True
+    assert not bounded.ridge

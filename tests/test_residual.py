@@ -104,6 +104,15 @@ def test_scikit_learn_finds_nothing_better(alpha, fit_intercept):
     assert_allclose(scale, peer.scale_, rtol=1e-4)
 
 
+def test_some_of_the_rows_have_their_targets():
+    index = np.array([3, 17, 40])
+    for problem in problems():
+        for part in (problem.of_rows(index), problem.sample(np.append(index, 41))):
+            assert np.array_equal(
+                part.targets, problem.targets[np.append(index, 41)][: len(part.y)]
+            )
+
+
 def test_a_sample_of_the_rows_serves_quasi_newton():
     X, y = rows(n=4000)
     problem = ScaledResidualObjective(as_design(X), y, Huber(THRESHOLD), C=0.1)

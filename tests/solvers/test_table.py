@@ -222,7 +222,7 @@ def test_dual_methods_name_the_missing_dual_step(solver: str) -> None:
 
 @pytest.mark.parametrize("solver", ["dual", "augmented-lagrangian"])
 def test_dual_methods_need_the_quadratic_penalty(solver: str) -> None:
-    with pytest.raises(TypeError, match="penalty of curvature 1"):
+    with pytest.raises(TypeError, match="needs an L2 penalty"):
         minimise(objective(SquaredError(), penalty=NoPenalty()), MAKERS[solver]())
 
 

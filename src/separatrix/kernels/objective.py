@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -485,12 +484,9 @@ class KernelObjective(_InKernelSpace, MarginObjective):
             # Also those of which nothing is known.
             return ~(self.y * (product + b) - 2.0 * radius > flat + 1e-9)
 
-    def sample(self, index: np.ndarray) -> KernelObjective:
-        """The same objective on some of the rows, weighing as much as all of them."""
-        part = copy(self)
+    def of_rows(self, index: np.ndarray) -> Self:
+        part = super().of_rows(index)
         part.matrix = part.design = self.matrix.small(index)
-        part.y = self.y[index]
-        part.upper = self.upper[index] * (self.upper.sum() / self.upper[index].sum())
         return part
 
     def formula(self) -> str:
@@ -641,12 +637,6 @@ class KernelResidualObjective(KernelObjective, ResidualObjective):
     C, weights, fit_intercept
         See :class:`separatrix.objectives.base.Objective`.
     """
-
-    def sample(self, index: np.ndarray) -> KernelResidualObjective:
-        part = super().sample(index)
-        assert isinstance(part, KernelResidualObjective)
-        part.targets = self.targets[index]
-        return part
 
     def quadratic(self) -> QuadraticDual:
         zero, upper = np.zeros_like(self.upper), self.upper * self.loss.dual_upper

@@ -64,6 +64,11 @@ class Penalty:
         return math.inf if self.nonnegative else self.threshold
 
     @property
+    def ridge(self) -> bool:
+        """Whether it is half the squared norm, and nothing else."""
+        return self.curvature == 1.0 and self.smooth and not self.nonnegative
+
+    @property
     def smooth(self) -> bool:
         """Whether it has a gradient everywhere: no kink at zero."""
         return self.threshold == 0.0
@@ -306,6 +311,11 @@ def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:
     nonnegative : bool, default=False
         Whether no weight may be below zero; needs a share of L1.
 
+    Raises
+    ------
+    ValueError
+        For weights that may not be negative without a share of L1.
+
     Examples
     --------
     >>> from separatrix.objectives.penalties import penalty_of
@@ -313,5 +323,7 @@ def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:
     (L2(), ElasticNet(0.25), L1())
     """
     if l1_ratio == 0.0:
+        if nonnegative:
+            raise ValueError("Weights that may not be negative need a share of L1: l1_ratio > 0.")
         return L2()
     return L1(nonnegative) if l1_ratio == 1.0 else ElasticNet(l1_ratio, nonnegative)

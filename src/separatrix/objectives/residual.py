@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -88,9 +88,8 @@ class ResidualObjective(MarginObjective):
         super().__init__(design, labels, loss, penalty, **options)
         self.targets = targets
 
-    def sample(self, index: np.ndarray) -> ResidualObjective:
-        part = super().sample(index)
-        assert isinstance(part, ResidualObjective)
+    def of_rows(self, index: np.ndarray) -> Self:
+        part = super().of_rows(index)
         part.targets = self.targets[index]
         return part
 

@@ -151,7 +151,7 @@ def select_solver(problem: LinearProblem) -> Solver:
         # No sample, and no envelopes of a loss that has compiled ones, is worth it.
         return Newton() if problem.smooth else AugmentedLagrangian()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:
-        stepping = hasattr(problem.loss, "dual_step") and problem.penalty.curvature == 1.0
+        stepping = hasattr(problem.loss, "dual_step") and problem.penalty.ridge
         # A slope that is flat where the weights are zero is as bad as a kink.
         if not problem.penalty.smooth or not (problem.smooth or stepping):
             return Smoothing(select_solver)
@@ -162,7 +162,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     small = isinstance(problem, Objective) and problem.smooth and compact.fits(problem)
     if not small and isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
-    ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
+    ridge = isinstance(problem, Objective) and problem.penalty.ridge
     if ridge and isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step"):
         return _chosen(problem)
     if problem.smooth:

@@ -222,8 +222,8 @@ class AugmentedLagrangian:
             raise TypeError(
                 f"The augmented Lagrangian needs 'dual_step', which {problem.loss!r} does not have."
             )
-        if problem.penalty.curvature != 1.0:
-            raise TypeError("The augmented Lagrangian needs a penalty of curvature 1 (L2).")
+        if not problem.penalty.ridge:
+            raise TypeError("The augmented Lagrangian needs an L2 penalty.")
 
     def init(
         self,

@@ -311,8 +311,7 @@ def fits(problem: Any) -> bool:
         n * d <= entries
         and d < parameters
         and hasattr(problem.loss, "terms_at")
-        and problem.penalty.curvature == 1.0
-        and problem.penalty.threshold == 0.0
+        and problem.penalty.ridge
         and problem.intercept_penalty == 0.0
     )
 

@@ -236,8 +236,7 @@ def fits(problem: Any) -> bool:
         size <= _PARAMETERS
         and design.n_samples * size * size <= _WORK
         and 2 * design.n_stored > math.prod(design.shape)
-        and problem.penalty.curvature == 1.0
-        and problem.penalty.threshold == 0.0
+        and problem.penalty.ridge
         and problem.intercept_penalty == 0.0
     )
 

@@ -215,8 +215,8 @@ class DualDescent:
         for owner, name in ((problem.loss, "dual_step"), (problem.design, "rows")):
             if not hasattr(owner, name):
                 raise TypeError(f"Dual descent needs {name!r}, which {owner!r} does not have.")
-        if problem.penalty.curvature != 1.0:
-            raise TypeError("Dual descent needs a penalty of curvature 1 (L2).")
+        if not problem.penalty.ridge:
+            raise TypeError("Dual descent needs an L2 penalty.")
 
     def init(
         self,
