@@ -472,3 +472,23 @@ def test_a_nu_machine_is_verified_where_its_divisor_has_no_square():
     assert model.rho_[0] > 1e160
     found = verify(model, rows, labels)
     assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [ElasticNet, Lasso, SGDRegressor])
+def test_weights_in_float32_are_judged_in_float64(kind):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(9, 3)).astype(np.float32)
+    y = X @ rng.normal(size=3) + 0.1 * rng.normal(size=9)
+    model = kind(alpha=0.01, fit_intercept=False).fit(X, y)
+    assert model.coef_.dtype == np.float32
+    found = verify(model, X, y)
+    # The objective in exact numbers, with the factor on the loss.
+    alpha, w = Fraction(model.alpha), [Fraction(float(v)) for v in model.coef_]
+    rows = zip(X.tolist(), y.tolist(), strict=True)
+    residuals = [
+        Fraction(t) - sum(Fraction(v) * u for v, u in zip(x, w, strict=True)) for x, t in rows
+    ]
+    share = Fraction({Lasso: 1.0, SGDRegressor: 0.0}.get(kind, 0.5))
+    penalty = share * sum(map(abs, w)) + (1 - share) / 2 * sum(v * v for v in w)
+    primal = sum(r * r for r in residuals) / (2 * len(y)) / alpha + penalty
+    assert 0 <= (Fraction(found.primal) - primal) / primal <= Fraction(1, 10**13)

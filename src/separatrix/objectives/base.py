@@ -199,11 +199,11 @@ class LinearProblem(ABC):
         return theta[-1] if self.fit_intercept else np.zeros(self.output_shape)
 
     def join(self, w: np.ndarray, b: Any) -> np.ndarray:
-        return (
-            np.concatenate([w, np.asarray(b).reshape(1, *self.output_shape)])
-            if self.fit_intercept
-            else w
-        )
+        # Weights may be kept in float32; objectives and their bounds are computed in float64.
+        w = np.asarray(w, dtype=np.float64)
+        if not self.fit_intercept:
+            return w
+        return np.concatenate([w, np.asarray(b, dtype=np.float64).reshape(1, *self.output_shape)])
 
     def canonical(self, theta: np.ndarray) -> np.ndarray:
         """The representative among points that mean the same: the one to return."""
