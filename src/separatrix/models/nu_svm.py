@@ -198,6 +198,9 @@ class NuSVC(SVC):
             scaled.append((part, machine))
             theta = solution.theta / width
             c = evened(problem.weights_of(theta), -weights, weights)
+            # The same coefficients in another unit, up to their last digits: no product of its own.
+            product = problem.matrix.dot(problem.weights_of(solution.theta))
+            problem.matrix.remember(c, product / width)
             points.append(replace(solution, theta=problem.join(c, problem.intercept_of(theta))))
         self.rho_ = np.array(rho)
         super()._keep(scaled, points)
