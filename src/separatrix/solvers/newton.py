@@ -12,7 +12,6 @@ diverge.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -128,8 +127,8 @@ class Newton:
 
     def aimed(self, tol: float) -> Newton:
         """The method for a tolerance, which no system needs to be solved beyond."""
-        out = copy(self)
-        out.tol = tol
+        out = Newton.__new__(type(self))
+        out.__dict__.update(self.__dict__, tol=tol)
         return out
 
     def requires(self, problem: Objective) -> None:
