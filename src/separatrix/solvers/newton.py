@@ -139,6 +139,10 @@ class Newton:
         if self.levels and (problem.output_shape or not Levels.suit(problem)):
             raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 
+    def judges_start(self, problem: Objective) -> bool:
+        """Whether the gradient at the start bounds the gap there."""
+        return bool(problem.penalty.coercive)
+
     def init(
         self,
         problem: Objective,
