@@ -95,7 +95,10 @@ class SoftmaxObjective(Objective):
             return super().hessian_product(curvature, direction)
         w, b = self.weights_of(direction), self._intercepts(direction)
         out = softmax_product(self.design, curvature, self.upper, w, b)[: self.shape[0]]
-        return self._penalty_curvature() * direction + out
+        out[: len(w)] += self.penalty.curvature * w
+        if self.fit_intercept and self.intercept_penalty > 0.0:
+            out[-1] += self.intercept_penalty * b
+        return out
 
     def null_scores(self) -> np.ndarray:
         shape = (self.design.n_samples, self.output_shape[0])
