@@ -78,7 +78,7 @@ class _Deferred:
         self._made: np.random.Generator | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         if self._made is None:
             self._made = np.random.default_rng(self._seed)
