@@ -579,3 +579,23 @@ def test_a_penalised_intercept_whose_square_underflows() -> None:
     # and that of the sum of the slopes, in the bound: an intercept of one costs next to nothing.
     found, value = judged(tau=1e-300, C=1e-170, b=1.0)
     assert Fraction(found.dual) <= value <= Fraction(found.primal)
+
+
+def test_intercepts_that_are_off_cost_the_bound_little() -> None:
+    rng = np.random.default_rng(5)
+    X, codes = rng.normal(size=(60, 3)), rng.integers(0, 4, size=60)
+    X += 4.0 * np.eye(4)[:, :3][codes]
+    weights = rng.uniform(0.5, 2.0, size=60)
+    objective = SoftmaxObjective(as_design(X), codes, 4, C=100.0, weights=weights)
+    theta = minimise(objective, Newton(), tol=1e-12).theta
+    way = np.zeros_like(theta)
+    way[-1] = rng.normal(size=4)
+    gaps = [objective.bound(theta + distance * way).gap for distance in (1e-2, 1e-3, 1e-4)]
+    # Of the second order: ten times nearer, a hundred times less.
+    assert gaps[1] < 0.03 * gaps[0] and gaps[2] < 0.03 * gaps[1]
+    for distance in (1e-2, 1.0, 30.0):
+        at = theta + distance * way
+        slopes = objective.residual(objective.linear(at))
+        balanced = objective.balanced(slopes)
+        assert np.abs(balanced.sum(axis=0)).max() < 1e-11 * np.abs(slopes).sum()
+        assert np.isfinite(objective.conjugate_value(balanced))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import signal
 import threading
 import time
@@ -18,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import separatrix
 from separatrix import LinearSVC, LogisticRegression
 from separatrix.data.design import as_design
+from separatrix.data.random_state import generator_of
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.objectives import base
 from separatrix.objectives.margin import MarginObjective
@@ -461,3 +464,15 @@ def test_no_bound_takes_long_once_the_time_is_up(monkeypatch):
             model.fit(X, y)
         assert model.certificate_.status == "time_limit"
         assert len(made) <= 1.1 * limit + 1.0
+
+
+def test_a_generator_that_is_made_late_draws_the_same() -> None:
+    for seed in (None, 0, 7, [3, 4]):
+        drawn = generator_of(seed)
+        expected = np.random.default_rng(0 if seed is None else seed)
+        assert drawn.integers(2**62) == expected.integers(2**62)
+        np.testing.assert_array_equal(drawn.permutation(9), expected.permutation(9))
+        again = pickle.loads(pickle.dumps(drawn))
+        assert again.random() == copy.copy(drawn).random() == expected.random()
+    given = np.random.default_rng(1)
+    assert generator_of(given) is given

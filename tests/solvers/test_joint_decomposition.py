@@ -12,13 +12,14 @@ from separatrix import SVC
 from separatrix.data.design import as_design
 from separatrix.kernels import LinearKernel, PolynomialKernel, RBFKernel
 from separatrix.kernels.gram import Gram
-from separatrix.kernels.joint import JointObjective
+from separatrix.kernels.joint import JointNuObjective, JointObjective
+from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge
 from separatrix.objectives.base import Bound
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise, minimise_jointly, watch
-from separatrix.solvers.joint_decomposition import JointDecomposition, _nth
+from separatrix.solvers.joint_decomposition import JointDecomposition, JointNuDecomposition, _nth
 
 KERNELS = {
     "linear": (LinearKernel(), {}),
@@ -201,3 +202,65 @@ def test_equal_gradients_do_not_hide_a_violator() -> None:
     certificate = SVC(C=1.0, gamma=2.0).fit(X, y).certificate_
     assert certificate.ok
     assert certificate.n_iter < 100
+
+
+def nu_problems_of(name: str, nu: float, n: int = 40):
+    """Pairs of classes on one matrix, in no order, with weights, some of them zero."""
+    rng = np.random.default_rng(1)
+    codes = rng.permutation(np.repeat(np.arange(PARTS), n))
+    X = rng.normal(size=(PARTS * n, 3))
+    X[:, 0] += 2.0 * codes
+    gram = Gram(KERNELS[name][0], as_design(X), cache_mb=100.0)
+    weights = rng.choice([0.0, 0.5, 1.0, 2.0], size=len(X), p=[0.1, 0.3, 0.3, 0.3])
+    out = []
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        rows = np.flatnonzero((codes == first) | (codes == second))
+        y = np.where(codes[rows] == first, 1.0, -1.0)
+        out.append(KernelNuObjective(gram.take(rows), y, nu, weights=weights[rows]))
+    return out
+
+
+def solve_nu(problems, tol: float = 1e-9, **options):
+    joint = JointNuObjective.of(problems)
+    assert joint is not None
+    settings = {"tol": tol, "max_iter": 10_000, "parts": ["a", "b", "c"][: len(problems)]}
+    options = {**settings, **options}
+    return minimise_jointly(joint, JointNuDecomposition(), select_solver, **options)
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
+def test_machines_with_a_sum_for_each_class(name: str) -> None:
+    met = []
+    for nu in (0.05, 0.3, 0.6):
+        problems, apart = nu_problems_of(name, nu), nu_problems_of(name, nu)
+        found = solve_nu(problems, record=True)
+        for problem, other, solution in zip(problems, apart, found, strict=True):
+            case = (name, nu, solution.certificate)
+            alone = minimise(other, select_solver(other), tol=1e-9, theta=other.zero())
+            met.append(alone.certificate.status)
+            assert solution.certificate.status == alone.certificate.status, case
+            if alone.certificate.status == "no_margin":
+                continue
+            assert solution.certificate.primal == pytest.approx(
+                alone.certificate.primal, rel=2e-9
+            ), case
+            assert len(solution.trace.primal) > 0
+            a = problem.y * problem.weights_of(solution.theta)
+            assert np.all(a >= 0.0) and np.all(a <= problem.upper), case
+            for side, mass in problem.groups:
+                assert a[side].sum() == pytest.approx(mass, rel=1e-14), case
+            assert problem.intercept_of(solution.theta) == pytest.approx(
+                other.intercept_of(alone.theta), rel=1e-4, abs=1e-4
+            ), case
+    assert met.count("optimal") >= 5
+
+
+def test_limits_of_machines_with_a_sum_for_each_class() -> None:
+    for options in ({"max_iter": 1}, {"time_limit": 1e-9}):
+        for solution in solve_nu(nu_problems_of("rbf", 0.3), **options):
+            certificate = solution.certificate
+            assert certificate.status in ("optimal", *options)
+            assert certificate.n_iter <= 1
+            assert 0.0 <= certificate.dual <= certificate.primal < np.inf
+    one = KernelNuObjective(nu_problems_of("rbf", 0.3)[0].matrix, np.ones(80), 0.3)
+    assert JointNuObjective.of([one]) is None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import numbers
 import os
 import threading
@@ -84,7 +85,9 @@ class _Blas:
         self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
         self._lock = threading.Lock()
         self._limits: list[int] = []
+        # What each library had, and what it has been set to since: to ask takes its time.
         self._own: list[int] = []
+        self._set: list[int] = []
 
     def limited(self, limit: int) -> _Limited:
         return _Limited(self, limit)
@@ -93,6 +96,7 @@ class _Blas:
         with self._lock:
             if not self._limits:
                 self._own = [library.num_threads for library in self._libraries]
+                self._set = list(self._own)
             # Within a limit that is as low nothing changes, and to find it out takes its time.
             lower = not self._limits or limit < min(self._limits)
             self._limits.append(limit)
@@ -106,10 +110,12 @@ class _Blas:
                 self._apply()
 
     def _apply(self) -> None:
-        for library, own in zip(self._libraries, self._own, strict=True):
-            number = min([own, *self._limits])
-            if library.num_threads != number:
-                library.set_num_threads(number)
+        most = min(self._limits, default=math.inf)
+        for k, own in enumerate(self._own):
+            number = own if own <= most else int(most)
+            if self._set[k] != number:
+                self._libraries[k].set_num_threads(number)
+                self._set[k] = number
 
     def after_fork(self) -> None:
         # The threads that would have restored it are not in the child.

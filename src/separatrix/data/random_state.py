@@ -6,7 +6,7 @@ other numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -61,4 +61,25 @@ def generator_of(seed: Any) -> np.random.Generator:
     seed : int, sequence of int, Generator or None
         Anything that :func:`numpy.random.default_rng` takes.
     """
-    return np.random.default_rng(_FIXED if seed is None else seed)
+    seed = _FIXED if seed is None else seed
+    if type(seed) is int and seed >= 0:
+        return cast(np.random.Generator, _Deferred(seed))
+    return np.random.default_rng(seed)
+
+
+class _Deferred:
+    """The generator of a seed, made when it first draws.
+
+    To make one takes as long as a step of a small fit, and most methods never draw.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._made: np.random.Generator | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._made is None:
+            self._made = np.random.default_rng(self._seed)
+        return getattr(self._made, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
 from functools import partial
@@ -54,6 +55,12 @@ def check_number(
         Inclusive lower end.
     finite, integer : bool
     """
+    if type(value) is int or (type(value) is float and not integer):
+        # The usual case, which asks no abstract class.
+        low = above is None or value > above
+        low = low and (minimum is None or value >= minimum)
+        if low and value == value and (not finite or math.isfinite(value)):
+            return
     kind = numbers.Integral if integer else numbers.Real
     what = "a whole number" if integer else "a number"
     if above is not None:

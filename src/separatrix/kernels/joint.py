@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from separatrix._compiled.compilation import specialise
 from separatrix.kernels.functions import LinearKernel
 from separatrix.kernels.gram import runs_of
 from separatrix.kernels.matrix_rows import add_parts, charges
+from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import TINY, UNIT, gamma
 
-__all__ = ["JointObjective"]
+__all__ = ["JointNuObjective", "JointObjective"]
 
 # Rows of a part up to which the whole of its matrix is looked at again and again.
 _LARGEST = 2048
@@ -49,7 +51,10 @@ class JointObjective:
     y, upper : ndarray
     """
 
-    def __init__(self, problems: Sequence[KernelObjective]) -> None:
+    # What the problems are.
+    kind: Any = KernelObjective
+
+    def __init__(self, problems: Sequence[Any]) -> None:
         self.problems = problems
         self.gram = problems[0].matrix.whole
         self.loss = problems[0].loss
@@ -67,7 +72,7 @@ class JointObjective:
     @classmethod
     def of(cls, problems: Sequence[object]) -> JointObjective | None:
         """Such machines together, if they are small and the rows of their matrix all in memory."""
-        machines = [p for p in problems if isinstance(p, KernelObjective)]
+        machines: list[Any] = [p for p in problems if isinstance(p, cls.kind)]
         if len(machines) < len(problems):
             return None
         gram = machines[0].matrix.whole
@@ -83,10 +88,15 @@ class JointObjective:
         self, part: int, c: np.ndarray, b: np.ndarray, product: np.ndarray | None = None
     ) -> np.ndarray:
         """The point of one part, which remembers its product with the matrix."""
-        problem, own = self.problems[part], slice(self.starts[part], self.starts[part + 1])
+        problem, own = self.problems[part], self.own(part, c)
         if product is not None:
-            problem.matrix.remember(c[own], product[own])
-        return problem.join(c[own], b[part])
+            problem.matrix.remember(own, self.own(part, product))
+        theta: np.ndarray = problem.join(own, b[part])
+        return theta
+
+    def own(self, part: int, vector: np.ndarray) -> np.ndarray:
+        """The entries of one part, in the order of its rows."""
+        return vector[self.starts[part] : self.starts[part + 1]]
 
     def product(self, c: np.ndarray) -> np.ndarray:
         """``K c`` of every part in float64."""
@@ -143,9 +153,10 @@ class JointObjective:
 
     def certify_part(self, part: int, c: np.ndarray, b: np.ndarray, tol: float) -> Bound:
         """The certificate of one part, as closely as it takes."""
-        own = c[self.starts[part] : self.starts[part + 1]]
-        theta = self.problems[part].join(own, b[part])
-        return self.problems[part].certify(theta, Bound(np.inf, 0.0, np.inf, -own), tol)
+        problem, own = self.problems[part], self.own(part, c)
+        theta = problem.join(own, b[part])
+        found: Bound = problem.certify(theta, Bound(np.inf, 0.0, np.inf, -own), tol)
+        return found
 
     def _sides(self, c: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
         """Both objectives of every part as they are computed, and bounds of them.
@@ -181,6 +192,72 @@ class JointObjective:
         dual = np.where(out > 0.0, -np.inf, dual)
         near = near + 0.5 * square
         return np.array([near, -0.5 * square - conjugate, primal, dual])
+
+
+class JointNuObjective(JointObjective):
+    """Machines whose multipliers have fixed sums in both classes.
+
+    Their vectors have the positive rows of each part before its negative ones.
+
+    Parameters
+    ----------
+    problems : sequence of KernelNuObjective
+        Of one matrix, and of two classes each.
+
+    Attributes
+    ----------
+    splits : ndarray of shape (n_parts,)
+        Where the negative rows of each begin.
+    """
+
+    kind = KernelNuObjective
+
+    def __init__(self, problems: Sequence[KernelNuObjective]) -> None:
+        super().__init__(problems)
+        self._orders = [np.argsort(-p.y, kind="stable") for p in problems]
+        order = _joined([a + o for a, o in zip(self.starts[:-1], self._orders, strict=True)])
+        self.columns, self.y, self.upper = self.columns[order], self.y[order], self.upper[order]
+        self.runs, self.run_starts = runs_of(self.columns, self.starts)
+        positive = [int(np.count_nonzero(p.y > 0.0)) for p in problems]
+        self.splits = self.starts[:-1] + np.array(positive, dtype=np.intp)
+        self._duals = [p.quadratic() for p in problems]
+
+    @classmethod
+    def of(cls, problems: Sequence[object]) -> JointObjective | None:
+        if any(getattr(p, "one_class", False) for p in problems):
+            return None
+        return super().of(problems)
+
+    def own(self, part: int, vector: np.ndarray) -> np.ndarray:
+        out = np.empty(len(self._orders[part]))
+        out[self._orders[part]] = super().own(part, vector)
+        return out
+
+    def begun(self) -> np.ndarray:
+        """Coefficients that have the sums."""
+        starts = [d.begun(np.zeros(len(o))) for d, o in zip(self._duals, self._orders, strict=True)]
+        return _joined([c[o] for c, o in zip(starts, self._orders, strict=True)])
+
+    def balance(self, part: int, c: np.ndarray) -> None:
+        """Take out of the sums of one part what rounding has left in them."""
+        own = self.own(part, c)
+        self._duals[part].balance(own)
+        c[self.starts[part] : self.starts[part + 1]] = own[self._orders[part]]
+
+    def level(self, part: int, product: np.ndarray) -> float:
+        """The best intercept of one part beside the scores without one."""
+        found: float = self.problems[part].level_and_width(self.own(part, product))[0]
+        return found
+
+    def certify(
+        self, c: np.ndarray, b: np.ndarray, product: np.ndarray, tol: float, parts: np.ndarray
+    ) -> list[Bound]:
+        found = []
+        for part in parts.tolist():
+            # It is certified as it is returned, and need not be multiplied again.
+            self.theta(part, c, b, product)
+            found.append(self.certify_part(part, c, b, tol))
+        return found
 
 
 def _joined(vectors: list[np.ndarray]) -> np.ndarray:

@@ -51,14 +51,14 @@ from separatrix.objectives.enclosure import (
     total_above,
 )
 
-__all__ = ["KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
+__all__ = ["MEETING", "KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
 
 # By which share a sum of multipliers may be too large from rounding, and what is left for more.
 _ROUNDED, _SPARE = 1e-9, 1e-14
 # Sums of weights closer than this, relative to their size, are the same.
 _EVEN = 1e-12
 # Squared distances of hulls that meet, relative to the longest point.
-_MEETING = 1e-13
+MEETING = 1e-13
 
 
 def quantile_below(values: np.ndarray, weights: np.ndarray, mass: float) -> float:
@@ -215,7 +215,7 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         size = float(np.abs(c).sum())
         if size == 0.0:
             return False
-        return inner(c / size, product / size) <= _MEETING * self.matrix.largest
+        return inner(c / size, product / size) <= MEETING * self.matrix.largest
 
     def survey(self, c: np.ndarray, product: np.ndarray) -> tuple[float, float]:
         """About the relative gap at coefficients with the scores ``K c``, and the intercept."""

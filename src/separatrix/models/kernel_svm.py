@@ -251,6 +251,11 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     _least_iter = -1
     _counts_each = True
     _label = "support vector machine"
+    # Small machines on one matrix, and who fits them all at once.
+    _joint: ClassVar[tuple[type[JointObjective], type[JointDecomposition]]] = (
+        JointObjective,
+        JointDecomposition,
+    )
     _where_separable = Message("plane_without_kernel")
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -485,11 +490,11 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         with pool.one_blas_thread():
             joint = None
             if warm_start is None:
-                joint = JointObjective.of([problem for _, problem in problems])
+                joint = self._joint[0].of([problem for _, problem in problems])
             if joint is not None:
                 return minimise_jointly(
                     joint,
-                    JointDecomposition(),
+                    self._joint[1](),
                     self._solver,
                     parts=[part for part, _ in problems],
                     seed=seed,

@@ -12,6 +12,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_number
+from separatrix.kernels.joint import JointNuObjective
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
@@ -20,6 +21,7 @@ from separatrix.models.inherited import inherits
 from separatrix.models.kernel_svm import SVC
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
+from separatrix.solvers.joint_decomposition import JointNuDecomposition
 
 __all__ = ["NuSVC"]
 
@@ -101,6 +103,7 @@ class NuSVC(SVC):
     """
 
     _label = "nu support vector machine"
+    _joint = (JointNuObjective, JointNuDecomposition)
     _attributes: ClassVar[rules.Rules] = {**SVC._attributes, "rho_": rules.array("pairs")}
     _needed: tuple[str, ...] = (*SVC._needed, "rho_")
     # What SVC has parameters for, and this has not.
@@ -195,6 +198,9 @@ class NuSVC(SVC):
             scaled.append((part, machine))
             theta = solution.theta / width
             c = evened(problem.weights_of(theta), -weights, weights)
+            # The same coefficients in another unit, up to their last digits: no product of its own.
+            product = problem.matrix.dot(problem.weights_of(solution.theta))
+            problem.matrix.remember(c, product / width)
             points.append(replace(solution, theta=problem.join(c, problem.intercept_of(theta))))
         self.rho_ = np.array(rho)
         super()._keep(scaled, points)

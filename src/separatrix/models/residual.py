@@ -94,7 +94,9 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
         self._check_parameters()
         matrix, numbers = validate(self, X, y, regression=True)
         weights = sample_weight_of(sample_weight, matrix)
-        rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
+        if numbers.ndim != 1:
+            numbers = column_or_1d(numbers, warn=True)
+        rows = TrainingRows.of(matrix, numbers, weights)
         return as_design(matrix).merged(), rows
 
     def _fit(self, design: Design, rows: TrainingRows, start: np.ndarray | None = None) -> None:

@@ -310,19 +310,18 @@ def _by_blocks(kernel: Any, design: Design, before: tuple[Any, ...], classes: in
     n, d = design.shape
     blocks = -(-n // ROWS)
     ranges = pool.ranges(blocks, 2.0 * design.n_stored * classes)
-    sums = [np.zeros(classes) for _ in ranges]
-    parts = [np.zeros((d, narrow_products.padded(classes))) for _ in ranges]
+    sums = np.zeros((len(ranges), classes))
+    parts = np.zeros((len(ranges), d, narrow_products.padded(classes)))
     pool.run(
         [
-            partial(kernel, *before, total, part, a * ROWS, min(z * ROWS, n))
-            for (a, z), total, part in zip(ranges, sums, parts, strict=True)
+            partial(kernel, *before, sums[k], parts[k], a * ROWS, min(z * ROWS, n))
+            for k, (a, z) in enumerate(ranges)
         ]
     )
     out = np.empty((d + 1, classes))
-    out[:d], out[d] = parts[0][:, :classes], sums[0]
-    for total, part in zip(sums[1:], parts[1:], strict=True):
-        out[:d] += part[:, :classes]
-        out[d] += total
+    # One part after another, in their order.
+    np.add.reduce(parts[:, :, :classes], axis=0, out=out[:d])
+    np.add.reduce(sums, axis=0, out=out[d])
     return out
 
 

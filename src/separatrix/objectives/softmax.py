@@ -95,7 +95,10 @@ class SoftmaxObjective(Objective):
             return super().hessian_product(curvature, direction)
         w, b = self.weights_of(direction), self._intercepts(direction)
         out = softmax_product(self.design, curvature, self.upper, w, b)[: self.shape[0]]
-        return self._penalty_curvature() * direction + out
+        out[: len(w)] += self.penalty.curvature * w
+        if self.fit_intercept and self.intercept_penalty > 0.0:
+            out[-1] += self.intercept_penalty * b
+        return out
 
     def null_scores(self) -> np.ndarray:
         shape = (self.design.n_samples, self.output_shape[0])
@@ -178,11 +181,12 @@ class SoftmaxObjective(Objective):
         return used, p
 
     def balanced(self, residual: np.ndarray) -> np.ndarray:
-        # Mix every row with one and the same probability vector q, chosen so that the sums
-        # come out; t, the share of q, is the smallest for which q is non-negative.
         used, p = self._mixture(residual)
-        u = self.upper[used]
-        sums = np.bincount(self.codes[used], weights=u, minlength=self.output_shape[0])
+        u, codes = self.upper[used], self.codes[used]
+        sums = np.bincount(codes, weights=u, minlength=self.output_shape[0])
+        p = _tilted(p, u, sums)
+        # What is left: mix every row with one and the same probability vector q, chosen so that the
+        # sums come out; t, the share of q, is the smallest for which q is non-negative.
         excess = u @ p - sums
         # Rows sum to one up to rounding, which must not pass for an excess of every class.
         excess -= sums * (excess.sum() / sums.sum())
@@ -192,7 +196,7 @@ class SoftmaxObjective(Objective):
         if t > 0.0:
             q = np.maximum(sums - (1.0 - t) / t * excess, 0.0) / u.sum()
             p = (1.0 - t) * p + t * (q / q.sum())
-        p[np.arange(len(used)), self.codes[used]] -= 1.0
+        p[np.arange(len(used)), codes] -= 1.0
         out = np.zeros_like(residual)
         out[used] = p * u[:, None]
         return out
@@ -324,6 +328,43 @@ class SoftmaxObjective(Objective):
         others = scores[used].copy()
         others[np.arange(len(used)), codes] = -np.inf
         return used, own - others.max(axis=1)
+
+
+# Newton's steps towards intercepts at which the classes' sums come out, and the largest of them.
+_TILTS, _STEEPEST = 4, 8.0
+
+
+def _tilted(p: np.ndarray, u: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """Probability vectors, tilted towards those whose weighted sums are given.
+
+    They are those of scores with other intercepts, found by Newton's method.  Probabilities change
+    in proportion to themselves, so that the bound loses little: to mix rows with another vector
+    gives classes that are next to impossible far more than they have.
+    """
+    if not p.size or p.min() < 0.0:
+        return p
+    reached = u @ p
+    excess = reached - sums
+    for _ in range(_TILTS):
+        size = float(np.abs(excess).max())
+        if not size > 8.0 * UNIT * float(reached.sum()):
+            break
+        # The same constant in all intercepts changes nothing; the sum of squares fixes it.
+        hessian = np.diag(reached) - p.T @ (u[:, None] * p) + reached.max() / len(sums)
+        try:
+            step = np.linalg.solve(hessian, excess)
+        except np.linalg.LinAlgError:
+            break
+        if not float(np.abs(step).max()) <= _STEEPEST:
+            break
+        tilted = p * np.exp(-step)
+        tilted /= tilted.sum(axis=1, keepdims=True)
+        reached = u @ tilted
+        excess = reached - sums
+        if not float(np.abs(excess).max()) < size:
+            break
+        p = tilted
+    return p
 
 
 def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:

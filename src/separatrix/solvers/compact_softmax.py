@@ -197,7 +197,7 @@ def _step(x, codes, upper, old, new, before, after, value, moving):
     return there, decrement, gap, ended
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class CompactSoftmaxState:
     """Where the method stands.
 

@@ -118,6 +118,9 @@ class Solver(Protocol):
     # says so by ``outlook(problem, state) -> float``, for those who watch; and by ``sample_gap`` of
     # its state, within a step that begins with a sample of the rows.
     #
+    # One that knows at its start how far there is to go, so that nobody else needs to look, says so
+    # by ``judges_start(problem) -> bool``.
+    #
     # One that decides by how far there is to go has ``aimed(tol)``, which gives the method for a
     # tolerance.  One that was chosen by its cost has ``forecast``, what each method that came into
     # question is expected to take, in passes over the rows, and a ``name``; and where several take
@@ -452,6 +455,7 @@ def minimise(
             start = Candidate(problem.zero() if theta is None else theta, residual)
         # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
         before = problem.listen(fit.check_interrupt)
+        judges = getattr(solver, "judges_start", None)
         try:
             if record:
                 fit.note(way)
@@ -461,7 +465,7 @@ def minimise(
                 seed,
                 max_iter,
                 exhausted,
-                look=theta is not None and residual is None,
+                look=theta is not None and residual is None and not (judges and judges(problem)),
                 known=known,
             )
         except _Stop as stop:

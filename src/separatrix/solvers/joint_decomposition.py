@@ -21,13 +21,14 @@ from separatrix._compiled import pool
 from separatrix._compiled.compilation import FASTMATH, njit, specialise
 from separatrix._compiled.elementary import larger, smaller
 from separatrix.kernels.gram import FEW
-from separatrix.kernels.joint import JointObjective
+from separatrix.kernels.joint import JointNuObjective, JointObjective
 from separatrix.kernels.matrix_rows import add_rows
+from separatrix.kernels.nu import MEETING
 from separatrix.losses.hinge import _hinge_gap as gap_at
 from separatrix.losses.hinge import _hinge_value as value_at
 from separatrix.solvers.decomposition import CLOSER, FINEST, FLAT, PROMISE, SPARE, improve
 
-__all__ = ["JointDecomposition", "JointState"]
+__all__ = ["JointDecomposition", "JointNuDecomposition", "JointState"]
 
 # Coefficients of a working set that are there for their violation; and up to how many all are.
 _VIOLATORS = 48
@@ -325,6 +326,122 @@ def _work(
                     break
 
 
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _gap_of(g, c, y, upper, at):
+    """Share of the gap, and of the square, of coefficients with a multiplier for their sum.
+
+    With the threshold ``r = y at`` every term of the share is at least zero, wherever it is.
+    """
+    gap, square = 0.0, 0.0
+    for k in range(g.shape[0]):
+        short = y[k] * (at - g[k])
+        gap += upper[k] * max(short, 0.0) - abs(c[k]) * short
+        square += c[k] * g[k]
+    return gap, square
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _work_in_groups(
+    matrix, slots, columns, starts, splits, runs, run_starts, y, upper, low, high, diagonal,
+    flat, met, goal, close, spare, sets, c, g, estimate, used, still, spent, work, active,
+    first, last,
+):  # fmt: skip
+    """The same of parts that have two sums each, of the coefficients before a split and after it.
+
+    A square below ``met`` times that of the sums of all coefficients is of hulls that meet, which
+    is for another method to find.
+    """
+    for p in range(first, last):
+        if not active[p]:
+            continue
+        a, z = starts[p], starts[p + 1]
+        q, split = z - a, splits[p] - a
+        own = runs[run_starts[p] : run_starts[p + 1]]
+        g_, c_, low_, high_ = g[a:z], c[a:z], low[a:z], high[a:z]
+        places = columns[a:z]
+        groups = ((0, split), (split, q))
+        chosen, moves = np.empty(q, dtype=np.intp), np.empty(q)
+        picked = np.empty(q, dtype=np.intp)
+        lowest, highest = np.empty(2), np.empty(2)
+        while True:
+            gap, square, violation, size = 0.0, 0.0, -np.inf, 0.0
+            for k in range(2):
+                u, v = groups[k]
+                lowest[k], highest[k] = _ends(g_[u:v], c_[u:v], low_[u:v], high_[u:v])
+                violation = max(violation, highest[k] - lowest[k])
+                middle = 0.5 * (lowest[k] + highest[k])
+                if not abs(middle) < np.inf:
+                    # Nothing can rise, or nothing fall.
+                    middle = highest[k] if abs(highest[k]) < np.inf else lowest[k]
+                more = _gap_of(g_[u:v], c_[u:v], y[a + u : a + v], upper[a + u : a + v], middle)
+                gap, square = gap + more[0], square + more[1]
+            for k in range(q):
+                size += abs(c_[k])
+            primal = 0.5 * square
+            estimate[p] = gap / primal if primal > 0.0 else np.inf
+            if not square > met * size * size:
+                estimate[p], still[p] = np.inf, True
+                break
+            if used[p] >= sets:
+                break
+            if estimate[p] <= goal:
+                spent[p] += 1
+            if estimate[p] <= close or spent[p] > spare or work[p] > _MOST_WORK:
+                break
+            if not violation > 0.0 or still[p]:
+                still[p] = True
+                break
+            used[p] += 1
+            m, of_first = 0, 0
+            for k in range(2):
+                u, v = groups[k]
+                if highest[k] > lowest[k]:
+                    n = _choose(
+                        g_[u:v], c_[u:v], low_[u:v], high_[u:v], lowest[k], highest[k], picked
+                    )
+                    for i in range(n):
+                        chosen[m + i] = u + picked[i]
+                    m += n
+                of_first = m if k == 0 else of_first
+            w = chosen[:m]
+            at, before = places[w], c_[w]
+            rows = slots[at]
+            new, own_g = before.copy(), g_[w]
+            block, ready = np.empty((m, m), dtype=matrix.dtype), np.zeros(m, dtype=np.bool_)
+            done = improve(
+                matrix, rows, at, block, ready, own_g, new, low_[w], high_[w], diagonal[at],
+                flat, CLOSER * violation, 10 * m, of_first,
+            )  # fmt: skip
+            n = 0
+            changed, changes = np.empty(m, dtype=np.intp), np.empty(m)
+            for k in range(m):
+                if new[k] != before[k]:
+                    changed[n], changes[n] = rows[k], new[k] - before[k]
+                    c_[w[k]] = new[k]
+                    n += 1
+            add_rows(matrix, changed[:n], changes[:n], own, g_, 0, q)
+            work[p] += (done + n + 4) * q
+            still[p] = n == 0
+            for k in range(2):
+                u, v = groups[k]
+                for _ in range(_LEAPS):
+                    n = _leap(
+                        matrix, slots, places[u:v], g_[u:v], c_[u:v], low_[u:v], high_[u:v], flat,
+                        picked, moves,
+                    )  # fmt: skip
+                    if n == 0:
+                        break
+                    at = slots[places[u:v][picked[: abs(n)]]]
+                    add_rows(matrix, at, moves[: abs(n)], own, g_, 0, q)
+                    for i in range(abs(n)):
+                        j = u + picked[i]
+                        c_[j] = min(max(c_[j] + moves[i], low_[j]), high_[j])
+                    work[p] += abs(n) * (n * n // 6 + q)
+                    still[p] = False
+                    if n > 0:
+                        break
+
+
 @dataclass
 class JointState:
     """Coefficients and gradients of all parts, one after another; updated in place."""
@@ -450,3 +567,60 @@ class JointDecomposition:
     def stopped(self, state: JointState) -> bool:
         """Whether the method can do no more."""
         return state.rounds >= _ROUNDS or bool(np.any(state.used >= _MOST_SETS))
+
+
+class JointNuDecomposition(JointDecomposition):
+    """The same of machines with a sum of multipliers for each class."""
+
+    def init(self, joint: JointObjective) -> JointState:
+        assert isinstance(joint, JointNuObjective)
+        c, parts = joint.begun(), len(joint.problems)
+        positive = joint.y > 0.0
+        return JointState(
+            c=c,
+            gradient=joint.product(c),
+            linear=np.zeros(len(c)),
+            low=np.where(positive, 0.0, -joint.upper),
+            high=np.where(positive, joint.upper, 0.0),
+            level=np.full(parts, np.inf),
+            estimate=np.full(parts, np.inf),
+            used=np.zeros(parts, dtype=np.intp),
+            still=np.zeros(parts, dtype=bool),
+            spent=np.zeros(parts, dtype=np.intp),
+            work=np.zeros(parts, dtype=np.intp),
+        )
+
+    def _run(
+        self,
+        joint: JointObjective,
+        state: JointState,
+        active: np.ndarray,
+        goal: float,
+        close: float,
+        spare: int,
+        sets: int,
+    ) -> None:
+        assert isinstance(joint, JointNuObjective)
+        gram = joint.gram
+        args = (
+            gram.cache, gram.places, joint.columns, joint.starts, joint.splits, joint.runs,
+            joint.run_starts, joint.y, joint.upper, state.low, state.high, gram.diagonal,
+            max(FLAT * gram.largest, 1e-320), MEETING * gram.largest, goal, close, spare, sets,
+            state.c, state.gradient, state.estimate, state.used, state.still, state.spent,
+            state.work, active,
+        )  # fmt: skip
+        parts = len(active)
+        ranges = pool.ranges(parts, 100.0 * len(state.c)) if parts > 1 else [(0, 1)]
+        pool.run([partial(_work_in_groups, *args, a, b) for a, b in ranges])
+
+    def candidates(
+        self, joint: JointObjective, state: JointState, due: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        assert isinstance(joint, JointNuObjective)
+        for part in np.flatnonzero(due).tolist():
+            # Each pair of steps has left a rounding in the sums.
+            joint.balance(part, state.c)
+        c, level, product = super().candidates(joint, state, due)
+        for part in np.flatnonzero(due).tolist():
+            level[part] = joint.level(part, product)
+        return c, level, product

@@ -45,6 +45,8 @@ _ROWS = 2
 _PATIENCE = 1.3
 # Two levels of columns serve for so many products, which takes about as long as they do.
 _WORN = 30
+# What of the tolerance a last step aims at.
+_AIMED = 0.25
 # Squared lengths of columns that blocks bear, relative to the penalty.
 _LONGEST = 1e10
 
@@ -121,6 +123,13 @@ class Newton:
         self.dense = dense
         self.max_inner = max_inner
         self.levels = levels
+        self.tol = 0.0
+
+    def aimed(self, tol: float) -> Newton:
+        """The method for a tolerance, which no system needs to be solved beyond."""
+        out = Newton.__new__(type(self))
+        out.__dict__.update(self.__dict__, tol=tol)
+        return out
 
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
@@ -129,6 +138,10 @@ class Newton:
             raise TypeError("Newton's method needs a penalty without a kink; L1 has one at zero.")
         if self.levels and (problem.output_shape or not Levels.suit(problem)):
             raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
+
+    def judges_start(self, problem: Objective) -> bool:
+        """Whether the gradient at the start bounds the gap there."""
+        return bool(problem.penalty.coercive)
 
     def init(
         self,
@@ -205,18 +218,29 @@ class Newton:
             return problem.hessian_product(curvature, p)
 
         preconditioner, state = self._preconditioner(problem, state, curvature, check_interrupt)
-        relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
         step = conjugate_gradients(
             product,
             -state.gradient,
             preconditioner,
-            tol=float(np.clip(np.sqrt(relative), 0.1, 0.5)),
+            tol=self._exactness(problem, state),
             max_iter=self.max_inner,
         )
         # Kept for as long as the systems are solved with it: the curvature may leave some columns
         # sooner than others, where margins grow.
         diagonal = None if products >= self.max_inner else state.diagonal
         return step, replace(state, diagonal=diagonal, products=state.products + products)
+
+    def _exactness(self, problem: Objective, state: NewtonState) -> float:
+        """By how much the residual of a Newton system is to fall."""
+        relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
+        enough = np.sqrt(relative)
+        if self.tol > 0.0 and problem.penalty.curvature > 0.0:
+            # The gap falls with the square of the gradient: no further than it has to.
+            w = problem.weights_of(state.gradient)
+            gap = 0.5 * inner(w, w) / problem.penalty.curvature
+            goal = _AIMED * self.tol * abs(state.value)
+            enough = max(enough, np.sqrt(goal / gap)) if gap > goal else enough
+        return float(np.clip(enough, 0.1, 0.5))
 
     def _preconditioner(
         self,
