@@ -17,6 +17,7 @@ from separatrix.scale import BlockedData, encoding, scan
 from separatrix.scale.encoding import Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
+from separatrix.tables.writing import to_parquet
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -429,6 +430,24 @@ def test_a_string_is_one_mark_for_missing_values(tmp_path: Path) -> None:
     for missing in ("-1", ["-1"]):
         data = scan(tmp_path / "a.csv", "y", cache=tmp_path / "cache", missing=missing)
         assert data.encoder.feature_names_ == ["x", "x=(missing)"]
+
+
+def test_marks_names_and_labels_hold_any_sign(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for k, sign in enumerate(("{c}", "{0}", "%s", "'", '"', "\\", "a\nb", "c0", "$1")):
+        mark = f"none of {sign} was given"
+        texts = [mark if i % 4 == 0 else f"some {'xyz'[i % 3]}x words {i}" for i in range(60)]
+        levels = [mark if i % 5 == 0 else f"{sign}{i % 3}" for i in range(60)]
+        columns = {"text": texts, sign: levels, "y": ["u", f"{sign} "] * 30}
+        path = tmp_path / f"{k}.parquet"
+        path.write_bytes(to_parquet(columns))
+        data = scan(path, "y", missing=[mark], kinds={"text": "text"}, cache=tmp_path, single=False)
+        table = read_table(path, missing=[mark], kinds={"text": "text"}, target="y")
+        features, y = take_target(table, "y")
+        assert list(data.feature_names) == Encoder().fit(features).feature_names_, sign
+        expected = data.encoder.transform(features)
+        np.testing.assert_array_equal(matrix_of(data.blocks), expected.toarray(), err_msg=sign)
+        np.testing.assert_array_equal(target_of(data), y, err_msg=sign)
 
 
 def test_files_of_more_columns_than_rows(tmp_path: Path, monkeypatch) -> None:
