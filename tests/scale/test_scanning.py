@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import threading
 from functools import partial
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from separatrix import LogisticRegression
+from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, encoding, scan
 from separatrix.scale.encoding import Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
+from separatrix.tables import source_files as files
 from separatrix.tables.writing import to_parquet
 
 duckdb = pytest.importorskip("duckdb")
@@ -448,6 +450,31 @@ def test_marks_names_and_labels_hold_any_sign(tmp_path: Path) -> None:
         expected = data.encoder.transform(features)
         np.testing.assert_array_equal(matrix_of(data.blocks), expected.toarray(), err_msg=sign)
         np.testing.assert_array_equal(target_of(data), y, err_msg=sign)
+
+
+def test_a_target_that_is_not_there_is_named_before_rows_are_read(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("when,x,label\n2020-01-01,1,0\n2021-02-03,2,1\n")
+    read_rows: list[str] = []
+    for name in ("unlike", "count", "fetch"):
+        monkeypatch.setattr(files.Part, name, lambda *_, name=name: read_rows.append(name))
+    for read in (
+        partial(read_table, needed=["lable"]),
+        partial(scan, target="lable", cache=tmp_path / "cache"),
+    ):
+        with pytest.raises(DataError, match="no column 'lable'.*did you mean 'label'") as caught:
+            read(path)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    for target in (["--target", "lable"], []):
+        assert cli.main(["fit", str(path), *target]) == 3
+        fault = capsys.readouterr().err
+        assert ("did you mean 'label'" if target else "name the column to predict with") in fault
+    assert not read_rows
+    # Columns that are made of dates are there once these have been read.
+    monkeypatch.undo()
+    assert read_table(path, needed=["when (month)"]).n_rows == 2
 
 
 def test_files_of_more_columns_than_rows(tmp_path: Path, monkeypatch) -> None:

@@ -48,7 +48,7 @@ from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
 from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
 from separatrix.tables.reader import Layout, column_notes, no_rows, open_files
-from separatrix.tables.table import joined, missing_mask, no_such_column, quote, unknown_columns
+from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, unknown_columns
 
 __all__ = ["Asked", "scan_files"]
 
@@ -159,6 +159,7 @@ def scan_files(source: Any, asked: Asked) -> BlockedData:
                 missing=asked.missing,
                 target=asked.target,
                 sql=asked.sql,
+                needed=[name for name in (asked.target, asked.weight) if name is not None],
                 **_by_encoder(asked),
             )
         if data is None:
@@ -397,10 +398,9 @@ class _Scan:
         self.stage: Stage | None = None
         for name, what in ((asked.target, "target"), (asked.weight, "weight")):
             if name is not None and name not in layout.groups:
-                known = layout.parts[0].names
-                if name in known:
+                if name in layout.parts[0].places:
                     raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
-                raise DataError(no_such_column(name, known, layout.source))
+                raise NoSuchColumn(name, layout.parts[0].names, layout.source)
 
     def data(self) -> BlockedData:
         asked = self.asked

@@ -57,6 +57,7 @@ from separatrix.tables.table import (
     DEFAULT_MISSING,
     OPTIONS,
     Faults,
+    NoSuchColumn,
     Remarks,
     Table,
     as_strings,
@@ -90,6 +91,8 @@ SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
 _T = TypeVar("_T")
 
 _SAMPLE_ROWS = 2000
+# Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
+_SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
 # Of several files so many have rows in the sample.
 _SAMPLE_FILES = 5
 
@@ -113,6 +116,7 @@ def read_table(
     ordered: Mapping[str, Sequence[str]] | None = None,
     most_rows: int | None = None,
     unpacked_limit: str | int | None = None,
+    needed: Sequence[str] = (),
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -159,6 +163,8 @@ def read_table(
     most_rows : int, optional
         Of files with more rows so many are read, as many of each file: the same ones each time, for
         a hash of what is in them draws them, and in its order.
+    needed : sequence of str
+        Columns without which the table is refused before its rows are read.
 
     Returns
     -------
@@ -194,7 +200,7 @@ def read_table(
         ordered,
         unpacked_limit,
     )
-    asked = replace(asked, most_rows=most_rows)
+    asked = replace(asked, most_rows=most_rows, needed=tuple(needed))
     name = os.fspath(source)
     if name == "-":
         return _read_stdin(asked)
@@ -231,6 +237,7 @@ def open_files(
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
     unpacked_limit: str | int | None = None,
+    needed: Sequence[str] = (),
 ) -> _T | None:
     """Apply a function to files without reading all of their rows.
 
@@ -245,7 +252,7 @@ def open_files(
         With it, files that were made on the way are removed.
     missing, kinds, skip_absent, decimal, date_format, target, spellings
         As in :func:`read_table`.
-    delimiter, encoding, sql, ignore_unusable, ordered, unpacked_limit
+    delimiter, encoding, sql, ignore_unusable, ordered, unpacked_limit, needed
         As in :func:`read_table`.
 
     Returns
@@ -274,6 +281,7 @@ def open_files(
         ordered,
         unpacked_limit,
     )
+    asked = replace(asked, needed=tuple(needed))
     names = [os.fspath(source) for source in sources]
     source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
     if source == "-" or source in BUILTIN_NAMES:
@@ -402,6 +410,7 @@ class _Asked:
     sql: str | None = None
     ignore_unusable: bool = False
     most_rows: int | None = None
+    needed: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     limit: Limit = field(default_factory=lambda: Limit.of(None))
 
@@ -446,6 +455,9 @@ class _Asked:
 
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
+        for name in self.needed:
+            if name not in there and (part_of(name) or ("",))[0] not in there:
+                raise NoSuchColumn(name, names, source)
         # Columns that are made of dates are there once the others have been read.
         ordered = [n for n in self._ordered if n in there or n in self.reading.ordered]
         kinds = {**(self.kinds or {}), **dict.fromkeys(ordered, "category")}
@@ -677,6 +689,7 @@ def _through(
     files.check_same_columns(parts)
     apart = (
         by_cells
+        and not supposing
         and all(part.is_csv for part in parts)
         and wide.is_wide(len(parts[0].names), sum(part.path.stat().st_size for part in parts))
     )
@@ -927,8 +940,9 @@ def _found_groups(
     if not names:
         return {}
     unlike = np.zeros((len(files.PROPOSED), len(names)), dtype=bool)
+    rows = min(_SAMPLE_ROWS, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
     for part in parts[:_SAMPLE_FILES]:
-        unlike |= part.unlike(connection, names, marks, _SAMPLE_ROWS)
+        unlike |= part.unlike(connection, names, marks, rows)
     order = [*files.PROPOSED, "string"]
     rank = np.argmin(np.vstack([unlike, np.zeros(len(names), dtype=bool)]), axis=0)
     for k, kind in enumerate(files.PROPOSED):

@@ -11,6 +11,7 @@ import csv
 import glob as globbing
 import io
 import itertools
+import math
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ import numpy as np
 from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.coded import Coded
+from separatrix.tables.coded import Coded, as_read
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import (
     BLANKS,
@@ -36,14 +37,15 @@ from separatrix.tables.table import (
     missing_mask,
     quote,
 )
-from separatrix.tables.wide import Cells, write_cells
+from separatrix.tables.wide import Cells, is_wide, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
 # Below so many bytes a file's strings are fetched as they are.
 _WORTH_CODING = 200_000
-# Below so many bytes all cells come as strings; above, the file is looked through for what a parser
-# of numbers would misread, a block at a time.
+# Below so many bytes, or columns, all cells come as strings; above, the file is looked through for
+# what a parser of numbers would misread, a block at a time.
 _WORTH_PARSING = 1_000_000
+_MANY_COLUMNS = 100
 _BLOCK = 1 << 17
 _GROUPED = re.compile(rb"[0-9]_[0-9]")
 # Rows in which the strings are looked for that are met again and again.
@@ -52,6 +54,9 @@ _FIRST_ROWS = 10_000
 _START = 4096
 # Columns of more distinct strings are no categories.
 _MOST_LEVELS = 50_000
+# Up to so many rows, strings are fetched as they are: the statements about every column that find
+# its levels in SQL take as long as some 20,000 strings.
+_FEW_ROWS = 20_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
 _MOST_RENAMED = 100_000
 
@@ -250,6 +255,12 @@ _LIKE: dict[str, Callable[[str], object]] = {
 }
 
 
+def _read_as(marks: frozenset[str], text: str) -> str | None:
+    """What ``ValueSql.cast`` makes of a string."""
+    text = text.strip(BLANKS)
+    return None if is_marked(text, marks) else text
+
+
 def _are_numbers(values: list[str | None]) -> bool:
     """Whether all strings are numbers; of most columns one match over all of them says so."""
     if not values or None in values:
@@ -303,19 +314,20 @@ class Part:
     def is_csv(self) -> bool:
         return self.suffix in CSV_SUFFIXES
 
-    def relation(self, numbers: Collection[int] = ()) -> str:
+    def relation(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
         """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``.
 
-        Columns of a CSV file are strings, but for those at the places ``numbers``.
+        Columns of a CSV file are strings, but for those at the places ``numbers``; cells that are
+        one of ``nulls`` are NULL.
         """
         if self.cells is not None:
             return self.cells.relation(literal(globbing.escape(str(self.cells.path.absolute()))))
         if self.most_rows is None:
-            return self._rows(numbers)
+            return self._rows(numbers, nulls)
         drawn = f"SELECT * FROM {self._rows()} ORDER BY hash(t) LIMIT {self.most_rows}"
         return f"({drawn}) AS t"
 
-    def _rows(self, numbers: Collection[int] = ()) -> str:
+    def _rows(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
         where = literal(globbing.escape(str(self.path.absolute())))
         aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
         alias = f" AS t({aliases})" if self.names else ""
@@ -323,6 +335,8 @@ class Part:
             types = ("DOUBLE" if j in numbers else "VARCHAR" for j in range(len(self.names)))
             columns = ", ".join(f"'c{j}': '{type_}'" for j, type_ in enumerate(types))
             longest = f", max_line_size = {self.longest_line}" if self.longest_line else ""
+            if null := ", ".join(map(literal, nulls)):
+                longest += f", nullstr = [{null}]"
             return (
                 f"read_csv({where}, auto_detect = false, delim = {literal(self.delimiter)}, "
                 "quote = '\"', escape = '\"', header = true, strict_mode = true, "
@@ -480,9 +494,7 @@ class Part:
         """Raise DataError if the columns of a Parquet file, unpacked, take more than a limit."""
         if self.suffix != ".parquet" or self.most_rows is not None:
             return
-        where = literal(globbing.escape(str(self.path.absolute())))
-        found = self.run(connection, f"SELECT num_rows AS n FROM parquet_file_metadata({where})")
-        rows = int(found["n"][0])
+        rows = self._parquet_rows(connection)
         if 8 * rows * n_columns > limit.bytes:
             raise limit.exceeded(f"{self.label}, with {rows:,} rows of {n_columns:,} columns,")
 
@@ -503,10 +515,13 @@ class Part:
         """
         if self.cells is None:
             numbers = {name for name in supposed if groups[name] == "number"}
-            if numbers and self._parses_numbers(marks):
+            if numbers and self._parses_numbers():
                 # A value that is no number ends this reading.
                 with contextlib.suppress(CsvTrouble):
                     return self._fetch_rows(connection, groups, select, supposed, marks, numbers)
+            if numbers and is_wide(len(self.names), self.path.stat().st_size):
+                # Cell by cell all rows are asked sooner than the columns are cast.
+                raise NotAsSupposed
             return self._fetch_rows(connection, groups, select, supposed, marks, set())
         made: dict[str, Any] = {}
         for group in dict.fromkeys(groups.values()):
@@ -517,10 +532,12 @@ class Part:
             made.update(zip(names, self.cells.split(values, len(names)), strict=True))
         return self.cells.n_rows, made
 
-    def _parses_numbers(self, marks: frozenset[str]) -> bool:
-        """Whether DuckDB's parser takes no cell for a number that is a code or a mark."""
-        plain = self.is_csv and self.most_rows is None and not mark_numbers(marks)
-        return plain and self.path.stat().st_size > _WORTH_PARSING and not self._has_codes()
+    def _parses_numbers(self) -> bool:
+        """Whether DuckDB's parser takes no cell for a number that is a code."""
+        if not self.is_csv or self.most_rows is not None:
+            return False
+        large = len(self.names) >= _MANY_COLUMNS or self.path.stat().st_size > _WORTH_PARSING
+        return large and not self._has_codes()
 
     def _has_codes(self) -> bool:
         """Whether a cell below the header may be digits that begin with a zero, or ``1_000``."""
@@ -549,10 +566,11 @@ class Part:
         parsed: set[str],
     ) -> tuple[int, dict[str, Any]]:
         """:meth:`fetch`, with columns of numbers that DuckDB parses as it reads them."""
+        unmarked = self.values(marks).unmarked
         columns = {
             f"f{k}": (
                 f"c{self.places[name]}",
-                str if name in parsed else partial(select, name),
+                unmarked if name in parsed else partial(select, name),
             )
             for k, name in enumerate(groups)
         }
@@ -560,15 +578,49 @@ class Part:
         names = list(groups)
         checked = [f"f{names.index(name)}" for name in supposed if name not in parsed]
         odd = self._odd([(columns[f][0], f) for f in checked], marks)
-        relation = self.relation({self.places[name] for name in parsed})
-        if strings and self.path.stat().st_size > _WORTH_CODING:
+        # The parser takes no mark for a number; others than these it would take for something else.
+        nulls = [m for m in sorted(marks) if not set(m) & {self.delimiter, *'"\\\r\n'}]
+        relation = self.relation({self.places[name] for name in parsed}, nulls if parsed else ())
+        if not strings or self.path.stat().st_size <= _WORTH_CODING:
+            fetched = self._fetch_whole(connection, columns, odd, relation)
+        elif self._about_rows(connection) > _FEW_ROWS:
             fetched = self._fetch_coded(connection, columns, strings, odd, relation)
         else:
-            every = {f: (c, made(c)) for f, (c, made) in columns.items()}
-            fetched = self.run(connection, self._query(every, {"odd": odd}, relation))
-            if fetched["odd"].any():
-                raise NotAsSupposed
+            # What of a text is read is computed of the distinct ones.
+            own = {
+                f: columns[f][0] for f in strings if self.types[int(columns[f][0][1:])] == "string"
+            }
+            raw = {f: (c, "CAST({} AS VARCHAR)".format) for f, c in own.items()}
+            fetched = self._fetch_whole(connection, {**columns, **raw}, odd, relation)
+            most = len(fetched["odd"]) // 10
+            fetched |= {f: as_read(fetched[f], partial(_read_as, marks), most) for f in own}
         return len(fetched["odd"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
+
+    def _fetch_whole(
+        self,
+        connection: Any,
+        columns: Mapping[str, tuple[str, Callable[[str], str]]],
+        odd: str,
+        relation: str,
+    ) -> dict[str, Any]:
+        """Columns by name, of each its own and what is selected of it."""
+        every = {f: (c, made(c)) for f, (c, made) in columns.items()}
+        fetched = dict(self.run(connection, self._query(every, {"odd": odd}, relation)))
+        if fetched["odd"].any():
+            raise NotAsSupposed
+        return fetched
+
+    def _about_rows(self, connection: Any) -> float:
+        """How many rows the file has, about."""
+        if self.suffix == ".parquet":
+            return self._parquet_rows(connection)
+        rows = about_rows([self])
+        return math.inf if rows is None else rows
+
+    def _parquet_rows(self, connection: Any) -> int:
+        where = literal(globbing.escape(str(self.path.absolute())))
+        found = self.run(connection, f"SELECT num_rows AS n FROM parquet_file_metadata({where})")
+        return int(found["n"][0])
 
     def _odd(self, pairs: Sequence[tuple[str, str]], marks: frozenset[str]) -> str:
         """SQL that is true of a row in which a cell was lost that is not missing."""
