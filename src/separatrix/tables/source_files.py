@@ -55,8 +55,9 @@ _START = 4096
 # Columns of more distinct strings are no categories.
 _MOST_LEVELS = 50_000
 # Up to so many rows, strings are fetched as they are: the statements about every column that find
-# its levels in SQL take as long as some 20,000 strings.
-_FEW_ROWS = 20_000
+# its levels in SQL take as long as some 20,000 strings. Of more rows they are where few columns are
+# strings, because SQL finds levels in a copy of all columns.
+_FEW_ROWS, _MOST_ROWS = 20_000, 1_000_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
 _MOST_RENAMED = 100_000
 
@@ -261,23 +262,23 @@ def _read_as(marks: frozenset[str], text: str) -> str | None:
     return None if is_marked(text, marks) else text
 
 
-def _are_numbers(values: list[str | None]) -> bool:
+def _are_numbers(values: list[str]) -> bool:
     """Whether all strings are numbers; of most columns one match over all of them says so."""
-    if not values or None in values:
+    if not values:
         return False
-    text = "\n".join([*values, ""])  # type: ignore[list-item]
+    text = "\n".join([*values, ""])
     return text.count("\n") == len(values) and _NUMBERS.fullmatch(text) is not None
 
 
-def _unlike_kinds(values: Iterable[str | None], marks: frozenset[str]) -> list[bool]:
+def _unlike_kinds(values: Iterable[str], marks: frozenset[str]) -> list[bool]:
     """Test for each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
     values = list(values)
     if _are_numbers(values):
-        other = any(not is_marked(value, marks) for value in values if value is not None)
+        other = any(not is_marked(value, marks) for value in values)
         return [False, other, other]
     left = dict(_LIKE)
     for value in values:
-        text = "" if value is None else value.strip(BLANKS)
+        text = value.strip(BLANKS)
         if not is_marked(text, marks):
             left = {kind: like for kind, like in left.items() if like(text)}
             if not left:
@@ -431,10 +432,13 @@ class Part:
         """
         if self.cells is not None:
             return self.count(connection, names, marks, ValueSql.count_unlike, PROPOSED, n_rows) > 0
-        columns = ", ".join(f"c{self.places[name]}" for name in names)
-        sql = f"SELECT {columns} FROM {self.relation()} LIMIT {n_rows}"
-        rows = self.run(connection, sql).values()
-        strings = [np.ma.getdata(row)[~missing_mask(row)].tolist() for row in rows]
+        # What is wrong with a row is said by who reads all of them.
+        rows: list[list[str]] = []
+        with contextlib.suppress(DataError, UnicodeDecodeError):
+            for row in itertools.islice(self._rows_of_text(), 1, n_rows + 1):
+                rows.append(row)
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
+        strings = ([*filter(None, columns[self.places[name]])] for name in names)
         return np.array([_unlike_kinds(values, marks) for values in strings]).T
 
     def count(
@@ -583,7 +587,9 @@ class Part:
         relation = self.relation({self.places[name] for name in parsed}, nulls if parsed else ())
         if not strings or self.path.stat().st_size <= _WORTH_CODING:
             fetched = self._fetch_whole(connection, columns, odd, relation)
-        elif self._about_rows(connection) > _FEW_ROWS:
+        elif self._about_rows(connection) > (
+            _MOST_ROWS if 10 * len(strings) <= len(groups) else _FEW_ROWS
+        ):
             fetched = self._fetch_coded(connection, columns, strings, odd, relation)
         else:
             # What of a text is read is computed of the distinct ones.
@@ -822,6 +828,10 @@ class Part:
         position = _utf8_fault(self.path)
         if position is not None:
             raise self._not_utf8(position)
+        yield from self._rows_of_text()
+
+    def _rows_of_text(self) -> Iterator[list[str]]:
+        """:meth:`checked_rows` of text that is taken to be UTF-8."""
         width = len(self.names)
         with _large_fields(), _csv_text(self.path) as file:
             reader = csv.reader(file, delimiter=self.delimiter, skipinitialspace=True, strict=True)
