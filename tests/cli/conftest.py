@@ -83,12 +83,13 @@ _COMMAND = re.compile(rf"\b(?:{'|'.join(COMMANDS)})\b")
 
 
 def _require_options_of_the_command(command: str, err: str) -> None:
-    """No message advises an option that neither the command nor one that it names before it has."""
+    """No message advises an option that neither the command nor one that it names has."""
     if command not in COMMANDS:
         return
     for line in err.splitlines():
         for found in _OPTION.finditer(line):
-            clause = re.split(r"[;:(]", line[: found.start()])[-1]
+            before, after = line[: found.start()], line[found.end() :]
+            clause = re.split(r"[;:(]", before)[-1] + re.split(r"[;:(]", after)[0]
             commands = [command, *_COMMAND.findall(clause)]
             known = any(found[0] in _options(one) for one in commands)
             assert known or found[0] in ("--help", "--version"), f"{command}: {line}"

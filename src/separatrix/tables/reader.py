@@ -300,7 +300,12 @@ def open_files(
     if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
         return None
     connection = stack.enter_context(contextlib.closing(files.connect()))
-    return _through(read, connection, parts, source, asked, stack)
+
+    def checked(connection: Any, layout: Layout) -> _T:
+        layout.refuse_repeated_header(connection)
+        return read(connection, layout)
+
+    return _through(checked, connection, parts, source, asked, stack)
 
 
 def _what_is_asked(
@@ -629,6 +634,26 @@ class Layout:
     unusable: dict[str, str]
     supposed: tuple[str, ...] = ()
 
+    @property
+    def named(self) -> list[str]:
+        """Columns whose name would be a string in a row that repeats the header."""
+        first, marks = self.parts[0], self.asked.marks
+        return [n for n in self.groups if n not in first.unnamed and not is_marked(n, marks)]
+
+    def refuse_repeated_header(self, connection: Any) -> None:
+        """Refuse a row that is the header of a CSV file once more, as joined files have it.
+
+        It would make every number a text, and its name one class of the target.
+        """
+        named = self.named
+        strings = all(self.groups[name] == "string" for name in named)
+        if not self.parts[0].is_csv or len(named) < 2 or not strings:
+            return
+        for part in self.parts:
+            row = part.repeated_header(connection, named)
+            if row is not None:
+                raise DataError(Message("repeated_header", source=part.label, row=row))
+
     def select(self, part: files.Part, name: str, c: str) -> str:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
         return _selected(part, part.values(self.asked.marks), self.groups, self.wanted, name, c)
@@ -748,12 +773,6 @@ def _laid_out(
         if asked.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
-        named = _named(kept, first, asked.marks)
-        if not supposing and len(named) > 1 and {groups[n] for n in named} == {"string"}:
-            for part in parts:
-                row = part.repeated_header(connection, named)
-                if row is not None:
-                    raise DataError(Message("repeated_header", source=part.label, row=row))
         if supposing:
             supposed = tuple(n for n, group in found.items() if group in files.PROPOSED)
     return Layout(parts, groups, wanted, source, asked, unusable, supposed)
@@ -774,9 +793,8 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     if n_rows == 0:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
-    if parts[0].is_csv:
-        named = _named(columns, parts[0], layout.asked.marks)
-        _refuse_repeated_header({name: columns[name] for name in named}, parts, counts)
+    if all(_holds(columns[name], name) for name in layout.named):
+        layout.refuse_repeated_header(connection)
     made = layout.table(columns, n_rows)
     return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
 
@@ -846,31 +864,10 @@ def _table(
     )
 
 
-def _named(names: Iterable[str], first: files.Part, marks: frozenset[str]) -> list[str]:
-    """Columns whose name would be a string in a row that repeats the header."""
-    return [name for name in names if name not in first.unnamed and not is_marked(name, marks)]
-
-
-def _refuse_repeated_header(
-    columns: Mapping[str, Any], parts: Sequence[files.Part], counts: Sequence[int]
-) -> None:
-    """Refuse a row that is the header once more, as files that were joined have it.
-
-    It would make every number a text, and its name one class of the target.
-    """
-    if len(columns) < 2 or any(column.dtype != object for column in columns.values()):
-        return
-    rows = np.arange(len(next(iter(columns.values()))))
-    for name, column in columns.items():
-        values = np.ma.getdata(column[rows])
-        rows = rows[[isinstance(value, str) and value.strip() == name for value in values]]
-        if not len(rows):
-            return
-    row = int(rows[0])
-    for part, count in zip(parts, counts, strict=True):
-        if row < count:
-            raise DataError(Message("repeated_header", source=part.label, row=row + 1))
-        row -= count
+def _holds(column: Any, text: str) -> bool:
+    """Whether a cell of a column of strings is a text."""
+    values = column.levels if isinstance(column, Coded) else np.ma.getdata(column)
+    return column.dtype == object and text in values.tolist()
 
 
 def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:

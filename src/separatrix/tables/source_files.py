@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ _WORTH_CODING = 200_000
 # Below so many bytes, or columns, all cells come as strings; above, the file is looked through for
 # what a parser of numbers would misread, a block at a time.
 _WORTH_PARSING = 1_000_000
-_MANY_COLUMNS = 100
+_MANY_COLUMNS, _FEW_CAST = 100, 50
 _BLOCK = 1 << 17
 _GROUPED = re.compile(rb"[0-9]_[0-9]")
 # Rows in which the strings are looked for that are met again and again.
@@ -247,6 +247,9 @@ class ValueSql:
         return f"count(*) FILTER (WHERE NOT {self.marked(text)} AND NOT {like})"
 
 
+# It is asked for every column.
+_values = lru_cache(maxsize=16)(ValueSql)
+
 # Numbers, one a line.  What a line has matched is not gone back on: that could take for ever.
 _NUMBERS = re.compile(rf"(?>(?>{NUMBER.pattern})\n)+", NUMBER.flags)
 _LIKE: dict[str, Callable[[str], object]] = {
@@ -421,7 +424,7 @@ class Part:
 
     def values(self, marks: frozenset[str]) -> ValueSql:
         """Expressions over the columns of a CSV file."""
-        return ValueSql(marks) if self.cells is None else ValueSql(marks, _clean_cell)
+        return _values(marks, _trimmed if self.cells is None else _clean_cell)
 
     def unlike(
         self, connection: Any, names: Sequence[str], marks: frozenset[str], n_rows: int
@@ -465,9 +468,14 @@ class Part:
 
     def repeated_header(self, connection: Any, names: Sequence[str]) -> int | None:
         """The first row, from 1, that holds the names of these columns, as joined files have it."""
-        if self.cells is not None:
-            return None
         clean = self.values(frozenset()).clean
+        if self.cells is not None:
+            return self.cells.row_of(
+                {self.places[n]: literal(n) for n in names},
+                clean("c"),
+                partial(self.run, connection),
+                self.relation(),
+            )
         own = " AND ".join(f"{clean(f'c{self.places[n]}')} = {literal(n)}" for n in names)
         rows = f"SELECT row_number() OVER () AS n, * FROM {self.relation()}"
         found = self.run(connection, f"SELECT n FROM ({rows}) WHERE {own} LIMIT 1")["n"]
@@ -518,12 +526,16 @@ class Part:
             Where one of the columns ``supposed`` holds what is neither missing nor of its type.
         """
         if self.cells is None:
+            supposed = tuple(supposed)
             numbers = {name for name in supposed if groups[name] == "number"}
-            if numbers and self._parses_numbers():
+            wide = bool(supposed) and is_wide(len(self.names), self.path.stat().st_size)
+            # Of a wide file no more columns are cast in SQL than these.
+            few = not wide or len(supposed) - len(numbers) <= _FEW_CAST
+            if numbers and few and self._parses_numbers():
                 # A value that is no number ends this reading.
                 with contextlib.suppress(CsvTrouble):
                     return self._fetch_rows(connection, groups, select, supposed, marks, numbers)
-            if numbers and is_wide(len(self.names), self.path.stat().st_size):
+            if wide:
                 # Cell by cell all rows are asked sooner than the columns are cast.
                 raise NotAsSupposed
             return self._fetch_rows(connection, groups, select, supposed, marks, set())
@@ -611,7 +623,11 @@ class Part:
     ) -> dict[str, Any]:
         """Columns by name, of each its own and what is selected of it."""
         every = {f: (c, made(c)) for f, (c, made) in columns.items()}
-        fetched = dict(self.run(connection, self._query(every, {"odd": odd}, relation)))
+        sql = self._query(every, {"odd": odd}, relation)
+        if odd == "false":  # nothing is asked of the columns themselves, so that plans are shorter
+            chosen = ", ".join(f"{made} AS {f}" for f, (_, made) in every.items())
+            sql = f"SELECT false AS odd, {chosen} FROM {relation}"
+        fetched = dict(self.run(connection, sql))
         if fetched["odd"].any():
             raise NotAsSupposed
         return fetched
