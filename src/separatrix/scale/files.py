@@ -24,7 +24,7 @@ from safetensors.numpy import load, save
 
 from separatrix._compiled import pool
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message
+from separatrix.messages import Message, Parameter
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
@@ -840,10 +840,8 @@ class _Scan:
     def _require_classes(self, labels: np.ndarray | None, counts: np.ndarray) -> None:
         if labels is not None and not counts.all():
             label = labels[int(np.argmin(counts > 0))]
-            raise DataError(
-                f"all rows of class {quote(str(label))} would be held out, and none fitted; hold "
-                "out a smaller share, or give another seed"
-            )
+            options = {"share": Parameter("test_size"), "seed": Parameter("seed")}
+            raise DataError(Message("class_held_out", label=quote(str(label)), **options))
 
     def _remember(
         self,
