@@ -1165,6 +1165,19 @@ def test_least_squares_solves_its_equations(model, load, weighted) -> None:
     assert worse.relative_residual > 1e-6
 
 
+def test_no_number_whose_square_underflows_fits_targets_of_zeros() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    for model in (separatrix.LinearRegression(), separatrix.Ridge()):
+        for y in (np.zeros((50, 1)), np.column_stack([np.zeros(50), X[:, 0] + 1.0])):
+            fitted = model.fit(X, y)
+            assert verify(fitted, X, y).ok
+            for small in (1e-100, 1e-200, 1e-295, 1e-310):
+                for numbers, place in ((fitted.intercept_, 0), (fitted.coef_, (0, 1))):
+                    numbers[place] = small
+                    assert not verify(fitted, X, y).ok, (model, place, small)
+                    numbers[place] = 0.0
+
+
 def test_a_looser_tolerance_is_heard() -> None:
     X, y = _scalar_regression()
     model = separatrix.LinearRegression().fit(X, y)

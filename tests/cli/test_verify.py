@@ -234,3 +234,14 @@ def test_an_origin_that_no_command_wrote_is_no_bug(run, model, people, name):
             assert ran.code in (0, 3), (words, value, ran.err)
             assert "bug" not in ran.err
         assert run("predict", "m.separatrix", people).code == 0
+
+
+def test_rows_too_few_to_be_split_as_at_the_fit_are_not_those_of_the_fit(run, make_csv):
+    rows = [[i, i * i % 7, "ab"[i % 2]] for i in range(40)]
+    make_csv("all.csv", ["x", "z", "y"], rows)
+    make_csv("two.csv", ["x", "z", "y"], rows[:2])
+    assert run("fit", "all.csv", "--target", "y", "-o", "m.separatrix").code == 0
+    ran = run("verify", "m.separatrix", "two.csv")
+    assert ran.code == 3
+    assert "2 rows cannot be split as those of the fit were" in ran.err
+    assert "--test-size" not in ran.err

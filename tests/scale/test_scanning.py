@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import threading
 from functools import partial
@@ -11,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from separatrix import LogisticRegression
+from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, encoding, scan
 from separatrix.scale.encoding import Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
+from separatrix.tables import source_files as files
+from separatrix.tables.writing import to_parquet
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -431,6 +434,49 @@ def test_a_string_is_one_mark_for_missing_values(tmp_path: Path) -> None:
         assert data.encoder.feature_names_ == ["x", "x=(missing)"]
 
 
+def test_marks_names_and_labels_hold_any_sign(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for k, sign in enumerate(("{c}", "{0}", "%s", "'", '"', "\\", "a\nb", "c0", "$1")):
+        mark = f"none of {sign} was given"
+        texts = [mark if i % 4 == 0 else f"some {'xyz'[i % 3]}x words {i}" for i in range(60)]
+        levels = [mark if i % 5 == 0 else f"{sign}{i % 3}" for i in range(60)]
+        columns = {"text": texts, sign: levels, "y": ["u", f"{sign} "] * 30}
+        path = tmp_path / f"{k}.parquet"
+        path.write_bytes(to_parquet(columns))
+        data = scan(path, "y", missing=[mark], kinds={"text": "text"}, cache=tmp_path, single=False)
+        table = read_table(path, missing=[mark], kinds={"text": "text"}, target="y")
+        features, y = take_target(table, "y")
+        assert list(data.feature_names) == Encoder().fit(features).feature_names_, sign
+        expected = data.encoder.transform(features)
+        np.testing.assert_array_equal(matrix_of(data.blocks), expected.toarray(), err_msg=sign)
+        np.testing.assert_array_equal(target_of(data), y, err_msg=sign)
+
+
+def test_a_target_that_is_not_there_is_named_before_rows_are_read(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("when,x,label\n2020-01-01,1,0\n2021-02-03,2,1\n")
+    read_rows: list[str] = []
+    for name in ("unlike", "count", "fetch"):
+        monkeypatch.setattr(files.Part, name, lambda *_, name=name: read_rows.append(name))
+    for read in (
+        partial(read_table, needed=["lable"]),
+        partial(scan, target="lable", cache=tmp_path / "cache"),
+    ):
+        with pytest.raises(DataError, match="no column 'lable'.*did you mean 'label'") as caught:
+            read(path)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    for target in (["--target", "lable"], []):
+        assert cli.main(["fit", str(path), *target]) == 3
+        fault = capsys.readouterr().err
+        assert ("did you mean 'label'" if target else "name the column to predict with") in fault
+    assert not read_rows
+    # Columns that are made of dates are there once these have been read.
+    monkeypatch.undo()
+    assert read_table(path, needed=["when (month)"]).n_rows == 2
+
+
 def test_files_of_more_columns_than_rows(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("separatrix.tables.wide.is_wide", lambda *_: True)
     rows = [f"{i},{'abc'[i % 3]},{i % 2}\n" for i in range(30)]
@@ -439,7 +485,7 @@ def test_files_of_more_columns_than_rows(tmp_path: Path, monkeypatch) -> None:
     assert data.encoder.feature_names_ == ["x", "c=a", "c=b", "c=c"]
 
 
-def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
+def test_a_row_that_repeats_the_header(tmp_path: Path, monkeypatch) -> None:
     rows = [f"{i},{i % 2}\n" for i in range(30)]
     for k in range(2):
         repeated = ["x, y \n"] if k else []
@@ -447,10 +493,18 @@ def test_a_row_that_repeats_the_header(tmp_path: Path) -> None:
     for read in (read_table, partial(scan, target="y", cache=tmp_path)):
         with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"):
             read(tmp_path / "*.csv")
+    # Cell by cell, as wide files are read where they are not what their first rows are.
+    with monkeypatch.context() as patched:
+        patched.setattr("separatrix.tables.wide.is_wide", lambda *_: True)
+        patched.setattr("separatrix.tables.source_files.is_wide", lambda *_: True)
+        patched.setattr("separatrix.tables.reader._SAMPLE_ROWS", 10)
+        with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"):
+            read_table(tmp_path / "*.csv")
     numbered = [f"{i},{row}" for i, row in enumerate(rows)]
     (tmp_path / "a.csv").write_text("".join([",x,y\n", *numbered, ",x,y\n", *numbered]))
-    with pytest.raises(DataError, match=r"a\.csv, row 31: the row repeats the header"):
-        scan(tmp_path / "a.csv", target="y", cache=tmp_path)
+    for read in (read_table, partial(scan, target="y", cache=tmp_path)):
+        with pytest.raises(DataError, match=r"a\.csv, row 31: the row repeats the header"):
+            read(tmp_path / "a.csv")
 
 
 def test_type_that_differs(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from separatrix.tables import (
     wide,
 )
 from separatrix.tables.coded import Coded
-from separatrix.tables.table import missing_mask
+from separatrix.tables.table import DEFAULT_MISSING, missing_mask
+from separatrix.tables.writing import to_parquet
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -212,6 +213,7 @@ _ODD_CELLS = [
     *("0x1F", "1_000", "1 000", '"1,000"', "007", '"007"', " 007", "-01", "00.5", "0", "0.", "0e5"),
     *("inf", "-inf", "nan", "NA", "-999", "1e400", "1e-400", "true", "1f", "\u00a01", "2020-01-02"),
     *("1.5.2", "-", "e5", "9007199254740993", "word", "word_1", "1\x00", "12:30"),
+    *("?", '"NA"', " NA ", "na", "-999.0", "?-", "'"),
 ]
 
 
@@ -220,19 +222,42 @@ def test_numbers_that_are_parsed_are_those_that_are_cast(write, monkeypatch):
     rows = [f"{k / 8},{k}.25,a{k % 3}" for k in range(40)]
     for cell in _ODD_CELLS:
         path = write("odd.csv", "\n".join(["x,y,z", *rows, f"{cell},1.5,a1", ""]))
-        found = []
-        for least in (0, 1 << 40):
-            monkeypatch.setattr(source_files, "_WORTH_PARSING", least)
-            found.append(read_table(path))
-        parsed, cast = found
-        assert parsed.kinds == cast.kinds, cell
-        assert (parsed.notes, parsed.alerts) == (cast.notes, cast.alerts), cell
-        for name in "xyz":
-            left, right = parsed.columns[name], cast.columns[name]
-            gone = missing_mask(left)
-            np.testing.assert_array_equal(gone, missing_mask(right), err_msg=cell)
-            left, right = (np.ma.getdata(column)[~gone].tolist() for column in (left, right))
-            assert left == right, cell
+        others = [["-999"], ["?-", "'"]] if cell in ("-999", "-999.0", "?-", "'", "007") else []
+        for missing in (DEFAULT_MISSING, *others):
+            found = []
+            for least in (0, 1 << 40):
+                monkeypatch.setattr(source_files, "_WORTH_PARSING", least)
+                found.append(read_table(path, missing=missing))
+            _assert_same_tables(*found, case=(cell, missing))
+
+
+def _assert_same_tables(one, other, case):
+    assert one.kinds == other.kinds, case
+    assert (one.notes, one.alerts) == (other.notes, other.alerts), case
+    for name in one.names:
+        left, right = one.columns[name], other.columns[name]
+        assert isinstance(left, Coded) == isinstance(right, Coded), case
+        gone = missing_mask(left)
+        np.testing.assert_array_equal(gone, missing_mask(right), err_msg=str(case))
+        left, right = (np.ma.getdata(column)[~gone].tolist() for column in (left, right))
+        assert left == right, case
+
+
+def test_levels_found_here_are_those_that_sql_finds(write, monkeypatch):
+    monkeypatch.setattr(source_files, "_WORTH_CODING", 0)
+    texts = ("a", " a ", "NA", "b c", "-999.0", "\ta", "007", "")
+    rows = [f"{texts[k % 8]},{texts[(k * k + 3) % 8]} {k},{k % 3}" for k in range(200)]
+    csv_file = write("levels.csv", "\n".join(["x,y,z", *rows, ""]))
+    parquet = csv_file.with_suffix(".parquet")
+    parquet.write_bytes(to_parquet({"x": [*texts, "b"] * 30, "z": [1, 2, 3] * 90}))
+    for path in (csv_file, parquet):
+        for missing in (DEFAULT_MISSING, ["-999"]):
+            found = []
+            for rows_here in (1 << 40, 0):
+                monkeypatch.setattr(source_files, "_FEW_ROWS", rows_here)
+                found.append(read_table(path, missing=missing, kinds={"z": "category"}))
+            assert isinstance(found[0].columns["x"], Coded)
+            _assert_same_tables(*found, case=(path.suffix, missing))
 
 
 def test_only_numbers_are_parsed_as_they_are_read(write, monkeypatch):
@@ -243,9 +268,13 @@ def test_only_numbers_are_parsed_as_they_are_read(write, monkeypatch):
     monkeypatch.setattr(
         source_files.Part,
         "relation",
-        lambda part, numbers=(): (parsed.append(sorted(numbers)), plain(part, numbers))[1],
+        lambda part, numbers=(), nulls=(): (
+            parsed.append(sorted(numbers)),
+            plain(part, numbers, nulls),
+        )[1],
     )
-    for cell, expected in (("1.5", [0, 1]), ("word", [1]), ("007", []), ("1_000", [])):
+    cells = {"1.5": [0, 1], "NA": [0, 1], "word": [1], "007": [], "1_000": []}
+    for cell, expected in cells.items():
         parsed.clear()
         read_table(write("few.csv", "\n".join(["x,y,z", *rows, f"{cell},1.5,a1", ""])))
         assert max(parsed, key=len) == expected

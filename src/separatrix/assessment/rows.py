@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from separatrix.exceptions import DataError
+from separatrix.messages import Message, counted
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Table, take_quantity, take_target
 from separatrix.tables.roles import Roles, take_roles
@@ -43,9 +45,14 @@ def predicts_numbers(stored: StoredModel) -> bool:
 def both_parts(stored: StoredModel, rows: Labelled) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the table of a fit that were fitted, and those that were held out."""
     split = stored.provenance["split"]
-    return rows.roles.split(
-        rows.y,
-        test_size=split["test_size"],
-        seed=split["seed"],
-        stratify=split.get("stratified", True),
-    )
+    try:
+        return rows.roles.split(
+            rows.y,
+            test_size=split["test_size"],
+            seed=split["seed"],
+            stratify=split.get("stratified", True),
+        )
+    except DataError:
+        # The rows of the fit were split, so these are others.
+        values = {"rows": counted(len(rows.y), "row"), "share": split["test_size"]}
+        raise DataError(Message("not_split_as_fit", **values)) from None

@@ -25,6 +25,7 @@ from separatrix.persistence.model_file import StoredModel, load_model
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_target
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import Roles
+from separatrix.tables.table import NoSuchColumn
 
 # ----------------------------------------------------------------------------- tables to learn from
 
@@ -39,15 +40,22 @@ def marks_of(config: Mapping[str, Any]) -> frozenset[str]:
 
 def read_training_table(options: TableOptions, marks: frozenset[str] | None = None) -> Table:
     """Read the table of a fit; the marks for missing values may be those of an earlier one."""
-    table = read_table(
-        options.data,
-        missing=marks or options.missing or DEFAULT_MISSING,
-        kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
-        target=options.target or "target",
-        ignore_unusable=options.ignore_unusable,
-        ordered=options.ordered,
-        **{name: getattr(options, name) for name in OPTIONS},
-    )
+    target = options.target or "target"
+    try:
+        table = read_table(
+            options.data,
+            missing=marks or options.missing or DEFAULT_MISSING,
+            kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
+            target=target,
+            ignore_unusable=options.ignore_unusable,
+            ordered=options.ordered,
+            needed=(target,),
+            **{name: getattr(options, name) for name in OPTIONS},
+        )
+    except NoSuchColumn as error:
+        if options.target is not None:
+            raise
+        raise _no_target(error.names, error.source) from None
     if not options.drop_missing_target:
         return table
     return table.drop_missing(target_name(table, options.target))
@@ -74,11 +82,16 @@ def target_name(table: Table, given: str | None) -> str:
         return given
     if "target" in table.columns:
         return "target"
-    names = ", ".join(repr(name) for name in table.names[-20:])
-    last = "the last of its columns are" if len(table.names) > 20 else "its columns are"
-    raise DataError(
-        f"{table.source} has no column 'target': name the column to predict with --target "
-        f"({last} {names})"
+    raise _no_target(table.names, table.source)
+
+
+def _no_target(names: Sequence[str], source: str) -> DataError:
+    """Return the error of a table in which no column to predict was named."""
+    known = ", ".join(repr(name) for name in names[-20:])
+    last = "the last of its columns are" if len(names) > 20 else "its columns are"
+    return DataError(
+        f"{source} has no column 'target': name the column to predict with --target "
+        f"({last} {known})"
     )
 
 

@@ -469,7 +469,9 @@ class NormalResidual:
     @cached_property
     def _norm(self) -> np.ndarray:
         """The root of twice the objective, for each target."""
-        return np.hypot(np.sqrt(self.rss), self._penalty())
+        norm = np.hypot(np.sqrt(self.rss), self._penalty())
+        # Where the squares underflow, it is at least what any column takes of it (Cauchy-Schwarz).
+        return np.where(norm == 0.0, self._ratios.max(axis=0, initial=0.0), norm)
 
     @cached_property
     def _idle(self) -> np.ndarray:

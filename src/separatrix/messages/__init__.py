@@ -266,6 +266,10 @@ TEMPLATES: dict[str, str] = {
     "no_order_of_dates": "{order} is not a date order; give {known}, or a format such as %d/%m/%Y",
     "query": "the query cannot be answered: {fault}",
     "role_in_words": "column {column} holds {value}, which is not a {what}; {kind} reads it as one",
+    "not_split_as_fit": "{rows} cannot be split as those of the fit were, of which a share of "
+    "{share:g} was held out; give the table of the fit",
+    "class_held_out": "all rows of class {label} would be held out, and none fitted; hold out a "
+    "smaller share ({share}), or give another {seed}",
     "single_rows": "none of the {rows} rows can be held out, because every class has a single "
     "row; give more rows, or hold out none ({none_held_out})",
     # Summaries.

@@ -182,7 +182,7 @@ class SourceColumn:
     places : tuple of int
         Where it stands in each file.
     sql : tuple of str
-        In each file, SQL for its values in terms of ``c``.
+        In each file, SQL for its values.
     way : {"number", "levels", "date", "text"}
     levels : str
         The Parquet file of its levels, ``c``.
@@ -206,7 +206,7 @@ class SourceColumn:
 
     def chosen(self, file: int, hashed: bool = True) -> str:
         """SQL for what is fetched of a file; of levels 64 bits of their texts, or their numbers."""
-        value = self.sql[file].replace("{c}", f"c{self.places[file]}")
+        value = self.sql[file]
         if self.way == "levels":
             value = _hash(value) if hashed else f"enum_code(CAST({value} AS e{self.key}))"
         return f"{value} AS {self.key}"

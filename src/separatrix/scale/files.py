@@ -24,7 +24,7 @@ from safetensors.numpy import load, save
 
 from separatrix._compiled import pool
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message
+from separatrix.messages import Message, Parameter
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
@@ -48,7 +48,7 @@ from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
 from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
 from separatrix.tables.reader import Layout, column_notes, no_rows, open_files
-from separatrix.tables.table import joined, missing_mask, no_such_column, quote, unknown_columns
+from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, unknown_columns
 
 __all__ = ["Asked", "scan_files"]
 
@@ -159,6 +159,7 @@ def scan_files(source: Any, asked: Asked) -> BlockedData:
                 missing=asked.missing,
                 target=asked.target,
                 sql=asked.sql,
+                needed=[name for name in (asked.target, asked.weight) if name is not None],
                 **_by_encoder(asked),
             )
         if data is None:
@@ -397,10 +398,9 @@ class _Scan:
         self.stage: Stage | None = None
         for name, what in ((asked.target, "target"), (asked.weight, "weight")):
             if name is not None and name not in layout.groups:
-                known = layout.parts[0].names
-                if name in known:
+                if name in layout.parts[0].places:
                     raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
-                raise DataError(no_such_column(name, known, layout.source))
+                raise NoSuchColumn(name, layout.parts[0].names, layout.source)
 
     def data(self) -> BlockedData:
         asked = self.asked
@@ -840,10 +840,8 @@ class _Scan:
     def _require_classes(self, labels: np.ndarray | None, counts: np.ndarray) -> None:
         if labels is not None and not counts.all():
             label = labels[int(np.argmin(counts > 0))]
-            raise DataError(
-                f"all rows of class {quote(str(label))} would be held out, and none fitted; hold "
-                "out a smaller share, or give another seed"
-            )
+            options = {"share": Parameter("test_size"), "seed": Parameter("seed")}
+            raise DataError(Message("class_held_out", label=quote(str(label)), **options))
 
     def _remember(
         self,

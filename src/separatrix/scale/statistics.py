@@ -164,15 +164,15 @@ class Statistics:
         for name in self.layout.groups:
             column = self.column(name)
             stored = self._types[0][column.places[0]]
-            plain = column.way == "number" and column.sql[0] == "{c}"
+            plain = column.way == "number" and column.sql[0] == f"c{column.places[0]}"
             total += 1.0 + (_WIDTHS.get(stored, 8) if plain else 8.0)
         return total
 
     def is_narrow(self, column: SourceColumn) -> bool:
         """Whether a column holds numbers in every file that float32 holds as they are."""
         return column.way == "number" and all(
-            sql == "{c}" and self._types[k][column.places[k]] in _NARROW
-            for k, sql in enumerate(column.sql)
+            column.sql[k] == f"c{place}" and self._types[k][place] in _NARROW
+            for k, place in enumerate(column.places)
         )
 
     # --- columns --------------------------------------------------------------------------------
@@ -185,15 +185,15 @@ class Statistics:
         for k, part in enumerate(self.layout.parts):
             place = list(self.layout.groups).index(name) if self.converted else part.places[name]
             places.append(place)
-            stored = self._types[k][place]
+            stored, c = self._types[k][place], f"c{place}"
             if self.converted and not as_text:
-                value = "{c}"
+                value = c
             elif as_text:
-                value = self._text_sql(part, name, stored, group)
+                value = self._text_sql(part, name, c, stored, group)
             elif stored in PLAIN and not mark_numbers(self.layout.asked.marks):
-                value = "{c}"
+                value = c
             else:
-                value = self.layout.select(part, name, "{c}")
+                value = self.layout.select(part, name, c)
             sql.append(value)
         way = "levels" if as_text else "date" if group == "date" else "number"
         if way == "number" and len({self._types[k][places[k]] for k in range(len(places))}) > 1:
@@ -202,23 +202,21 @@ class Statistics:
             sql = [f"CAST({value} AS UTINYINT)" for value in sql]
         return SourceColumn(name, self._keys[name], tuple(places), tuple(sql), way)
 
-    def _text_sql(self, part: files.Part, name: str, stored: str, group: str) -> str:
+    def _text_sql(self, part: files.Part, name: str, c: str, stored: str, group: str) -> str:
         own = part.types[part.places[name]] if not self.converted else group
         if stored == "VARCHAR" and (self.converted or own != "json"):
-            return "{c}"
+            return c
         if own == "json":
-            return "({c} ->> '$')"
+            return f"({c} ->> '$')"
         if group == "number":
-            return "CAST(CAST({c} AS DOUBLE) AS VARCHAR)"
-        return "CAST({c} AS VARCHAR)"
+            return f"CAST(CAST({c} AS DOUBLE) AS VARCHAR)"
+        return f"CAST({c} AS VARCHAR)"
 
     def relation(self, columns: Sequence[SourceColumn], rows: bool = False) -> str:
         """SQL for all rows of some columns, by their keys; ``row``: their numbers."""
         parts, at = [], 0
         for k, source in enumerate(self.sources):
-            chosen = [
-                f"{one.sql[k].replace('{c}', f'c{one.places[k]}')} AS {one.key}" for one in columns
-            ]
+            chosen = [f"{one.sql[k]} AS {one.key}" for one in columns]
             if rows:
                 chosen.append(f"r + {at} AS row")
             if source.n_rows:
@@ -371,9 +369,7 @@ class Statistics:
         for stretch in some:
             k, start, stop, _, _ = stretch.pieces[0]
             stop = min(stop, start + rows)
-            chosen = ", ".join(
-                f"{one.sql[k].replace('{c}', f'c{one.places[k]}')} AS {one.key}" for one in columns
-            )
+            chosen = ", ".join(f"{one.sql[k]} AS {one.key}" for one in columns)
             found = self.sources[k].run(
                 self.connection,
                 f"SELECT {chosen} FROM {self.sources[k].relation()} "
@@ -563,9 +559,10 @@ class Statistics:
         for k, source in enumerate(self.sources):
             if not source.n_rows:
                 continue
+            c = f"c{column.places[k]}"
             ends = self._stated_ends[k].get(column.places[k])
             # Where cells are left out, the ends are others than those of all cells.
-            if ends is None or column.sql[k] not in ("{c}", "CAST({c} AS DOUBLE)"):
+            if ends is None or column.sql[k] not in (c, f"CAST({c} AS DOUBLE)"):
                 return False
             low, high = min(low, ends[0]), max(high, ends[1])
         return not (is_code(low) or is_code(high))
@@ -684,7 +681,7 @@ class Statistics:
         """What columns add up to, and the ends of those that are looked at for placeholders."""
 
         def asked(k: int) -> str:
-            values = [one.sql[k].replace("{c}", f"c{one.places[k]}") for one in columns]
+            values = [one.sql[k] for one in columns]
             parts = []
             for value, centre in zip(values, centres.tolist(), strict=True):
                 z = f"({value} - {centre!r}::DOUBLE)"
@@ -744,7 +741,7 @@ class Statistics:
 
         def over(terms: Mapping[str, str]) -> list[dict[str, Any]]:
             def asked(k: int) -> str:
-                value = column.sql[k].replace("{c}", f"c{column.places[k]}")
+                value = column.sql[k]
                 v = f"CAST({value} AS DOUBLE)"
                 there = f"FILTER (WHERE {value} IS NOT NULL AND {is_number(v)})"
                 return ", ".join(
@@ -780,7 +777,7 @@ class Statistics:
 
     def _infinite(self, column: SourceColumn) -> DataError:
         for k, source in enumerate(self.sources):
-            value = column.sql[k].replace("{c}", f"c{column.places[k]}")
+            value = column.sql[k]
             found = source.run(
                 self.connection,
                 f"SELECT min(r) AS r FROM {source.relation()} WHERE isinf(CAST({value} AS DOUBLE))",
@@ -795,7 +792,7 @@ class Statistics:
     def first_missing(self, column: SourceColumn) -> str:
         """Where the first row without a value is."""
         for k, source in enumerate(self.sources):
-            value = column.sql[k].replace("{c}", f"c{column.places[k]}")
+            value = column.sql[k]
             lost = f"{value} IS NULL"
             if column.way != "levels":
                 lost += f" OR NOT {is_number(value)}"

@@ -7,12 +7,13 @@ ten.  To NumPy it is a masked array of objects: :func:`numpy.ma.getdata` and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Coded", "first_appearance"]
+__all__ = ["Coded", "as_read", "first_appearance"]
 
 # Texts that are looked for one by one.
 _FEW = 20
@@ -89,6 +90,50 @@ class Coded:
     def mapped(self, values: np.ndarray, missing: Any) -> np.ndarray:
         """A value for each row, of those for each level and one for missing texts."""
         return np.append(values, [missing]).astype(values.dtype)[self.codes]
+
+
+def as_read(column: Any, read: Callable[[str], str | None], most: int) -> Any:
+    """Texts as they are read: coded where few are distinct, an array of objects otherwise.
+
+    Parameters
+    ----------
+    column : array of object of shape (n_rows,)
+        Texts; masked where one is missing.
+    read : callable
+        What a text is read as; None where it stands for a missing value.
+    most : int
+        Columns of more distinct texts are not coded.
+
+    Returns
+    -------
+    Coded or masked array
+        The levels of the former are sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables.coded import as_read
+    >>> made = as_read(np.array(["b ", "a", "b"], dtype=object), str.strip, 2)
+    >>> made.levels.tolist(), made.codes.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
+    texts = np.ma.getdata(column).tolist()
+    if np.ma.is_masked(column):
+        gone = np.ma.getmaskarray(column).tolist()
+        texts = [None if lost else text for text, lost in zip(texts, gone, strict=True)]
+    found = {text: None if text is None else read(text) for text in dict.fromkeys(texts)}
+    levels = sorted({level for level in found.values() if level is not None})
+    if len(found) > most:
+        own = [found[text] for text in texts]
+        lost = np.array([text is None for text in own], dtype=bool)
+        return np.ma.MaskedArray(np.array(own, dtype=object), mask=lost)
+    place = {level: k for k, level in enumerate(levels)}
+    codes = {text: -1 if level is None else place[level] for text, level in found.items()}
+    size = np.min_scalar_type(-1 - len(levels))
+    return Coded(
+        np.fromiter(map(codes.__getitem__, texts), dtype=size, count=len(texts)),
+        np.array(levels, dtype=object),
+    )
 
 
 def first_appearance(column: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.coded import first_appearance
+from separatrix.tables.coded import Coded, first_appearance
 from separatrix.tables.column_encodings import Alert, Category, Encoding, Number, mean_and_scale
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
@@ -46,11 +46,13 @@ def alert_about_columns(
         # Of the parts of a date nothing is said that their writer could change.
         if not isinstance(one, (Number, Category)) or one.name in table.derived:
             continue
-        if isinstance(one, Number) and one.with_value:
-            rescaled.look_at(one)
         column = table.columns[one.name]
         first_rows = column[:_SAMPLE_ROWS]
-        if len(set(np.ma.getdata(first_rows).tolist())) > most_levels + 1:
+        # What is missing is a value of its own.
+        n_values = _n_distinct(first_rows, most_levels + 1)
+        if isinstance(one, Number) and one.with_value:
+            rescaled.look_at(one, n_values)
+        if n_values > most_levels + 1:
             continue
         # The codes of the first rows are the first of all codes: what they tell apart stays so.
         start = first_appearance(first_rows)
@@ -121,48 +123,83 @@ class _Rescaled:
     def __init__(self, table: Table, standardise: bool, alert: Alert):
         self.table, self.standardise, self.alert = table, standardise, alert
         self.drawn = np.random.default_rng(0).standard_normal(table.n_rows)
-        self.kept: list[tuple[float, str, Any]] = []
+        self.space = np.empty((2, table.n_rows))
+        self.kept: list[tuple[str, np.ndarray, np.ndarray, Any, Any]] = []
+        self.sketches = np.full(_MOST_KEPT, np.inf)
 
-    def look_at(self, number: Number) -> None:
+    def look_at(self, number: Number, n_values: int) -> None:
+        """Look at a column that has so many values in its first rows."""
         column = self.table.columns[number.name]
         gone = missing_mask(column)
-        values = np.ma.getdata(column).astype(np.float64)
+        values = np.asarray(np.ma.getdata(column), dtype=np.float64)
         mean, scale = number.mean, number.scale
         if not self.standardise:
             mean, scale = mean_and_scale(values[~gone])
             if scale == 0.0:
                 return
-        # Of rows that were taken out of a table, by where they stood there.
-        steps = 1 if self.table.rows is None else np.diff(self.table.rows)
-        if len(values) >= 20 and not gone.any() and (np.diff(values) == steps).all():
+        if self._counts_rows(values, gone):
             said = counts_rows(number.name, number_text(values[0]), number_text(values[1]))
             self.alert(ROW_NUMBERS, said, number.name)
         # Columns of few values are compared by their codes.
-        n_values = len(set(values[:_SAMPLE_ROWS].tolist()))
         if n_values <= _MOST_LEVELS and _repeats(n_values, min(len(values), _SAMPLE_ROWS)):
             return
-        with np.errstate(over="ignore"):  # of the farthest values; they are only compared
-            z = np.where(gone, 0.0, (values - mean) / scale)
-        sketch = float(self.drawn @ z)
-        for other_sketch, other, other_z in self.kept:
-            if abs(abs(sketch) - abs(other_sketch)) <= 1e-6 * max(1.0, abs(sketch)):
-                sign = 1.0 if sketch * other_sketch >= 0 else -1.0
-                if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
-                    self.alert(
-                        "that repeat an earlier one on another scale",
-                        f"column {quote(number.name)} is column {quote(other)} on another scale",
-                        other,
-                        number.name,
-                    )
-                    return
+        z = _scaled(values, gone, mean, scale, self.space[0])
+        # Not by BLAS, whose threads wait for one another longer than this takes.
+        sketch = float(np.einsum("i,i", self.drawn, z))
+        near = np.abs(np.abs(sketch) - np.abs(self.sketches)) <= 1e-6 * max(1.0, abs(sketch))
+        for k in np.flatnonzero(near):
+            other, other_gone, other_values, other_mean, other_scale = self.kept[k]
+            other_z = _scaled(other_values, other_gone, other_mean, other_scale, self.space[1])
+            sign = 1.0 if sketch * self.sketches[k] >= 0 else -1.0
+            if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
+                self.alert(
+                    "that repeat an earlier one on another scale",
+                    f"column {quote(number.name)} is column {quote(other)} on another scale",
+                    other,
+                    number.name,
+                )
+                return
         if len(self.kept) < _MOST_KEPT:
-            self.kept.append((sketch, number.name, z))
+            self.sketches[len(self.kept)] = sketch
+            self.kept.append((number.name, gone, values, mean, scale))
+
+    def _counts_rows(self, values: np.ndarray, gone: np.ndarray) -> bool:
+        """Whether each value is the one before it and as many as the rows between them."""
+        if len(values) < 20:
+            return False
+        # Of rows that were taken out of a table, by where they stood there.
+        rows = self.table.rows
+        if values[1] - values[0] != (1 if rows is None else rows[1] - rows[0]):
+            return False  # as of nearly all columns
+        if not (np.diff(values) == (1 if rows is None else np.diff(rows))).all():
+            return False
+        return not gone.any()
+
+
+def _scaled(
+    values: np.ndarray, gone: np.ndarray, mean: float, scale: float, out: np.ndarray
+) -> np.ndarray:
+    """Deviations from the mean on a scale; 0 where a value is missing."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of the farthest; they are only compared
+        np.subtract(values, mean, out=out)
+        np.divide(out, scale, out=out)
+    out[gone] = 0.0
+    return out
 
 
 def counts_rows(name: str, first: str, second: str) -> Message:
     """Return the message about a column that counts the rows."""
     ignored = Setting("kinds", (name, "ignore"))
     return Message("counts_rows", column=quote(name), first=first, second=second, ignored=ignored)
+
+
+def _n_distinct(column: Any, most: int) -> int:
+    """How many distinct values a column has, or any number above ``most`` if there are more."""
+    if isinstance(column, Coded):
+        return len(np.unique(column.codes))
+    values = np.ma.getdata(column)
+    few = len(set(values[: most + 50].tolist()))
+    return few if few > most else len(set(values.tolist()))
 
 
 def _repeats(n_values: int, n_rows: int) -> bool:

@@ -127,7 +127,7 @@ class Number(Encoding):
         _require_finite(values, gone, name, table)
         date = name in table.dates
         found = of_column(table, name)
-        if not settings.exact:
+        if found and not settings.exact:
             gone = gone | np.isin(values, read_as_missing(found))
         some = bool(gone.any())
         mean, scale = (0.0, 1.0) if settings.exact else mean_and_scale(values[~gone])

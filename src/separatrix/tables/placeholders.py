@@ -71,8 +71,11 @@ def is_code(value: float) -> bool:
     if abs(value) >= _HUGE or value in _LIMITS or value == -9.0:
         return True
     # As the nearest float32 has it, too: -999.9 is -999.9000244140625 then.
-    short = float(f"{value:.7g}")
-    digits = number_text(abs(short)).replace(".", "")
+    text = f"{abs(value):.7g}"
+    if text[0] not in "789":
+        return False
+    short = float(text)
+    digits = number_text(short).replace(".", "")
     if not digits.isdigit() or len(digits) < 2 or "." in number_text(abs(value))[:2]:
         return False
     if len(set(digits)) == 1 and digits[0] in "789":

@@ -57,6 +57,7 @@ from separatrix.tables.table import (
     DEFAULT_MISSING,
     OPTIONS,
     Faults,
+    NoSuchColumn,
     Remarks,
     Table,
     as_strings,
@@ -90,6 +91,8 @@ SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
 _T = TypeVar("_T")
 
 _SAMPLE_ROWS = 2000
+# Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
+_SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
 # Of several files so many have rows in the sample.
 _SAMPLE_FILES = 5
 
@@ -113,6 +116,7 @@ def read_table(
     ordered: Mapping[str, Sequence[str]] | None = None,
     most_rows: int | None = None,
     unpacked_limit: str | int | None = None,
+    needed: Sequence[str] = (),
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -159,6 +163,8 @@ def read_table(
     most_rows : int, optional
         Of files with more rows so many are read, as many of each file: the same ones each time, for
         a hash of what is in them draws them, and in its order.
+    needed : sequence of str
+        Columns without which the table is refused before its rows are read.
 
     Returns
     -------
@@ -194,7 +200,7 @@ def read_table(
         ordered,
         unpacked_limit,
     )
-    asked = replace(asked, most_rows=most_rows)
+    asked = replace(asked, most_rows=most_rows, needed=tuple(needed))
     name = os.fspath(source)
     if name == "-":
         return _read_stdin(asked)
@@ -231,6 +237,7 @@ def open_files(
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
     unpacked_limit: str | int | None = None,
+    needed: Sequence[str] = (),
 ) -> _T | None:
     """Apply a function to files without reading all of their rows.
 
@@ -245,7 +252,7 @@ def open_files(
         With it, files that were made on the way are removed.
     missing, kinds, skip_absent, decimal, date_format, target, spellings
         As in :func:`read_table`.
-    delimiter, encoding, sql, ignore_unusable, ordered, unpacked_limit
+    delimiter, encoding, sql, ignore_unusable, ordered, unpacked_limit, needed
         As in :func:`read_table`.
 
     Returns
@@ -274,6 +281,7 @@ def open_files(
         ordered,
         unpacked_limit,
     )
+    asked = replace(asked, needed=tuple(needed))
     names = [os.fspath(source) for source in sources]
     source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
     if source == "-" or source in BUILTIN_NAMES:
@@ -292,7 +300,12 @@ def open_files(
     if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
         return None
     connection = stack.enter_context(contextlib.closing(files.connect()))
-    return _through(read, connection, parts, source, asked, stack)
+
+    def checked(connection: Any, layout: Layout) -> _T:
+        layout.refuse_repeated_header(connection)
+        return read(connection, layout)
+
+    return _through(checked, connection, parts, source, asked, stack)
 
 
 def _what_is_asked(
@@ -402,6 +415,7 @@ class _Asked:
     sql: str | None = None
     ignore_unusable: bool = False
     most_rows: int | None = None
+    needed: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     limit: Limit = field(default_factory=lambda: Limit.of(None))
 
@@ -446,6 +460,9 @@ class _Asked:
 
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
+        for name in self.needed:
+            if name not in there and (part_of(name) or ("",))[0] not in there:
+                raise NoSuchColumn(name, names, source)
         # Columns that are made of dates are there once the others have been read.
         ordered = [n for n in self._ordered if n in there or n in self.reading.ordered]
         kinds = {**(self.kinds or {}), **dict.fromkeys(ordered, "category")}
@@ -617,6 +634,26 @@ class Layout:
     unusable: dict[str, str]
     supposed: tuple[str, ...] = ()
 
+    @property
+    def named(self) -> list[str]:
+        """Columns whose name would be a string in a row that repeats the header."""
+        first, marks = self.parts[0], self.asked.marks
+        return [n for n in self.groups if n not in first.unnamed and not is_marked(n, marks)]
+
+    def refuse_repeated_header(self, connection: Any) -> None:
+        """Refuse a row that is the header of a CSV file once more, as joined files have it.
+
+        It would make every number a text, and its name one class of the target.
+        """
+        named = self.named
+        strings = all(self.groups[name] == "string" for name in named)
+        if not self.parts[0].is_csv or len(named) < 2 or not strings:
+            return
+        for part in self.parts:
+            row = part.repeated_header(connection, named)
+            if row is not None:
+                raise DataError(Message("repeated_header", source=part.label, row=row))
+
     def select(self, part: files.Part, name: str, c: str) -> str:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
         return _selected(part, part.values(self.asked.marks), self.groups, self.wanted, name, c)
@@ -677,6 +714,7 @@ def _through(
     files.check_same_columns(parts)
     apart = (
         by_cells
+        and not supposing
         and all(part.is_csv for part in parts)
         and wide.is_wide(len(parts[0].names), sum(part.path.stat().st_size for part in parts))
     )
@@ -735,12 +773,6 @@ def _laid_out(
         if asked.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
-        named = _named(kept, first, asked.marks)
-        if not supposing and len(named) > 1 and {groups[n] for n in named} == {"string"}:
-            for part in parts:
-                row = part.repeated_header(connection, named)
-                if row is not None:
-                    raise DataError(Message("repeated_header", source=part.label, row=row))
         if supposing:
             supposed = tuple(n for n, group in found.items() if group in files.PROPOSED)
     return Layout(parts, groups, wanted, source, asked, unusable, supposed)
@@ -761,9 +793,8 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     if n_rows == 0:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
-    if parts[0].is_csv:
-        named = _named(columns, parts[0], layout.asked.marks)
-        _refuse_repeated_header({name: columns[name] for name in named}, parts, counts)
+    if all(_holds(columns[name], name) for name in layout.named):
+        layout.refuse_repeated_header(connection)
     made = layout.table(columns, n_rows)
     return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
 
@@ -833,31 +864,10 @@ def _table(
     )
 
 
-def _named(names: Iterable[str], first: files.Part, marks: frozenset[str]) -> list[str]:
-    """Columns whose name would be a string in a row that repeats the header."""
-    return [name for name in names if name not in first.unnamed and not is_marked(name, marks)]
-
-
-def _refuse_repeated_header(
-    columns: Mapping[str, Any], parts: Sequence[files.Part], counts: Sequence[int]
-) -> None:
-    """Refuse a row that is the header once more, as files that were joined have it.
-
-    It would make every number a text, and its name one class of the target.
-    """
-    if len(columns) < 2 or any(column.dtype != object for column in columns.values()):
-        return
-    rows = np.arange(len(next(iter(columns.values()))))
-    for name, column in columns.items():
-        values = np.ma.getdata(column[rows])
-        rows = rows[[isinstance(value, str) and value.strip() == name for value in values]]
-        if not len(rows):
-            return
-    row = int(rows[0])
-    for part, count in zip(parts, counts, strict=True):
-        if row < count:
-            raise DataError(Message("repeated_header", source=part.label, row=row + 1))
-        row -= count
+def _holds(column: Any, text: str) -> bool:
+    """Whether a cell of a column of strings is a text."""
+    values = column.levels if isinstance(column, Coded) else np.ma.getdata(column)
+    return column.dtype == object and text in values.tolist()
 
 
 def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
@@ -927,8 +937,9 @@ def _found_groups(
     if not names:
         return {}
     unlike = np.zeros((len(files.PROPOSED), len(names)), dtype=bool)
+    rows = min(_SAMPLE_ROWS, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
     for part in parts[:_SAMPLE_FILES]:
-        unlike |= part.unlike(connection, names, marks, _SAMPLE_ROWS)
+        unlike |= part.unlike(connection, names, marks, rows)
     order = [*files.PROPOSED, "string"]
     rank = np.argmin(np.vstack([unlike, np.zeros(len(names), dtype=bool)]), axis=0)
     for k, kind in enumerate(files.PROPOSED):

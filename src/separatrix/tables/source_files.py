@@ -11,12 +11,13 @@ import csv
 import glob as globbing
 import io
 import itertools
+import math
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import numpy as np
 from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.coded import Coded
+from separatrix.tables.coded import Coded, as_read
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import (
     BLANKS,
@@ -36,14 +37,15 @@ from separatrix.tables.table import (
     missing_mask,
     quote,
 )
-from separatrix.tables.wide import Cells, write_cells
+from separatrix.tables.wide import Cells, is_wide, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
 # Below so many bytes a file's strings are fetched as they are.
 _WORTH_CODING = 200_000
-# Below so many bytes all cells come as strings; above, the file is looked through for what a parser
-# of numbers would misread, a block at a time.
+# Below so many bytes, or columns, all cells come as strings; above, the file is looked through for
+# what a parser of numbers would misread, a block at a time.
 _WORTH_PARSING = 1_000_000
+_MANY_COLUMNS, _FEW_CAST = 100, 50
 _BLOCK = 1 << 17
 _GROUPED = re.compile(rb"[0-9]_[0-9]")
 # Rows in which the strings are looked for that are met again and again.
@@ -52,6 +54,10 @@ _FIRST_ROWS = 10_000
 _START = 4096
 # Columns of more distinct strings are no categories.
 _MOST_LEVELS = 50_000
+# Up to so many rows, strings are fetched as they are: the statements about every column that find
+# its levels in SQL take as long as some 20,000 strings. Of more rows they are where few columns are
+# strings, because SQL finds levels in a copy of all columns.
+_FEW_ROWS, _MOST_ROWS = 20_000, 1_000_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
 _MOST_RENAMED = 100_000
 
@@ -241,6 +247,9 @@ class ValueSql:
         return f"count(*) FILTER (WHERE NOT {self.marked(text)} AND NOT {like})"
 
 
+# It is asked for every column.
+_values = lru_cache(maxsize=16)(ValueSql)
+
 # Numbers, one a line.  What a line has matched is not gone back on: that could take for ever.
 _NUMBERS = re.compile(rf"(?>(?>{NUMBER.pattern})\n)+", NUMBER.flags)
 _LIKE: dict[str, Callable[[str], object]] = {
@@ -250,23 +259,29 @@ _LIKE: dict[str, Callable[[str], object]] = {
 }
 
 
-def _are_numbers(values: list[str | None]) -> bool:
+def _read_as(marks: frozenset[str], text: str) -> str | None:
+    """What ``ValueSql.cast`` makes of a string."""
+    text = text.strip(BLANKS)
+    return None if is_marked(text, marks) else text
+
+
+def _are_numbers(values: list[str]) -> bool:
     """Whether all strings are numbers; of most columns one match over all of them says so."""
-    if not values or None in values:
+    if not values:
         return False
-    text = "\n".join([*values, ""])  # type: ignore[list-item]
+    text = "\n".join([*values, ""])
     return text.count("\n") == len(values) and _NUMBERS.fullmatch(text) is not None
 
 
-def _unlike_kinds(values: Iterable[str | None], marks: frozenset[str]) -> list[bool]:
+def _unlike_kinds(values: Iterable[str], marks: frozenset[str]) -> list[bool]:
     """Test for each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
     values = list(values)
     if _are_numbers(values):
-        other = any(not is_marked(value, marks) for value in values if value is not None)
+        other = any(not is_marked(value, marks) for value in values)
         return [False, other, other]
     left = dict(_LIKE)
     for value in values:
-        text = "" if value is None else value.strip(BLANKS)
+        text = value.strip(BLANKS)
         if not is_marked(text, marks):
             left = {kind: like for kind, like in left.items() if like(text)}
             if not left:
@@ -303,19 +318,20 @@ class Part:
     def is_csv(self) -> bool:
         return self.suffix in CSV_SUFFIXES
 
-    def relation(self, numbers: Collection[int] = ()) -> str:
+    def relation(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
         """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``.
 
-        Columns of a CSV file are strings, but for those at the places ``numbers``.
+        Columns of a CSV file are strings, but for those at the places ``numbers``; cells that are
+        one of ``nulls`` are NULL.
         """
         if self.cells is not None:
             return self.cells.relation(literal(globbing.escape(str(self.cells.path.absolute()))))
         if self.most_rows is None:
-            return self._rows(numbers)
+            return self._rows(numbers, nulls)
         drawn = f"SELECT * FROM {self._rows()} ORDER BY hash(t) LIMIT {self.most_rows}"
         return f"({drawn}) AS t"
 
-    def _rows(self, numbers: Collection[int] = ()) -> str:
+    def _rows(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
         where = literal(globbing.escape(str(self.path.absolute())))
         aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
         alias = f" AS t({aliases})" if self.names else ""
@@ -323,6 +339,8 @@ class Part:
             types = ("DOUBLE" if j in numbers else "VARCHAR" for j in range(len(self.names)))
             columns = ", ".join(f"'c{j}': '{type_}'" for j, type_ in enumerate(types))
             longest = f", max_line_size = {self.longest_line}" if self.longest_line else ""
+            if null := ", ".join(map(literal, nulls)):
+                longest += f", nullstr = [{null}]"
             return (
                 f"read_csv({where}, auto_detect = false, delim = {literal(self.delimiter)}, "
                 "quote = '\"', escape = '\"', header = true, strict_mode = true, "
@@ -406,7 +424,7 @@ class Part:
 
     def values(self, marks: frozenset[str]) -> ValueSql:
         """Expressions over the columns of a CSV file."""
-        return ValueSql(marks) if self.cells is None else ValueSql(marks, _clean_cell)
+        return _values(marks, _trimmed if self.cells is None else _clean_cell)
 
     def unlike(
         self, connection: Any, names: Sequence[str], marks: frozenset[str], n_rows: int
@@ -417,10 +435,13 @@ class Part:
         """
         if self.cells is not None:
             return self.count(connection, names, marks, ValueSql.count_unlike, PROPOSED, n_rows) > 0
-        columns = ", ".join(f"c{self.places[name]}" for name in names)
-        sql = f"SELECT {columns} FROM {self.relation()} LIMIT {n_rows}"
-        rows = self.run(connection, sql).values()
-        strings = [np.ma.getdata(row)[~missing_mask(row)].tolist() for row in rows]
+        # What is wrong with a row is said by who reads all of them.
+        rows: list[list[str]] = []
+        with contextlib.suppress(DataError, UnicodeDecodeError):
+            for row in itertools.islice(self._rows_of_text(), 1, n_rows + 1):
+                rows.append(row)
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
+        strings = ([*filter(None, columns[self.places[name]])] for name in names)
         return np.array([_unlike_kinds(values, marks) for values in strings]).T
 
     def count(
@@ -447,9 +468,14 @@ class Part:
 
     def repeated_header(self, connection: Any, names: Sequence[str]) -> int | None:
         """The first row, from 1, that holds the names of these columns, as joined files have it."""
-        if self.cells is not None:
-            return None
         clean = self.values(frozenset()).clean
+        if self.cells is not None:
+            return self.cells.row_of(
+                {self.places[n]: literal(n) for n in names},
+                clean("c"),
+                partial(self.run, connection),
+                self.relation(),
+            )
         own = " AND ".join(f"{clean(f'c{self.places[n]}')} = {literal(n)}" for n in names)
         rows = f"SELECT row_number() OVER () AS n, * FROM {self.relation()}"
         found = self.run(connection, f"SELECT n FROM ({rows}) WHERE {own} LIMIT 1")["n"]
@@ -480,9 +506,7 @@ class Part:
         """Raise DataError if the columns of a Parquet file, unpacked, take more than a limit."""
         if self.suffix != ".parquet" or self.most_rows is not None:
             return
-        where = literal(globbing.escape(str(self.path.absolute())))
-        found = self.run(connection, f"SELECT num_rows AS n FROM parquet_file_metadata({where})")
-        rows = int(found["n"][0])
+        rows = self._parquet_rows(connection)
         if 8 * rows * n_columns > limit.bytes:
             raise limit.exceeded(f"{self.label}, with {rows:,} rows of {n_columns:,} columns,")
 
@@ -502,11 +526,18 @@ class Part:
             Where one of the columns ``supposed`` holds what is neither missing nor of its type.
         """
         if self.cells is None:
+            supposed = tuple(supposed)
             numbers = {name for name in supposed if groups[name] == "number"}
-            if numbers and self._parses_numbers(marks):
+            wide = bool(supposed) and is_wide(len(self.names), self.path.stat().st_size)
+            # Of a wide file no more columns are cast in SQL than these.
+            few = not wide or len(supposed) - len(numbers) <= _FEW_CAST
+            if numbers and few and self._parses_numbers():
                 # A value that is no number ends this reading.
                 with contextlib.suppress(CsvTrouble):
                     return self._fetch_rows(connection, groups, select, supposed, marks, numbers)
+            if wide:
+                # Cell by cell all rows are asked sooner than the columns are cast.
+                raise NotAsSupposed
             return self._fetch_rows(connection, groups, select, supposed, marks, set())
         made: dict[str, Any] = {}
         for group in dict.fromkeys(groups.values()):
@@ -517,10 +548,12 @@ class Part:
             made.update(zip(names, self.cells.split(values, len(names)), strict=True))
         return self.cells.n_rows, made
 
-    def _parses_numbers(self, marks: frozenset[str]) -> bool:
-        """Whether DuckDB's parser takes no cell for a number that is a code or a mark."""
-        plain = self.is_csv and self.most_rows is None and not mark_numbers(marks)
-        return plain and self.path.stat().st_size > _WORTH_PARSING and not self._has_codes()
+    def _parses_numbers(self) -> bool:
+        """Whether DuckDB's parser takes no cell for a number that is a code."""
+        if not self.is_csv or self.most_rows is not None:
+            return False
+        large = len(self.names) >= _MANY_COLUMNS or self.path.stat().st_size > _WORTH_PARSING
+        return large and not self._has_codes()
 
     def _has_codes(self) -> bool:
         """Whether a cell below the header may be digits that begin with a zero, or ``1_000``."""
@@ -549,10 +582,11 @@ class Part:
         parsed: set[str],
     ) -> tuple[int, dict[str, Any]]:
         """:meth:`fetch`, with columns of numbers that DuckDB parses as it reads them."""
+        unmarked = self.values(marks).unmarked
         columns = {
             f"f{k}": (
                 f"c{self.places[name]}",
-                str if name in parsed else partial(select, name),
+                unmarked if name in parsed else partial(select, name),
             )
             for k, name in enumerate(groups)
         }
@@ -560,15 +594,55 @@ class Part:
         names = list(groups)
         checked = [f"f{names.index(name)}" for name in supposed if name not in parsed]
         odd = self._odd([(columns[f][0], f) for f in checked], marks)
-        relation = self.relation({self.places[name] for name in parsed})
-        if strings and self.path.stat().st_size > _WORTH_CODING:
+        # The parser takes no mark for a number; others than these it would take for something else.
+        nulls = [m for m in sorted(marks) if not set(m) & {self.delimiter, *'"\\\r\n'}]
+        relation = self.relation({self.places[name] for name in parsed}, nulls if parsed else ())
+        if not strings or self.path.stat().st_size <= _WORTH_CODING:
+            fetched = self._fetch_whole(connection, columns, odd, relation)
+        elif self._about_rows(connection) > (
+            _MOST_ROWS if 10 * len(strings) <= len(groups) else _FEW_ROWS
+        ):
             fetched = self._fetch_coded(connection, columns, strings, odd, relation)
         else:
-            every = {f: (c, made(c)) for f, (c, made) in columns.items()}
-            fetched = self.run(connection, self._query(every, {"odd": odd}, relation))
-            if fetched["odd"].any():
-                raise NotAsSupposed
+            # What of a text is read is computed of the distinct ones.
+            own = {
+                f: columns[f][0] for f in strings if self.types[int(columns[f][0][1:])] == "string"
+            }
+            raw = {f: (c, "CAST({} AS VARCHAR)".format) for f, c in own.items()}
+            fetched = self._fetch_whole(connection, {**columns, **raw}, odd, relation)
+            most = len(fetched["odd"]) // 10
+            fetched |= {f: as_read(fetched[f], partial(_read_as, marks), most) for f in own}
         return len(fetched["odd"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
+
+    def _fetch_whole(
+        self,
+        connection: Any,
+        columns: Mapping[str, tuple[str, Callable[[str], str]]],
+        odd: str,
+        relation: str,
+    ) -> dict[str, Any]:
+        """Columns by name, of each its own and what is selected of it."""
+        every = {f: (c, made(c)) for f, (c, made) in columns.items()}
+        sql = self._query(every, {"odd": odd}, relation)
+        if odd == "false":  # nothing is asked of the columns themselves, so that plans are shorter
+            chosen = ", ".join(f"{made} AS {f}" for f, (_, made) in every.items())
+            sql = f"SELECT false AS odd, {chosen} FROM {relation}"
+        fetched = dict(self.run(connection, sql))
+        if fetched["odd"].any():
+            raise NotAsSupposed
+        return fetched
+
+    def _about_rows(self, connection: Any) -> float:
+        """How many rows the file has, about."""
+        if self.suffix == ".parquet":
+            return self._parquet_rows(connection)
+        rows = about_rows([self])
+        return math.inf if rows is None else rows
+
+    def _parquet_rows(self, connection: Any) -> int:
+        where = literal(globbing.escape(str(self.path.absolute())))
+        found = self.run(connection, f"SELECT num_rows AS n FROM parquet_file_metadata({where})")
+        return int(found["n"][0])
 
     def _odd(self, pairs: Sequence[tuple[str, str]], marks: frozenset[str]) -> str:
         """SQL that is true of a row in which a cell was lost that is not missing."""
@@ -770,6 +844,10 @@ class Part:
         position = _utf8_fault(self.path)
         if position is not None:
             raise self._not_utf8(position)
+        yield from self._rows_of_text()
+
+    def _rows_of_text(self) -> Iterator[list[str]]:
+        """:meth:`checked_rows` of text that is taken to be UTF-8."""
         width = len(self.names)
         with _large_fields(), _csv_text(self.path) as file:
             reader = csv.reader(file, delimiter=self.delimiter, skipinitialspace=True, strict=True)

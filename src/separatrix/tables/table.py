@@ -277,6 +277,8 @@ def _in_turn(values: Any) -> Iterator[Any]:
 
 def missing_mask(column: Any) -> Any:
     """Boolean array: where a column has no value."""
+    if type(column) is np.ndarray:  # NumPy's way takes ten times as long
+        return np.zeros(column.shape, dtype=bool)
     mask: Any = np.ma.getmaskarray(column)
     return mask
 
@@ -643,6 +645,17 @@ def no_such_column(absent: str | Sequence[str], names: Sequence[str], source: st
     absent = [absent] if isinstance(absent, str) else absent
     noun, hint = ("column", nearest(absent[0], names)) if len(absent) == 1 else ("columns", "")
     return f"{source} has no {noun} {joined(absent)}; its columns are {joined(names)}{hint}"
+
+
+class NoSuchColumn(DataError):
+    """A column is needed that is not there."""
+
+    def __init__(self, absent: str, names: Sequence[str], source: str):
+        super().__init__(no_such_column(absent, names, source))
+        self.absent, self.names, self.source = absent, names, source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.absent, self.names, self.source)
 
 
 def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> DataError:

@@ -24,11 +24,11 @@ from separatrix.tables.coded import Coded
 from separatrix.tables.placeholders import of_values, sentence
 from separatrix.tables.table import (
     LevelMatch,
+    NoSuchColumn,
     Table,
     joined,
     label_text,
     missing_mask,
-    no_such_column,
     not_finite,
     number_text,
     parse_number,
@@ -204,7 +204,7 @@ def is_quantity(values: Any) -> bool:
 
 def _column(table: Table, name: str) -> Any:
     if name not in table.columns:
-        raise DataError(no_such_column(name, table.names, table.source))
+        raise NoSuchColumn(name, table.names, table.source)
     return table.columns[name]
 
 

@@ -1,6 +1,7 @@
-"""CSV files of very many columns, turned on their side.
+"""CSV files of very many columns, turned on their side, where their first rows do not say it all.
 
-The time that DuckDB takes for a CSV file grows with the square of the number of its columns. Python
+The time that DuckDB takes to ask something of every column of a CSV file grows with the square of
+their number. As long as columns are what their first rows are, nothing is asked. Otherwise Python
 takes the rows of such a file apart and writes one cell a line, ``number,"value",False``, counting
 the cells along the rows; DuckDB then answers the same questions, in the same SQL, about one column.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,22 @@ class Cells:
         for i in range(len(made)):
             made[i, counted["j"]] = counted[f"n{i}"]
         return made
+
+    def row_of(
+        self,
+        texts: Mapping[int, str],
+        value: str,
+        run: Callable[[str], Any],
+        relation: str,
+    ) -> int | None:
+        """The first row, from 1, that holds some texts, each a literal of SQL by its column."""
+        listed = ", ".join(texts.get(j, "NULL") for j in range(self.width))
+        found = run(
+            f"SELECT k // {self.width} + 1 AS n FROM {relation} "
+            f"WHERE {value} = ([{listed}]::VARCHAR[])[k % {self.width} + 1] "
+            f"GROUP BY n HAVING count(*) = {len(texts)} ORDER BY n LIMIT 1"
+        )["n"]
+        return int(found[0]) if len(found) else None
 
     def chosen(self, value: str, columns: Sequence[int], relation: str) -> str:
         """SQL for the cells of some columns, in the order of the file."""

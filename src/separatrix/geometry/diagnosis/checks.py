@@ -38,6 +38,8 @@ _FEW_COLUMNS = 5
 _TELLING, _SAMPLE_SLACK = 0.99, 0.02
 _MOST_COUNTS = 20_000_000
 _LEAK_SAMPLE, _CHUNK, _MOST_LEAKS, _MOST_CLASSES = 2000, 256, 50, 50
+# So many cells are scored at once.
+_SCORED_CELLS = 100_000
 # What separability is asked for without a time limit: entries times questions, and either few rows
 # or columns or few entries.
 _QUICK_WORK = 2e7
@@ -385,12 +387,16 @@ def _label(data: Examined) -> Iterator[Finding]:
         return
     exact: list[tuple[int, np.ndarray]] = []
     nearly: list[tuple[int, float]] = []
-    for j, values in zip(candidates, table.each(candidates), strict=True):
-        scores, orders = _interval_scores(values[:, None], codes, n_classes)
-        if scores[0] >= 1.0 - 1e-12:
-            exact.append((int(j), orders[:, 0]))
-        elif scores[0] >= _TELLING and counts.min() >= 2 * _SMALL_CLASS:
-            nearly.append((int(j), float(scores[0])))
+    # Of short columns several at once, which takes half the time.
+    width = max(1, _SCORED_CELLS // table.n)
+    for start in range(0, len(candidates), width):
+        chunk = candidates[start : start + width]
+        scores, orders = _interval_scores(np.stack([*table.each(chunk)], 1), codes, n_classes)
+        for j, score, order in zip(chunk.tolist(), scores.tolist(), orders.T, strict=True):
+            if score >= 1.0 - 1e-12:
+                exact.append((j, order))
+            elif score >= _TELLING and counts.min() >= 2 * _SMALL_CLASS:
+                nearly.append((j, score))
     nearly.sort(key=lambda leak: -leak[1])
     for j, order in exact[:_SHOWN]:
         yield finding(
