@@ -22,6 +22,8 @@ from separatrix.objectives.base import LinearProblem
 __all__ = [
     "augmented_lagrangian",
     "conjugate_gradients",
+    "factorisation",
+    "gram",
     "newton",
     "passes",
     "quasi_newton",
@@ -179,9 +181,8 @@ def step_by_hessian(problem: LinearProblem) -> float:
     """A step of Newton's method for several outputs: a Gram matrix for each pair of them."""
     outputs, n = int(np.prod(problem.output_shape)), problem.design.n_samples
     pairs = 0.5 * outputs * (outputs + 1)
-    size = float(np.prod(problem.shape))
-    factor = (_SQUARE + _CUBE * size) * size**2
-    return _STEP + pairs * (_PAIR * n + _gram(problem)) + factor + 2.0 * _evaluation(problem)
+    hessian = pairs * _PAIR * n + gram(problem) + factorisation(problem)
+    return _STEP + hessian + 2.0 * _evaluation(problem)
 
 
 def step_by_products(problem: LinearProblem) -> float:
@@ -207,10 +208,18 @@ def _evaluation(problem: LinearProblem) -> float:
 
 def _hessian(problem: LinearProblem) -> float:
     """A Hessian of all rows, and its factor."""
-    d = problem.shape[0]
-    return _gram(problem) + (_SQUARE + _CUBE * d) * d**2
+    return gram(problem) + factorisation(problem)
 
 
-def _gram(problem: LinearProblem) -> float:
+def factorisation(problem: LinearProblem) -> float:
+    """The factorisation of a Hessian of all parameters, however many rows it is formed from."""
+    size = float(np.prod(problem.shape))
+    return (_SQUARE + _CUBE * size) * size**2
+
+
+def gram(problem: LinearProblem) -> float:
+    """Weighted Gram matrices of all rows: one, or one for each pair of outputs."""
     sparse = isinstance(problem.design, CSRDesign)
-    return problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
+    outputs = int(np.prod(problem.output_shape))
+    pairs = 0.5 * outputs * (outputs + 1)
+    return pairs * problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
