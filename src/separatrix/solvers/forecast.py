@@ -59,9 +59,10 @@ _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
 # Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
 # Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
-# than columns and of fewer; and how many times as many dense rows take.  Those with two levels of
+# than columns and of fewer, of which dense rows take how many times as many; and as its logarithm,
+# of fewer rows with a loss whose curvature falls as margins grow.  Those with two levels of
 # columns, and what it takes to make these.
-_PRODUCTS, _TALL, _WIDE, _TOGETHER = 40.0, 6.0, 20.0, 3.0
+_PRODUCTS, _TALL, _WIDE, _TOGETHER, _TAILED = 40.0, 6.0, 20.0, 3.0, 17.0
 _LEVELLED, _LEVELS = 50.0, 2.5e8
 # Of several outputs: the weights of a row for each pair of them; products in a step as the root of
 # the number of columns, and how many more steps are taken with products.
@@ -167,6 +168,12 @@ def conjugate_gradients(problem: LinearProblem) -> float:
     """Newton's method with products in place of the Hessian."""
     n, d = _in_play(problem), problem.design.n_features
     bond = _bond(problem)
+    if n <= d and problem.loss.unattained:  # type: ignore[attr-defined]
+        # Nearly orthogonal rows all get their margins.  The stronger the loss, the larger these
+        # and the less its curvature there, so that a row keeps a strength of about its margin,
+        # which grows with the logarithm of what it was at zero.
+        count = _PRODUCTS + _TAILED * math.log1p(4.0 * bond)
+        return count * (0.5 * _STEP + _evaluation(problem))
     if n > d:
         count = _PRODUCTS + _TALL * math.sqrt(min(bond, _spread(d / n)))
     else:
