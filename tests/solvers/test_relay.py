@@ -145,3 +145,11 @@ def test_products_are_not_overrated_where_curvature_falls_as_margins_grow() -> N
         assert found.certificate.ok and found.certificate.n_iter < 25, C
         each = forecast.conjugate_gradients(rows) / (1e5 + 30.0 * 300 + 1.9 * X.nnz)
         assert 40.0 <= each <= most, (C, each)
+
+
+def test_extrapolations_count_as_work() -> None:
+    # Eight passes are made without; each of the others is preceded by one.
+    medium = problem(LogLoss(), n=300, d=60, fit_intercept=False)
+    found = minimise(medium, Relay(Newton(), 1e6), tol=0.0, max_iter=20, seed=0)
+    each = forecast.extrapolation(medium) / forecast.visits(medium)
+    assert found.state.work == pytest.approx(20 + 12 * each)

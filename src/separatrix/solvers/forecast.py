@@ -22,6 +22,7 @@ from separatrix.objectives.base import LinearProblem
 __all__ = [
     "augmented_lagrangian",
     "conjugate_gradients",
+    "extrapolation",
     "factorisation",
     "gram",
     "newton",
@@ -38,6 +39,8 @@ __all__ = [
 _DENSE_VISIT, _SPARSE_VISIT = 0.5, 3.0
 _ROW, _ROOT = 40.0, 160.0
 _PASS = 2e5
+# An extrapolation of passes, in evaluations: the products with its points and the search along it.
+_LEAP = 2.2
 # Value and gradient at a point, for each entry, and for the row.
 _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
 # A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
@@ -79,6 +82,11 @@ def visits(problem: LinearProblem, share: float = 1.0) -> float:
     root = problem.loss.unattained  # type: ignore[attr-defined]
     rows = problem.design.n_samples * (_ROOT if root else _ROW)
     return _PASS + share * (rows + _stored(problem, _DENSE_VISIT, _SPARSE_VISIT))
+
+
+def extrapolation(problem: LinearProblem) -> float:
+    """What precedes a pass of dual descent that extrapolates those before it."""
+    return _LEAP * _evaluation(problem)
 
 
 def passes(problem: LinearProblem, tol: float) -> float:
