@@ -112,6 +112,22 @@ def test_it_needs_a_penalty() -> None:
         minimise(problem(penalty=NoPenalty()), QuasiNewton())
 
 
+def test_no_sample_is_taken_where_factorisations_take_longer_than_gram_matrices() -> None:
+    # Ten entries in each of 40,000 rows: the Gram matrix of 500 columns takes as long as its
+    # factorisation, which a fifth of the rows would not make cheaper.
+    rng = np.random.default_rng(0)
+    n, d, entries = 40_000, 500, 10
+    columns = np.sort(rng.integers(d // entries, size=(n, entries)), axis=1)
+    columns += np.arange(entries) * (d // entries)
+    indptr = np.arange(0, n * entries + 1, entries)
+    X = sp.csr_array((np.ones(n * entries), columns.ravel(), indptr), shape=(n, d))
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    assert not QuasiNewton().pays(MarginObjective(as_design(X), y, LogLoss()))
+    # A hundred entries in each: the Gram matrix takes forty times as long.
+    dense = rng.normal(size=(n // 4, 100))
+    assert QuasiNewton().pays(MarginObjective(as_design(dense), y[: n // 4], LogLoss()))
+
+
 def test_it_is_chosen_where_a_sample_leaves_rows_out() -> None:
     X, y = data(n=20_000, d=8)
     for loss in SMOOTH:

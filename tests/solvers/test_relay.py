@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from separatrix import select_solver
 from separatrix.data.design import as_design
@@ -130,3 +131,25 @@ def test_forecasts_stand_where_squares_overflow() -> None:
         one = MarginObjective(as_design(X), y, LogLoss(), weights=none)
         other = MarginObjective(as_design(X[1:]), y[1:], LogLoss())
         assert forecast.passes(one, 1e-6) == pytest.approx(forecast.passes(other, 1e-6), rel=0.01)
+
+
+def test_products_are_not_overrated_where_curvature_falls_as_margins_grow() -> None:
+    # Sparse rows that are nearly orthogonal: products to a gap of 1e-6, at every strength.
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 900), density=0.02, rng=rng, format="csr")
+    X /= np.sqrt(X.multiply(X).sum(axis=1))[:, None]
+    y = np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    for C, most in ((1.0, 60.0), (1e2, 130.0), (1e4, 240.0), (1e8, 400.0)):
+        rows = MarginObjective(as_design(X.tocsr()), y, LogLoss(), C=C, fit_intercept=False)
+        found = minimise(rows, Newton(dense=False), tol=1e-6, max_iter=100)
+        assert found.certificate.ok and found.certificate.n_iter < 25, C
+        each = forecast.conjugate_gradients(rows) / (1e5 + 30.0 * 300 + 1.9 * X.nnz)
+        assert 40.0 <= each <= most, (C, each)
+
+
+def test_extrapolations_count_as_work() -> None:
+    # Eight passes are made without; each of the others is preceded by one.
+    medium = problem(LogLoss(), n=300, d=60, fit_intercept=False)
+    found = minimise(medium, Relay(Newton(), 1e6), tol=0.0, max_iter=20, seed=0)
+    each = forecast.extrapolation(medium) / forecast.visits(medium)
+    assert found.state.work == pytest.approx(20 + 12 * each)

@@ -432,6 +432,10 @@ class DualDescent:
         """Which part of all rows the next pass visits."""
         return state.n_active / problem.design.n_samples
 
+    def extrapolates(self, problem: MarginObjective, state: DualDescentState) -> bool:
+        """Whether the next pass begins with an extrapolation of the last ones."""
+        return state.passes >= _EARLY and self._division(problem, state)[0] == 1
+
     def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
         """How many threads share the next pass, and in how many rounds."""
         d, work = problem.design.n_features, self._work(problem, state)

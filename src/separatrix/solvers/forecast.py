@@ -22,6 +22,9 @@ from separatrix.objectives.base import LinearProblem
 __all__ = [
     "augmented_lagrangian",
     "conjugate_gradients",
+    "extrapolation",
+    "factorisation",
+    "gram",
     "newton",
     "passes",
     "quasi_newton",
@@ -36,6 +39,8 @@ __all__ = [
 _DENSE_VISIT, _SPARSE_VISIT = 0.5, 3.0
 _ROW, _ROOT = 40.0, 160.0
 _PASS = 2e5
+# An extrapolation of passes, in evaluations: the products with its points and the search along it.
+_LEAP = 2.2
 # Value and gradient at a point, for each entry, and for the row.
 _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
 # A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
@@ -57,9 +62,10 @@ _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
 # Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
 # Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
-# than columns and of fewer; and how many times as many dense rows take.  Those with two levels of
+# than columns and of fewer, of which dense rows take how many times as many; and as its logarithm,
+# of fewer rows with a loss whose curvature falls as margins grow.  Those with two levels of
 # columns, and what it takes to make these.
-_PRODUCTS, _TALL, _WIDE, _TOGETHER = 40.0, 6.0, 20.0, 3.0
+_PRODUCTS, _TALL, _WIDE, _TOGETHER, _TAILED = 40.0, 6.0, 20.0, 3.0, 17.0
 _LEVELLED, _LEVELS = 50.0, 2.5e8
 # Of several outputs: the weights of a row for each pair of them; products in a step as the root of
 # the number of columns, and how many more steps are taken with products.
@@ -76,6 +82,11 @@ def visits(problem: LinearProblem, share: float = 1.0) -> float:
     root = problem.loss.unattained  # type: ignore[attr-defined]
     rows = problem.design.n_samples * (_ROOT if root else _ROW)
     return _PASS + share * (rows + _stored(problem, _DENSE_VISIT, _SPARSE_VISIT))
+
+
+def extrapolation(problem: LinearProblem) -> float:
+    """What precedes a pass of dual descent that extrapolates those before it."""
+    return _LEAP * _evaluation(problem)
 
 
 def passes(problem: LinearProblem, tol: float) -> float:
@@ -165,6 +176,12 @@ def conjugate_gradients(problem: LinearProblem) -> float:
     """Newton's method with products in place of the Hessian."""
     n, d = _in_play(problem), problem.design.n_features
     bond = _bond(problem)
+    if n <= d and problem.loss.unattained:  # type: ignore[attr-defined]
+        # Nearly orthogonal rows all get their margins.  The stronger the loss, the larger these
+        # and the less its curvature there, so that a row keeps a strength of about its margin,
+        # which grows with the logarithm of what it was at zero.
+        count = _PRODUCTS + _TAILED * math.log1p(4.0 * bond)
+        return count * (0.5 * _STEP + _evaluation(problem))
     if n > d:
         count = _PRODUCTS + _TALL * math.sqrt(min(bond, _spread(d / n)))
     else:
@@ -179,9 +196,8 @@ def step_by_hessian(problem: LinearProblem) -> float:
     """A step of Newton's method for several outputs: a Gram matrix for each pair of them."""
     outputs, n = int(np.prod(problem.output_shape)), problem.design.n_samples
     pairs = 0.5 * outputs * (outputs + 1)
-    size = float(np.prod(problem.shape))
-    factor = (_SQUARE + _CUBE * size) * size**2
-    return _STEP + pairs * (_PAIR * n + _gram(problem)) + factor + 2.0 * _evaluation(problem)
+    hessian = pairs * _PAIR * n + gram(problem) + factorisation(problem)
+    return _STEP + hessian + 2.0 * _evaluation(problem)
 
 
 def step_by_products(problem: LinearProblem) -> float:
@@ -207,10 +223,18 @@ def _evaluation(problem: LinearProblem) -> float:
 
 def _hessian(problem: LinearProblem) -> float:
     """A Hessian of all rows, and its factor."""
-    d = problem.shape[0]
-    return _gram(problem) + (_SQUARE + _CUBE * d) * d**2
+    return gram(problem) + factorisation(problem)
 
 
-def _gram(problem: LinearProblem) -> float:
+def factorisation(problem: LinearProblem) -> float:
+    """The factorisation of a Hessian of all parameters, however many rows it is formed from."""
+    size = float(np.prod(problem.shape))
+    return (_SQUARE + _CUBE * size) * size**2
+
+
+def gram(problem: LinearProblem) -> float:
+    """Weighted Gram matrices of all rows: one, or one for each pair of outputs."""
     sparse = isinstance(problem.design, CSRDesign)
-    return problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)
+    outputs = int(np.prod(problem.output_shape))
+    pairs = 0.5 * outputs * (outputs + 1)
+    return pairs * problem.design.gram_cost * (_SPARSE_GRAM if sparse else _DENSE_GRAM)

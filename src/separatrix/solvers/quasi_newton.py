@@ -27,6 +27,7 @@ from separatrix._compiled.linear_algebra import Factor, conjugate_gradients, fac
 from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.passes import Evaluation
+from separatrix.solvers import forecast
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import _norm, _search
 
@@ -193,6 +194,11 @@ class QuasiNewton:
         # Where a Gram matrix costs little more than a pass, more of them pay.
         cheap = int(2.0 * n * problem.design.n_stored / max(problem.design.gram_cost, 1.0))
         rows = max(_ROWS * problem.shape[0], n // 16, cheap)
+        if not problem.in_passes and int(np.prod(problem.shape)) <= DENSE_HESSIAN:
+            # The factorisation takes as long for few rows as for all: as many rows as make a Gram
+            # matrix of the same cost lengthen an iteration little, and save further ones.
+            level = forecast.factorisation(problem) / max(forecast.gram(problem), 1.0)
+            rows = max(rows, int(n * min(level, 1.0)))
         return n if 3 * rows > n else rows
 
     @staticmethod

@@ -47,8 +47,8 @@ _NEARLY = 0.1
 class RelayState:
     """The state of the method at work.
 
-    ``work`` is that of the passes so far, in passes over all rows; ``marks`` are pairs of it and
-    the logarithm of the gap then, ``looked`` the last of these.
+    ``work`` is that of the passes so far, with what precedes them, in passes over all rows;
+    ``marks`` are pairs of it and the logarithm of the gap then, ``looked`` the last of these.
     """
 
     inner: Any
@@ -115,9 +115,11 @@ class Relay:
     ) -> RelayState:
         if state.handed_over:
             return replace(state, inner=self.second.step(problem, state.inner, check_interrupt))
-        share = self._first.part(problem, state.inner)
+        cost = forecast.visits(problem, self._first.part(problem, state.inner))
+        if self._first.extrapolates(problem, state.inner):
+            cost += forecast.extrapolation(problem)
         passed = self._first.step(problem, state.inner, check_interrupt)
-        work = state.work + forecast.visits(problem, share) / forecast.visits(problem)
+        work = state.work + cost / forecast.visits(problem)
         state = replace(state, inner=passed, work=work)
         stuck = self._first.stopped(problem, passed) is not None
         # Passes over few rows are cheaper than to look at the way.
