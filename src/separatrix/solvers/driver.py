@@ -36,6 +36,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from separatrix._compiled import compilation, pulse
 from separatrix._compiled.pool import one_blas_thread
 from separatrix.certificate import Certificate, relative_to
 from separatrix.data.random_state import generator_of
@@ -192,6 +193,11 @@ class Solution:
 # a fit of some more steps should not show less than one of fewer.
 _LAST = 32
 
+# The share of a time limit after which a fit rehearses its end, to know how long that takes.
+_REHEARSED = 0.125
+# The largest share of a time limit that is held back for the end.
+_HELD_BACK = 0.5
+
 # A relative gap from which on a bound says next to nothing.
 _USELESS = 0.1
 
@@ -290,6 +296,25 @@ def _apart(value: Any) -> Any:
 
 def _in_single(theta: np.ndarray) -> np.ndarray:
     return theta.astype(np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Rehearsal:
+    """A point that was looked at to learn how long that takes, after so many iterations.
+
+    Attributes
+    ----------
+    iteration : int
+        -1 for the start, before the method had a state.
+    candidate : Candidate
+    bound, certified : Bound
+        As floats give it, and charged for rounding, without a closer look.
+    """
+
+    iteration: int
+    candidate: Candidate
+    bound: Bound
+    certified: Bound
 
 
 class _Stop(Exception):
@@ -453,24 +478,25 @@ def minimise(
         # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
         before = problem.listen(fit.check_interrupt)
         try:
-            if record:
-                fit.note(way)
-            fit.run(
-                solver,
-                start,
-                seed,
-                max_iter,
-                exhausted,
-                look=theta is not None and residual is None,
-                known=known,
-            )
+            with pulse.beating(fit.beat):
+                if record:
+                    fit.note(way)
+                fit.run(
+                    solver,
+                    start,
+                    seed,
+                    max_iter,
+                    exhausted,
+                    look=theta is not None and residual is None,
+                    known=known,
+                )
         except _Stop as stop:
             if stop.fit is not fit:
                 raise
             fit.cut_short(solver, start)
         finally:
             problem.listen(before)
-            vars(problem).pop("hurried", None)
+            vars(problem).pop("until", None)
     return fit.solution()
 
 
@@ -660,6 +686,15 @@ class _Fit:
         self.trace, self.part, self.verbose = trace, part, verbose
         self.start = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.start + time_limit
+        # When the fit has to begin to end: the end takes a while, too.
+        self.ends = self.deadline
+        # When the end is rehearsed, and the point and bounds of the rehearsal.
+        self.rehearsed_at = np.inf
+        if time_limit is not None and not problem.in_passes:
+            self.rehearsed_at = self.start + _REHEARSED * time_limit
+        self.rehearsal: _Rehearsal | None = None
+        # The number of iterations at the last check of a point of the method; -1 before any.
+        self.checked = -1
         self.watchers, self.enclosing = _watchers.get(), _enclosing.get()
         # Whether somebody follows the fit from its start on.
         self.followed = bool(self.watchers) or trace is not None or verbose > 0
@@ -682,7 +717,9 @@ class _Fit:
         self.ended = False
         # Whether the point is to be one of float32's.
         self.single = False
-        # The method's, after the last step that was completed.
+        # The method, where it started, and its state after the last step that was completed.
+        self.solver: Any = None
+        self.origin: Any = None
         self.state: Any = None
         # The name of the method at work, where one was chosen by its cost.
         self.method = ""
@@ -706,6 +743,7 @@ class _Fit:
         whether it is to be certified before the method begins.
         """
         problem = self.problem
+        self.solver, self.origin = solver, start
         if known:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
@@ -744,6 +782,7 @@ class _Fit:
                 break
             if self.enclosing is not None:
                 self.enclosing()
+            self.rehearse()
             state = self.state = solver.step(problem, state, self.check_interrupt)
             self.iteration = getattr(state, "n_iter", self.iteration + 1)
             self.follow(solver, state)
@@ -756,6 +795,7 @@ class _Fit:
                     now = "non_finite"
                 else:
                     self.check(candidate)
+                    self.checked = self.iteration
                 if now is not None:
                     self.look_back(solver, state)
                 self.judge(now)
@@ -773,7 +813,7 @@ class _Fit:
         what the last point is worth, where nothing is known of it.
         """
         self.problem.listen(None)
-        self.problem.hurried = True
+        self._hurry()
         trace = self.trace
         if trace is not None and self.spent + self.iteration in trace.iterations[-1:]:
             # The trace has this step already.
@@ -782,39 +822,101 @@ class _Fit:
         self.trace = trace
         self.judge(self.why_now())
 
+    def _hurry(self) -> None:
+        """From here on a bound may only take what is left of the time; after Ctrl-C, none."""
+        self.problem.until = -np.inf if self.interrupt.requested else self.deadline
+
     def _look_last(self, solver: Solver, start: Candidate) -> None:
         """Compare the last point, or the start where there is none, with the best so far."""
-        if self.state is None:
+        rehearsal = self.rehearsal
+        count = -1 if self.state is None else self.iteration
+        if rehearsal is not None and rehearsal.iteration == count:
+            # No step has been completed since: its point is the last one.
+            self._learn(rehearsal.candidate, rehearsal.bound)
+        elif self.state is None:
             self.check(start)
             return
-        candidate = solver.candidate(self.problem, self.state)
-        if np.isfinite(candidate.theta).all():
-            self.check(candidate)
-        self.look_back(solver, self.state)
+        elif self.checked < self.iteration or self.best is None:
+            candidate = solver.candidate(self.problem, self.state)
+            if np.isfinite(candidate.theta).all():
+                self.check(candidate)
+        if self.state is not None:
+            self.look_back(solver, self.state)
 
     # --- why to stop --------------------------------------------------------------------------
 
-    def why_now(self) -> str | None:
+    def why_now(self, now: float | None = None) -> str | None:
+        """The reason to end, if there is one; ``now`` is a look at the clock that is at hand."""
         if self.interrupt.requested:
             return "interrupted"
-        return "time_limit" if time.perf_counter() > self.deadline else None
+        if not self.deadline < np.inf:
+            return None
+        return "time_limit" if (now or time.perf_counter()) > self.ends else None
 
     def check_interrupt(self) -> None:
         """Raise where a long step should end now; solvers call it between parts of a step."""
         if self.enclosing is not None:
             self.enclosing()
-        if self.why_now():
+        if self.why_now(self.rehearse()):
             raise _Stop(self)
         if self.watchers:
             gap = getattr(self.state, "sample_gap", np.nan)
             if not np.isnan(gap):
                 self.report(sample_gap=float(gap))
 
+    def beat(self) -> None:
+        """Raise where the fit should end now, from within a long operation on any thread."""
+        if self.why_now():
+            raise _Stop(self)
+
+    def rehearse(self) -> float | None:
+        """Measure, early in a fit with a time limit, how long its end takes, and hold that back.
+
+        Returns a look at the clock, where there was one.
+
+        The method and the best point learn nothing from it, so that a fit that ends before its
+        limit has the same bits whenever this happened.
+        """
+        if not self.rehearsed_at < np.inf:
+            return None
+        begun = time.perf_counter()
+        if begun <= self.rehearsed_at:
+            return begun
+        self.rehearsed_at = np.inf
+        problem, state = self.problem, self.state
+        limit = self.deadline - self.start
+        compiled = compilation.seconds()
+        listening = problem.listen(None)
+        # What does not fit into as much time again is not done at the end either.
+        problem.until = begun + _REHEARSED * limit
+        try:
+            with pulse.beating(None):
+                if state is None:
+                    candidate = self.origin
+                else:
+                    candidate = self.solver.candidate(problem, _apart(state))
+                if not np.isfinite(candidate.theta).all():
+                    return None
+                bound = self._bound(candidate)
+                if np.isfinite(bound.primal):
+                    charged = problem.certify(candidate.theta, bound, np.inf, bound)
+                    count = -1 if state is None else self.iteration
+                    self.rehearsal = _Rehearsal(count, candidate, bound, charged)
+        finally:
+            problem.listen(listening)
+            vars(problem).pop("until", None)
+        now = time.perf_counter()
+        taken = now - begun - (compilation.seconds() - compiled)
+        self.ends = self.deadline - min(max(taken, 0.0), _HELD_BACK * limit)
+        return now
+
     def judge(self, reason: str | None) -> None:
         """Settle the status, where this is the end: because it is certified, or for a reason."""
         certain = self.relative_gap <= self.goal
         # A pass for a start that seldom is any good would keep those waiting who want an end.
         hurried = reason in ("interrupted", "time_limit")
+        if hurried:
+            self._hurry()
         dear = self.problem.in_passes and hurried and self.best is not None
         if reason is not None and not certain and not dear:
             unseen = [] if self.unseen is None else [self.unseen]
@@ -823,7 +925,10 @@ class _Fit:
                 # A point of the dual can be far worse as one of the primal than no weights at all.
                 unseen.append(Candidate(self.problem.zero()))
             for candidate in unseen:
-                self._consider(candidate)
+                # Who wants an end does not wait for the bound of a point that is none the better.
+                best = self.best if hurried else None
+                if best is None or self.problem.is_below(candidate, best[0]):
+                    self._consider(candidate)
         nothing_left = self.relative_gap == 0.0
         if self.best is None or (reason is None and not self.relative_gap <= self.goal):
             self.status = reason
@@ -856,7 +961,10 @@ class _Fit:
 
     def check(self, candidate: Candidate) -> None:
         """Compare a point and its bound with the best so far."""
-        problem, bound = self.problem, self._bound(candidate)
+        self._learn(candidate, self._bound(candidate))
+
+    def _learn(self, candidate: Candidate, bound: Bound) -> None:
+        problem = self.problem
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
         if self.best is None or self._is_better(bound, self.best[0]):
@@ -940,8 +1048,11 @@ class _Fit:
             if not np.array_equal(theta, candidate.theta):
                 candidate, bound = Candidate(theta), _NO_PROOF
         found = self._settled_in_single(tol)
+        rehearsal = self.rehearsal
         if found is not None:
             candidate, bound = Candidate(_in_single(candidate.theta)), found
+        elif tol == np.inf and rehearsal is not None and bound is proof is rehearsal.bound:
+            found = rehearsal.certified
         else:
             found = problem.certify(candidate.theta, proof, tol, bound)
         if found.gap > tol * found.primal and found.primal - primal > 0.1 * tol * primal:
