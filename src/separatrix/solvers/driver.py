@@ -305,7 +305,6 @@ class _Rehearsal:
     Attributes
     ----------
     iteration : int
-        -1 for the start, before the method had a state.
     candidate : Candidate
     bound, certified : Bound
         As floats give it, and charged for rounding, without a closer look.
@@ -717,9 +716,8 @@ class _Fit:
         self.ended = False
         # Whether the point is to be one of float32's.
         self.single = False
-        # The method, where it started, and its state after the last step that was completed.
+        # The method, and its state after the last step that was completed.
         self.solver: Any = None
-        self.origin: Any = None
         self.state: Any = None
         # The name of the method at work, where one was chosen by its cost.
         self.method = ""
@@ -743,7 +741,7 @@ class _Fit:
         whether it is to be certified before the method begins.
         """
         problem = self.problem
-        self.solver, self.origin = solver, start
+        self.solver = solver
         if known:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
@@ -789,6 +787,8 @@ class _Fit:
             now = self.why_now() or solver.stopped(problem, state)
             now = now or (exhausted if self.iteration >= max_iter else None)
             near = max_iter - self.iteration <= _LAST and not alone
+            if now in ("interrupted", "time_limit"):
+                self._hurry()
             if now is not None or near or solver.should_check(problem, state, self.tol):
                 candidate = solver.candidate(problem, state)
                 if not np.isfinite(candidate.theta).all():
@@ -820,7 +820,7 @@ class _Fit:
             self.trace = None
         self._look_last(solver, start)
         self.trace = trace
-        self.judge(self.why_now())
+        self.judge("interrupted" if self.interrupt.requested else "time_limit")
 
     def _hurry(self) -> None:
         """From here on a bound may only take what is left of the time; after Ctrl-C, none."""
@@ -829,8 +829,7 @@ class _Fit:
     def _look_last(self, solver: Solver, start: Candidate) -> None:
         """Compare the last point, or the start where there is none, with the best so far."""
         rehearsal = self.rehearsal
-        count = -1 if self.state is None else self.iteration
-        if rehearsal is not None and rehearsal.iteration == count:
+        if rehearsal is not None and rehearsal.iteration == self.iteration:
             # No step has been completed since: its point is the last one.
             self._learn(rehearsal.candidate, rehearsal.bound)
         elif self.state is None:
@@ -880,7 +879,7 @@ class _Fit:
         if not self.rehearsed_at < np.inf:
             return None
         begun = time.perf_counter()
-        if begun <= self.rehearsed_at:
+        if begun <= self.rehearsed_at or self.state is None:
             return begun
         self.rehearsed_at = np.inf
         problem, state = self.problem, self.state
@@ -891,17 +890,13 @@ class _Fit:
         problem.until = begun + _REHEARSED * limit
         try:
             with pulse.beating(None):
-                if state is None:
-                    candidate = self.origin
-                else:
-                    candidate = self.solver.candidate(problem, _apart(state))
+                candidate = self.solver.candidate(problem, _apart(state))
                 if not np.isfinite(candidate.theta).all():
                     return None
                 bound = self._bound(candidate)
                 if np.isfinite(bound.primal):
                     charged = problem.certify(candidate.theta, bound, np.inf, bound)
-                    count = -1 if state is None else self.iteration
-                    self.rehearsal = _Rehearsal(count, candidate, bound, charged)
+                    self.rehearsal = _Rehearsal(self.iteration, candidate, bound, charged)
         finally:
             problem.listen(listening)
             vars(problem).pop("until", None)
@@ -1040,7 +1035,8 @@ class _Fit:
         primal, candidate, bound = self.best
         # Whoever has pressed Ctrl-C does not wait for the sharpest one; nor does one whose time is
         # up, unless it would show that the goal is reached.
-        late = self.relative_gap > self.goal and self.why_now() is not None
+        ending = self.problem.hurried or self.why_now() is not None
+        late = self.relative_gap > self.goal and ending
         tol = np.inf if late or self.interrupt.requested else self.tol
         if problem.constrained:
             # The multiple that is returned; at the next check it is a point like any other.
