@@ -254,12 +254,14 @@ class LinearProblem(ABC):
         out[d, d] = weights.sum()
         return out
 
-    def is_below(self, candidate: Any, limit: float) -> bool:
-        """Whether the objective at a candidate is below a limit, seen without a bound.
+    def objective_at(
+        self, theta: np.ndarray, scores: np.ndarray | None
+    ) -> tuple[float, np.ndarray] | None:
+        """The objective and the scores of a point without a bound; None where they come with one.
 
-        True where only a bound tells.
+        ``scores``: ``linear(theta)`` where it is at hand.
         """
-        return True
+        return None
 
     @property
     def smooth(self) -> bool:
@@ -337,6 +339,8 @@ class LinearProblem(ABC):
                 if now + _CLOSER * max(now - begun, 0.0) > self.until:
                     break
                 begun = now
+            else:
+                self.check_interrupt()
         assert best is not None
         if best.dual > best.primal:
             # A bound above the objective proves that an assumption fails (a kernel that is none,
@@ -504,12 +508,14 @@ class Objective(LinearProblem):
         scores = self.linear(theta) if scores is None else scores
         return self.penalty_value(theta) + self.loss_value(scores)
 
-    def is_below(self, candidate: Any, limit: float) -> bool:
-        theta, scores = candidate.theta, candidate.scores
+    def objective_at(
+        self, theta: np.ndarray, scores: np.ndarray | None
+    ) -> tuple[float, np.ndarray] | None:
         if scores is None and not theta.any():
             # Known without a product with the data.
             scores = np.zeros((self.design.n_samples, *self.output_shape))
-        return self.value(theta, scores) < limit
+        scores = self.linear(theta) if scores is None else scores
+        return self.value(theta, scores), scores
 
     def gradient(self, theta: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
         scores = self.linear(theta) if scores is None else scores

@@ -194,7 +194,7 @@ class Solution:
 _LAST = 32
 
 # The share of a time limit after which a fit rehearses its end, to know how long that takes.
-_REHEARSED = 0.125
+_REHEARSED = 0.2
 # The largest share of a time limit that is held back for the end.
 _HELD_BACK = 0.5
 
@@ -300,20 +300,11 @@ def _in_single(theta: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Rehearsal:
-    """A point that was looked at to learn how long that takes, after so many iterations.
-
-    Attributes
-    ----------
-    iteration : int
-    candidate : Candidate
-    bound, certified : Bound
-        As floats give it, and charged for rounding, without a closer look.
-    """
+    """A point that was looked at to learn how long that takes, after so many iterations."""
 
     iteration: int
     candidate: Candidate
     bound: Bound
-    certified: Bound
 
 
 class _Stop(Exception):
@@ -692,6 +683,8 @@ class _Fit:
         if time_limit is not None and not problem.in_passes:
             self.rehearsed_at = self.start + _REHEARSED * time_limit
         self.rehearsal: _Rehearsal | None = None
+        # Points, the bounds that prove most of them, and both charged for rounding.
+        self.charged: list[tuple[Candidate, Bound, Bound]] = []
         # The number of iterations at the last check of a point of the method; -1 before any.
         self.checked = -1
         self.watchers, self.enclosing = _watchers.get(), _enclosing.get()
@@ -833,8 +826,11 @@ class _Fit:
             # No step has been completed since: its point is the last one.
             self._learn(rehearsal.candidate, rehearsal.bound)
         elif self.state is None:
-            self.check(start)
-            return
+            # Where the start was to be certified first, it may have been.
+            if self.best is None and not self.problem.in_passes and not self.problem.affords(0.0):
+                self._consider_alone(start, np.inf)
+            elif self.best is None:
+                self.check(start)
         elif self.checked < self.iteration or self.best is None:
             candidate = solver.candidate(self.problem, self.state)
             if np.isfinite(candidate.theta).all():
@@ -896,7 +892,8 @@ class _Fit:
                 bound = self._bound(candidate)
                 if np.isfinite(bound.primal):
                     charged = problem.certify(candidate.theta, bound, np.inf, bound)
-                    self.rehearsal = _Rehearsal(self.iteration, candidate, bound, charged)
+                    self.rehearsal = _Rehearsal(self.iteration, candidate, bound)
+                    self.charged.append((candidate, bound, charged))
         finally:
             problem.listen(listening)
             vars(problem).pop("until", None)
@@ -921,8 +918,9 @@ class _Fit:
                 unseen.append(Candidate(self.problem.zero()))
             for candidate in unseen:
                 # Who wants an end does not wait for the bound of a point that is none the better.
-                best = self.best if hurried else None
-                if best is None or self.problem.is_below(candidate, best[0]):
+                if hurried and self.best is not None and not self.problem.coupled:
+                    self._consider_alone(candidate, self.best[0])
+                else:
                     self._consider(candidate)
         nothing_left = self.relative_gap == 0.0
         if self.best is None or (reason is None and not self.relative_gap <= self.goal):
@@ -953,6 +951,14 @@ class _Fit:
             unbounded = self.problem.coupled and before[1] == np.inf
             if unbounded or before[0][0] <= self.best[0]:
                 self.best, self.best_gap, self.relative_gap = before
+
+    def _consider_alone(self, unseen: Candidate, primal: float) -> None:
+        """The same without the bound of that point, for which nobody waits who wants an end."""
+        found = self.problem.objective_at(unseen.theta, unseen.scores)
+        if found is None:
+            self._consider(unseen)
+        elif found[0] < primal:
+            self._learn(unseen, Bound(found[0], -np.inf, np.inf, None, found[1]))
 
     def check(self, candidate: Candidate) -> None:
         """Compare a point and its bound with the best so far."""
@@ -1044,13 +1050,15 @@ class _Fit:
             if not np.array_equal(theta, candidate.theta):
                 candidate, bound = Candidate(theta), _NO_PROOF
         found = self._settled_in_single(tol)
-        rehearsal = self.rehearsal
+        known = [b for c, p, b in self.charged if c is candidate and p is proof]
         if found is not None:
             candidate, bound = Candidate(_in_single(candidate.theta)), found
-        elif tol == np.inf and rehearsal is not None and bound is proof is rehearsal.bound:
-            found = rehearsal.certified
+        elif tol == np.inf and known:
+            found = known[-1]
         else:
             found = problem.certify(candidate.theta, proof, tol, bound)
+            if self.deadline < np.inf:
+                self.charged[1:] = [(candidate, proof, found)]
         if found.gap > tol * found.primal and found.primal - primal > 0.1 * tol * primal:
             # The point is not as good as it seemed; one beside it may be.
             for theta in problem.polished(candidate.theta):
