@@ -708,6 +708,7 @@ class Objective(LinearProblem):
         )
 
     def _is_recession_direction(self, scores: np.ndarray, direction: np.ndarray) -> bool:
+        self.check_interrupt()
         along = self.linear(direction)
         used, moves = self.margins(along)
         columns = direction.reshape(len(direction), -1).T
