@@ -19,6 +19,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType
@@ -128,12 +129,36 @@ def _uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
+_seconds = 0.0
+_depth = threading.local()
+
+
+def seconds() -> float:
+    """How long this process has compiled loops, or loaded them from disk."""
+    return _seconds
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """Count the time, once where a compilation starts others, and let Ctrl-C wait."""
+    global _seconds
+    outermost = not getattr(_depth, "inside", False)
+    _depth.inside, begun = True, time.perf_counter()
+    try:
+        with _uninterrupted():
+            yield
+    finally:
+        if outermost:
+            _depth.inside = False
+            _seconds += time.perf_counter() - begun
+
+
 def _jit(function: Callable[..., Any], **options: Any) -> Any:
     """``numba.njit``, whose compilation Ctrl-C does not interrupt."""
     compiled = numba.njit(**options)(function)
     # With NUMBA_DISABLE_JIT it is the function itself.
     if compiled is not function:
-        compiled.compile = _uninterrupted()(compiled.compile)
+        compiled.compile = _compiling()(compiled.compile)
     return compiled
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._compiled import blas, narrow_products, pool, row_access
+from separatrix._compiled import blas, narrow_products, pool, pulse, row_access
 from separatrix._compiled.compilation import njit
 
 __all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "dense", "require_in_range"]
@@ -37,6 +37,8 @@ _OWN_PRODUCTS = 1_000_000
 # Up to this many columns each part of the rows has a Gram matrix of its own; of more there is one,
 # in so many runs of columns.
 _SMALL = 1000
+# Rows of a sparse Gram matrix between two looks at a limit.
+_BEAT = 4096
 # Rows at a time that are copied from columns: whole lines of the cache of each column.
 _COPIED = 64
 # From so many entries on, products with a few columns are worth kernels of their own.
@@ -450,13 +452,14 @@ class DenseDesign(Design):
         # One triangle: half the work. Of many columns a matrix for each part would be too large, so
         # that columns are shared instead of rows.
         add_gram = blas.add_gram_by_columns if d > _SMALL else blas.add_gram
-        by_columns = self._by_columns
+        by_columns, beat = self._by_columns, pulse.current()
 
         def add(first: int, last: int, out: np.ndarray) -> None:
             longest = min(size, last - first)
             # In the order of the matrix, in which entries are read one after another.
             buffer = np.empty((d, longest)).T if by_columns else np.empty((longest, d))
             for start in range(first, last, size):
+                beat()
                 part: Any = slice(start, min(start + size, last))
                 block = buffer[: part.stop - start]
                 if active is not None:
@@ -611,7 +614,16 @@ class CSRDesign(Design):
     def gram(self, weights: np.ndarray) -> np.ndarray:
         shape = (self.n_features, self.n_features)
         work = self.gram_cost if self.n_features <= _SMALL else None
-        half = self._reduce(row_access.csr_half_gram, weights, shape, work)
+        beat = pulse.current()
+
+        def add(*given: Any) -> None:
+            *others, start, stop = given
+            # Row by row whatever the size of the blocks, so that no bit depends on it.
+            for first in range(start, stop, _BEAT):
+                beat()
+                row_access.csr_half_gram(*others, first, min(first + _BEAT, stop))
+
+        half = self._reduce(add, weights, shape, work)
         return half + half.T
 
     @functools.cached_property

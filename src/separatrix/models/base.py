@@ -32,6 +32,7 @@ from separatrix.data.validation import (
 from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.inherited import Inheriting
+from separatrix.models.limits import counting, deadline_of, remaining
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
@@ -42,7 +43,6 @@ __all__ = [
     "agreeing",
     "column_names",
     "conclude",
-    "deadline_of",
     "keep_record",
     "linear_scores",
     "portion_of",
@@ -196,7 +196,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
                 solutions = blocked.together(fit, jobs, size, names)
             else:
-                limits["time_limit"] = self.time_limit
+                limits["time_limit"] = remaining(self.time_limit)
                 solutions = self._solved(problems, seed, limits, record=self.record, starts=points)
             solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
@@ -256,7 +256,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         seed: int,
         warm_start: Continuation | None = None,
     ) -> list[Solution]:
-        limits = {**self._limits(), "time_limit": self.time_limit}
+        limits = {**self._limits(), "time_limit": remaining(self.time_limit)}
         starts = self._starts(problems) if warm_start is None else None
         return self._solved(
             problems,
@@ -337,7 +337,9 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 if j > 0:
                     member._settle_as(whole)
                 labels = run.labels_of(j)
-                member._fit_encoded(run.design, labels, chain)
+                # What is left was found out just now.
+                with counting(None):
+                    member._fit_encoded(run.design, labels, chain)
                 if labels.absent:
                     member._know_absent(run.labels.classes)
                 if j == 0:
@@ -404,11 +406,6 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def deadline_of(time_limit: float | None) -> float:
-    """When a time limit that begins now ends, on the clock of :func:`time.perf_counter`."""
-    return math.inf if time_limit is None else time.perf_counter() + time_limit
 
 
 def keep_record(

@@ -19,7 +19,7 @@ from separatrix.data.validation import check_number
 from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models import blocked
-from separatrix.models.base import deadline_of
+from separatrix.models.limits import deadline_of
 from separatrix.models.path import (
     Path,
     PathInterrupt,

@@ -27,6 +27,7 @@ from separatrix.kernels.gram import entry_variance, gram_of
 from separatrix.kernels.prediction import column_weights, kernel_scores
 from separatrix.models.base import Claimed, conclude, keep_record
 from separatrix.models.inherited import Inherited, Inheriting
+from separatrix.models.limits import remaining
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, Solution, minimise
@@ -226,7 +227,7 @@ class OneFunction(KernelMachine, Inheriting, BaseEstimator):
                 verbose=int(self.verbose),
                 record=bool(self.record),
                 tol=self.tol,
-                time_limit=self.time_limit,
+                time_limit=remaining(self.time_limit),
             )
             self._keep(problem, solution, design)
         conclude(self, interrupt.requested)

@@ -17,6 +17,7 @@ from separatrix.models.base import Claimed
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.inherited import inherits
 from separatrix.models.kernel_machine import STEERING, OneFunction
+from separatrix.models.limits import counted
 from separatrix.models.regressor import TrainingRows
 
 __all__ = ["SVR", "NuSVR"]
@@ -31,6 +32,7 @@ class _KernelRegressor(ScoresNumbers, RegressorMixin, OneFunction):
         super()._check_parameters()
         check_number("C", self.C, above=0)
 
+    @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to training data.
 

@@ -48,6 +48,7 @@ from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
 from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.kernel_machine import STEERING, KernelMachine, check_support_vectors
+from separatrix.models.limits import counted
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.pickled import Pickled
@@ -329,6 +330,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
 
     # --- fit --------------------------------------------------------------------------------
 
+    @counted
     def fit(  # type: ignore[override]  # it takes no row blocks
         self, X: Any, y: Any = None, sample_weight: Any = None
     ) -> SVC:

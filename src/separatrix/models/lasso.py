@@ -21,6 +21,7 @@ from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.inherited import Inherited, Inheriting, inherits
+from separatrix.models.limits import counted, deadline_of
 from separatrix.models.path import split_rows, strengths_of_targets
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.penalties import NoPenalty, penalty_of
@@ -321,6 +322,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         check_number("alpha", self.alpha, minimum=0)
         _check_share("l1_ratio", self.l1_ratio)
 
+    @counted
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True
     ) -> ElasticNet:
@@ -365,7 +367,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
                 problem.join(w, float(b))
                 for (_, problem), w, b in zip(problems, coefs, levels, strict=True)
             ]
-        limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
+        limit = deadline_of(self.time_limit)
         with Interrupt() as interrupt:
             spent: dict[str, Any] = {}
             if starts[0] is None:
@@ -676,6 +678,7 @@ class _Chosen(_Sparse):
     def _ratios(self) -> np.ndarray:
         return np.array([1.0])
 
+    @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Any:
         """Choose the strength on held-out rows, and fit to all.
 
@@ -727,7 +730,7 @@ class _Chosen(_Sparse):
         ]
         cv = 5 if self.cv is None else self.cv
         folds = split_rows(cv, X, y, rows.weights, params.get("groups"), stratify=False)
-        limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
+        limit = deadline_of(self.time_limit)
         with Interrupt() as interrupt:
             whole, errors = self._errors(design, rows, folds, ratios, grid, limit, interrupt)
             # Folds count alike, whatever their rows weigh, as in scikit-learn.

@@ -15,6 +15,7 @@ from separatrix.kernels.nu import KernelNuObjective
 from separatrix.models.base import Claimed
 from separatrix.models.inherited import inherits
 from separatrix.models.kernel_machine import STEERING, OneFunction
+from separatrix.models.limits import counted
 from separatrix.solvers.driver import Solution
 
 __all__ = ["OneClassSVM"]
@@ -142,6 +143,7 @@ class OneClassSVM(OutlierMixin, OneFunction):
         if self.nu > 1:
             raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
+    @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit to training data.
 

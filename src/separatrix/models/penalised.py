@@ -11,6 +11,7 @@ from separatrix.data.validation import check_choice, check_number
 from separatrix.messages import Message, Setting
 from separatrix.models.base import CertifiedClassifier
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
+from separatrix.models.limits import counted
 from separatrix.models.path import Path, fit_path, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
@@ -29,6 +30,7 @@ class Penalised(CertifiedClassifier):
 
     _strengths: ClassVar[dict[str, bool]] = {"C": True, "lam": False}
 
+    @counted
     def fit(
         self,
         X: Any,

@@ -23,6 +23,7 @@ from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.inherited import Inherited, inherits, tell
+from separatrix.models.limits import counted, remaining
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.pickled import Pickled
 from separatrix.models.stochastic import SGDClassifier
@@ -239,6 +240,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         self.record = record
         self._inherit(inherited)
 
+    @counted
     def fit(
         self,
         X: Any,
@@ -377,7 +379,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             max_iter=self._passes,
             class_weight=self.class_weight,
             random_state=self.random_state,
-            time_limit=self.time_limit,
+            time_limit=remaining(self.time_limit),
             verbose=self.verbose,
         )
         with warnings.catch_warnings():

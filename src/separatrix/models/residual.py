@@ -15,6 +15,7 @@ from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
 from separatrix.models.blocked import ScoresNumbers
+from separatrix.models.limits import counted, remaining
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
@@ -59,6 +60,7 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
         self.coef_ = np.array(problem.weights_of(theta))
         self.intercept_ = float(problem.intercept_of(theta))
 
+    @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CertifiedRegressor:
         """Fit to training data.
 
@@ -105,7 +107,8 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
             known = dense(self.coef_).size == design.n_features
             level = float(np.sum(self.intercept_))
             start = problem.join(dense(self.coef_).ravel(), level) if known else None
-        limits = {"tol": self._goal, "max_iter": self.max_iter, "time_limit": self.time_limit}
+        limits = {"tol": self._goal, "max_iter": self.max_iter}
+        limits["time_limit"] = remaining(self.time_limit)
         shown = {"verbose": self.verbose, "record": self.record}
         shown["single"] = self._follows_dtype and design.matrix.dtype == np.float32
         with Interrupt() as interrupt:

@@ -43,6 +43,7 @@ from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.inherited import Inherited, inherits, is_default, tell
+from separatrix.models.limits import counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.path import Path, fit_path
 from separatrix.objectives.base import LinearProblem
@@ -512,6 +513,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
 
     # --- fit --------------------------------------------------------------------------------
 
+    @counted
     def fit(
         self,
         X: Any,

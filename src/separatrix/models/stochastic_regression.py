@@ -16,6 +16,7 @@ from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.base import narrowed
 from separatrix.models.inherited import Inherited, Inheriting, inherits
+from separatrix.models.limits import counted
 from separatrix.models.linear import SparseWeights
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.residual import CertifiedRegressor
@@ -247,6 +248,7 @@ class SGDRegressor(MeanOfLosses, Inheriting, SparseWeights, CertifiedRegressor):
             np.array(coef), np.array([float(level)]), problem.design
         )
 
+    @counted
     def fit(  # type: ignore[override]
         self,
         X: Any,

@@ -22,6 +22,7 @@ from separatrix.messages import Message
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.inherited import Inherited, inherits, tell
+from separatrix.models.limits import counted, deadline_of, remaining
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
@@ -213,6 +214,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         self.record = record
         self._inherit(inherited)
 
+    @counted
     def fit(
         self,
         X: Any,
@@ -364,6 +366,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
             record=self.record,
             verbose=int(self.verbose),
             part=part,
+            time_limit=remaining(self.time_limit),
             **self._limits(),
         )
         if again.certificate.status != "not_separable":
@@ -388,7 +391,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
             Labels(self.classes_, codes, None, float(len(rows))),
             None if names is None else tuple(str(name) for name in names),
         )
-        deadline = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
+        deadline = deadline_of(self.time_limit)
         return decide(
             points, sides, fit_intercept=self.fit_intercept, margin=False, deadline=deadline
         )

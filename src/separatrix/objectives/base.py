@@ -29,6 +29,7 @@ because the difference of two large numbers would drown a small one in rounding.
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -78,6 +79,10 @@ _ROUNDING = 64.0 * EPS
 # Below which share of the objective a bound is poor, and looks along the ray of its dual point for
 # a better one.
 _POOR, _LOOKS = 0.5, 12
+# How much longer than a look at the rounding of products the next closer one takes.
+_CLOSER = 4.0
+# How many Gram matrices the bound without a penalty takes for each of the Hessian, all in all.
+_PROJECTIONS = 4.0
 
 
 @dataclass(frozen=True)
@@ -160,8 +165,9 @@ class LinearProblem(ABC):
     # Whether a point is its own dual point, so that the one is worth as much as the other.
     coupled: bool = False
     _check: Callable[[], None] | None = None
-    # Whether the fit has been ended by a limit or Ctrl-C, so that no bound may take long any more.
-    hurried: bool = False
+    # Until when, on the clock of :func:`time.perf_counter`, a bound may take long; infinite for as
+    # long as neither a limit nor Ctrl-C has ended the fit.
+    until: float = math.inf
     # The share of the tolerance that rounding may have, see :meth:`rounding_share`.
     charge_share: float = 1e-3
     # What a model that claims to solve it multiplies the objective by.
@@ -248,6 +254,15 @@ class LinearProblem(ABC):
         out[d, d] = weights.sum()
         return out
 
+    def objective_at(
+        self, theta: np.ndarray, scores: np.ndarray | None
+    ) -> tuple[float, np.ndarray] | None:
+        """The objective and the scores of a point without a bound; None where they come with one.
+
+        ``scores``: ``linear(theta)`` where it is at hand.
+        """
+        return None
+
     @property
     def smooth(self) -> bool:
         """Whether the loss has curvature: what a Newton method needs."""
@@ -311,6 +326,7 @@ class LinearProblem(ABC):
         the gap is within it.
         """
         best: Bound | None = None
+        begun = math.inf
         for level in self.levels():
             found = self.charged(theta, level, proof, known)
             best = found if best is None else sharper(best, found)
@@ -318,12 +334,28 @@ class LinearProblem(ABC):
             decided = best.gap <= goal or best.gap - best.charge > goal
             if best.primal < np.inf and best.charge <= self.rounding_share() * goal and decided:
                 break
+            if self.hurried:
+                now = time.perf_counter()
+                if now + _CLOSER * max(now - begun, 0.0) > self.until:
+                    break
+                begun = now
+            else:
+                self.check_interrupt()
         assert best is not None
         if best.dual > best.primal:
             # A bound above the objective proves that an assumption fails (a kernel that is none,
             # say), and so that nothing is known.
             return Bound(np.inf, 0.0, np.inf, charge=np.inf)
         return best
+
+    @property
+    def hurried(self) -> bool:
+        """Whether a limit or Ctrl-C has ended the fit, so that no bound may take long any more."""
+        return self.until < math.inf
+
+    def affords(self, seconds: float) -> bool:
+        """Whether there is time for something that sharpens a bound."""
+        return not self.hurried or time.perf_counter() + seconds <= self.until
 
     def rounding_share(self) -> float:
         """What of the tolerance rounding may have before it is looked at more closely."""
@@ -431,6 +463,8 @@ class Objective(LinearProblem):
     """
 
     loss: Any
+    # Without a penalty, how long the last Gram matrix took; infinite before there was one.
+    gram_seconds: float = math.inf
 
     def __init__(
         self,
@@ -449,6 +483,14 @@ class Objective(LinearProblem):
         """Whether the dual has the constraint of an unpenalised intercept: a sum of zero."""
         return self.fit_intercept and self.intercept_penalty == 0.0
 
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        if self.penalty.coercive:
+            return super().gram(weights)
+        begun = time.perf_counter()
+        found = super().gram(weights)
+        self.gram_seconds = time.perf_counter() - begun
+        return found
+
     # --- value and derivatives --------------------------------------------------------------
 
     def penalty_value(self, theta: np.ndarray) -> float:
@@ -465,6 +507,15 @@ class Objective(LinearProblem):
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
         scores = self.linear(theta) if scores is None else scores
         return self.penalty_value(theta) + self.loss_value(scores)
+
+    def objective_at(
+        self, theta: np.ndarray, scores: np.ndarray | None
+    ) -> tuple[float, np.ndarray] | None:
+        if scores is None and not theta.any():
+            # Known without a product with the data.
+            scores = np.zeros((self.design.n_samples, *self.output_shape))
+        scores = self.linear(theta) if scores is None else scores
+        return self.value(theta, scores), scores
 
     def gradient(self, theta: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
         scores = self.linear(theta) if scores is None else scores
@@ -657,6 +708,7 @@ class Objective(LinearProblem):
         )
 
     def _is_recession_direction(self, scores: np.ndarray, direction: np.ndarray) -> bool:
+        self.check_interrupt()
         along = self.linear(direction)
         used, moves = self.margins(along)
         columns = direction.reshape(len(direction), -1).T
@@ -695,7 +747,7 @@ class Objective(LinearProblem):
             with np.errstate(all="ignore"):
                 projected = self._projected(r, scores)
             if projected is None:
-                return self._trivial(primal, r)
+                return self._trivial(primal, r, scores if self.hurried else None)
             r = projected
         if self.balances:
             r = self.balanced(r)
@@ -718,7 +770,7 @@ class Objective(LinearProblem):
                 r, v, adjoint, apart = scale * r, scale * v, scale * adjoint, apart + 4.0 * UNIT
                 dual = self._weak_duality(theta, scores, primal, r, v)
         if not dual > 0.0:
-            return self._trivial(primal, r)
+            return self._trivial(primal, r, scores if self.hurried else None)
         return Bound(primal, dual, primal - dual, r, scores, adjoint, apart)
 
     def _weak_duality(
@@ -762,6 +814,8 @@ class Objective(LinearProblem):
         step = 0.5
         # Halves until it gets worse, and then closer.
         for _ in range(_LOOKS):
+            if not self.affords(0.0):
+                break
             trial = best * step
             found = bound(trial)
             if found > value:
@@ -881,6 +935,9 @@ class Objective(LinearProblem):
         failed = DualPoint(np.zeros_like(residual), 0.0, 0.0), 0.0
         if not self.smooth or self.shape[0] > DENSE_HESSIAN:
             return failed
+        if self.hurried and not residual.any():
+            # It proves nothing but that losses are not negative, wherever it may be moved to.
+            return failed
         nothing = np.zeros_like(residual)
         with np.errstate(all="ignore"):
             point = self.dual_point(residual, nothing)
@@ -902,9 +959,11 @@ class Objective(LinearProblem):
     def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Weights of the rows by which a residual may move and stay in its domain."""
 
-    def _trivial(self, primal: float, residual: np.ndarray) -> Bound:
+    def _trivial(
+        self, primal: float, residual: np.ndarray, scores: np.ndarray | None = None
+    ) -> Bound:
         # All losses here are >= 0, which is the bound at the dual point 0.
-        return Bound(primal, 0.0, primal, np.zeros_like(residual))
+        return Bound(primal, 0.0, primal, np.zeros_like(residual), scores)
 
     def _projected(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
         """The residual moved to ``X' r = 0``, or None where that leaves the domain.
@@ -915,8 +974,13 @@ class Objective(LinearProblem):
         """
         if not self.smooth:
             return None
-        curvature = self.curvature(scores)
         size = int(np.prod(self.shape))
+        if self.hurried:
+            outputs = math.prod(self.output_shape)
+            grams = 0.5 * outputs * (outputs + 1) * self.gram_seconds
+            if size > DENSE_HESSIAN or not self.affords(_PROJECTIONS * grams):
+                return None
+        curvature = self.curvature(scores)
         hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
 
         def product(p: np.ndarray) -> np.ndarray:
@@ -924,7 +988,8 @@ class Objective(LinearProblem):
             return self.hessian_product(curvature, p)
 
         r = residual
-        for _ in range(5):
+        # One step leaves rounding alone, which the next takes most of.
+        for _ in range(2 if self.hurried else 5):
             g = self.adjoint(r)
             if hessian is not None:
                 try:
@@ -932,8 +997,6 @@ class Objective(LinearProblem):
                 except np.linalg.LinAlgError:
                     return None
             else:
-                if self.hurried:
-                    return None
                 diagonal = np.maximum(self.hessian_diagonal(curvature), 1e-300)
                 step = conjugate_gradients(
                     product,
@@ -962,7 +1025,8 @@ class Objective(LinearProblem):
                 return False
             if self.fit_intercept and abs(r.sum()) > _ROUNDING * np.abs(r).sum():
                 return False
-        if self.shape[0] > DENSE_HESSIAN:
+        if self.shape[0] > DENSE_HESSIAN or self.hurried:
+            # The certificate charges what is left, whatever it is.
             return True
         # Rows count as much as their residuals: one without any must not set the scale.
         gram = self.gram(np.abs(flat).sum(axis=1))

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import double_double
+from separatrix._compiled import double_double, pulse
 from separatrix.data.design import CSRDesign, Design
 
 __all__ = [
@@ -374,7 +374,9 @@ def _doubled_scores(
         for column in columns:
             double_double.csr_dot_parts(*design.rows, *column)
         return out.T, rest.T, sizes.T
+    beat = pulse.current()
     for rows, block in design.blocks(owned=True):
+        beat()
         for column in columns:
             double_double.dense_dot_parts(block, *column, rows.start)
     return out.T, rest.T, sizes.T
@@ -460,7 +462,9 @@ def _doubled_adjoint(
             double_double.csr_t_dot_parts(*design.rows, *column)
     else:
         centre = _middle_of(design) if centred else np.zeros(d)
+        beat = pulse.current()
         for rows, block in design.blocks(owned=True):
+            beat()
             for column in columns:
                 double_double.dense_t_dot_parts(block, centre, *column, rows.start)
     return out.T, rest.T, sizes.T, others[2][:, None]

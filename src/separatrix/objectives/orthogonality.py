@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from separatrix._compiled import double_double
+from separatrix._compiled import double_double, pulse
 from separatrix.data.design import Design
 from separatrix.objectives.enclosure import (
     UNIT,
@@ -217,8 +217,9 @@ def _reach(
     n, size = design.n_samples, len(columns)
     lengths, errors = np.empty(n), np.empty(n)
     square = np.zeros((size, size))
-    sizes = np.abs(factor)
+    sizes, beat = np.abs(factor), pulse.current()
     for rows, block in design.blocks():
+        beat()
         part = _with_constant(block)[:, columns]
         b = part @ factor
         error = gamma(size) * (np.abs(part) @ sizes) * (1.0 + gamma(size))

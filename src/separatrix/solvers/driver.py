@@ -36,6 +36,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from separatrix._compiled import compilation, pulse
 from separatrix._compiled.pool import one_blas_thread
 from separatrix.certificate import Certificate, relative_to
 from separatrix.data.random_state import generator_of
@@ -195,6 +196,11 @@ class Solution:
 # a fit of some more steps should not show less than one of fewer.
 _LAST = 32
 
+# The share of a time limit after which a fit rehearses its end, to know how long that takes.
+_REHEARSED = 0.2
+# The largest share of a time limit that is held back for the end.
+_HELD_BACK = 0.5
+
 # A relative gap from which on a bound says next to nothing.
 _USELESS = 0.1
 
@@ -293,6 +299,15 @@ def _apart(value: Any) -> Any:
 
 def _in_single(theta: np.ndarray) -> np.ndarray:
     return theta.astype(np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Rehearsal:
+    """A point that was looked at to learn how long that takes, after so many iterations."""
+
+    iteration: int
+    candidate: Candidate
+    bound: Bound
 
 
 class _Stop(Exception):
@@ -457,24 +472,27 @@ def minimise(
         before = problem.listen(fit.check_interrupt)
         judges = getattr(solver, "judges_start", None)
         try:
-            if record:
-                fit.note(way)
-            fit.run(
-                solver,
-                start,
-                seed,
-                max_iter,
-                exhausted,
-                look=theta is not None and residual is None and not (judges and judges(problem)),
-                known=known,
-            )
+            with pulse.beating(fit.beat):
+                if record:
+                    fit.note(way)
+                fit.run(
+                    solver,
+                    start,
+                    seed,
+                    max_iter,
+                    exhausted,
+                    look=theta is not None
+                    and residual is None
+                    and not (judges and judges(problem)),
+                    known=known,
+                )
         except _Stop as stop:
             if stop.fit is not fit:
                 raise
             fit.cut_short(solver, start)
         finally:
             problem.listen(before)
-            vars(problem).pop("hurried", None)
+            vars(problem).pop("until", None)
     return fit.solution()
 
 
@@ -664,6 +682,17 @@ class _Fit:
         self.trace, self.part, self.verbose = trace, part, verbose
         self.start = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.start + time_limit
+        # When the fit has to begin to end: the end takes a while, too.
+        self.ends = self.deadline
+        # When the end is rehearsed, and the point and bounds of the rehearsal.
+        self.rehearsed_at = np.inf
+        if time_limit is not None and not problem.in_passes:
+            self.rehearsed_at = self.start + _REHEARSED * time_limit
+        self.rehearsal: _Rehearsal | None = None
+        # Points, the bounds that prove most of them, and both charged for rounding.
+        self.charged: list[tuple[Candidate, Bound, Bound]] = []
+        # The number of iterations at the last check of a point of the method; -1 before any.
+        self.checked = -1
         self.watchers, self.enclosing = _watchers.get(), _enclosing.get()
         # Whether somebody follows the fit from its start on.
         self.followed = bool(self.watchers) or trace is not None or verbose > 0
@@ -686,7 +715,8 @@ class _Fit:
         self.ended = False
         # Whether the point is to be one of float32's.
         self.single = False
-        # The method's, after the last step that was completed.
+        # The method, and its state after the last step that was completed.
+        self.solver: Any = None
         self.state: Any = None
         # The name of the method at work, where one was chosen by its cost.
         self.method = ""
@@ -710,6 +740,7 @@ class _Fit:
         whether it is to be certified before the method begins.
         """
         problem = self.problem
+        self.solver = solver
         if known:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
@@ -748,18 +779,22 @@ class _Fit:
                 break
             if self.enclosing is not None:
                 self.enclosing()
+            self.rehearse()
             state = self.state = solver.step(problem, state, self.check_interrupt)
             self.iteration = getattr(state, "n_iter", self.iteration + 1)
             self.follow(solver, state)
             now = self.why_now() or solver.stopped(problem, state)
             now = now or (exhausted if self.iteration >= max_iter else None)
             near = max_iter - self.iteration <= _LAST and not alone
+            if now in ("interrupted", "time_limit"):
+                self._hurry()
             if now is not None or near or solver.should_check(problem, state, self.tol):
                 candidate = solver.candidate(problem, state)
                 if not np.isfinite(candidate.theta).all():
                     now = "non_finite"
                 else:
                     self.check(candidate)
+                    self.checked = self.iteration
                 if now is not None:
                     self.look_back(solver, state)
                 self.judge(now)
@@ -777,48 +812,114 @@ class _Fit:
         what the last point is worth, where nothing is known of it.
         """
         self.problem.listen(None)
-        self.problem.hurried = True
+        self._hurry()
         trace = self.trace
         if trace is not None and self.spent + self.iteration in trace.iterations[-1:]:
             # The trace has this step already.
             self.trace = None
         self._look_last(solver, start)
         self.trace = trace
-        self.judge(self.why_now())
+        self.judge("interrupted" if self.interrupt.requested else "time_limit")
+
+    def _hurry(self) -> None:
+        """From here on a bound may only take what is left of the time; after Ctrl-C, none."""
+        self.problem.until = -np.inf if self.interrupt.requested else self.deadline
 
     def _look_last(self, solver: Solver, start: Candidate) -> None:
         """Compare the last point, or the start where there is none, with the best so far."""
-        if self.state is None:
-            self.check(start)
-            return
-        candidate = solver.candidate(self.problem, self.state)
-        if np.isfinite(candidate.theta).all():
-            self.check(candidate)
-        self.look_back(solver, self.state)
+        rehearsal = self.rehearsal
+        if rehearsal is not None and rehearsal.iteration == self.iteration:
+            # No step has been completed since: its point is the last one.
+            self._learn(rehearsal.candidate, rehearsal.bound)
+        elif self.state is None:
+            # Where the start was to be certified first, it may have been.
+            if self.best is None and not self.problem.in_passes and not self.problem.affords(0.0):
+                self._consider_alone(start, np.inf)
+            elif self.best is None:
+                self.check(start)
+        elif self.checked < self.iteration or self.best is None:
+            candidate = solver.candidate(self.problem, self.state)
+            if np.isfinite(candidate.theta).all():
+                self.check(candidate)
+        if self.state is not None:
+            self.look_back(solver, self.state)
 
     # --- why to stop --------------------------------------------------------------------------
 
-    def why_now(self) -> str | None:
+    def why_now(self, now: float | None = None) -> str | None:
+        """The reason to end, if there is one; ``now`` is a look at the clock that is at hand."""
         if self.interrupt.requested:
             return "interrupted"
-        return "time_limit" if time.perf_counter() > self.deadline else None
+        if not self.deadline < np.inf:
+            return None
+        return "time_limit" if (now or time.perf_counter()) > self.ends else None
 
     def check_interrupt(self) -> None:
         """Raise where a long step should end now; solvers call it between parts of a step."""
         if self.enclosing is not None:
             self.enclosing()
-        if self.why_now():
+        if self.why_now(self.rehearse()):
             raise _Stop(self)
         if self.watchers:
             gap = getattr(self.state, "sample_gap", np.nan)
             if not np.isnan(gap):
                 self.report(sample_gap=float(gap))
 
+    def beat(self) -> None:
+        """Raise where the fit should end now, from within a long operation on any thread."""
+        if self.why_now():
+            raise _Stop(self)
+
+    def rehearse(self) -> float | None:
+        """Measure, early in a fit with a time limit, how long its end takes, and hold that back.
+
+        Returns a look at the clock, where there was one.
+
+        The method and the best point learn nothing from it, so that a fit that ends before its
+        limit has the same bits whenever this happened.
+        """
+        if not self.rehearsed_at < np.inf:
+            return None
+        begun = time.perf_counter()
+        if begun <= self.rehearsed_at or self.state is None:
+            return begun
+        self.rehearsed_at = np.inf
+        problem, state = self.problem, self.state
+        limit = self.deadline - self.start
+        compiled, once_more = compilation.seconds(), 0.0
+        listening = problem.listen(None)
+        # What does not fit into as much time again is not done at the end either.
+        problem.until = begun + _REHEARSED * limit
+        try:
+            with pulse.beating(None):
+                candidate = self.solver.candidate(problem, _apart(state))
+                if problem.coupled:
+                    # Another point is compared at the end, and takes as long.
+                    once_more = time.perf_counter() - begun
+                if not np.isfinite(candidate.theta).all():
+                    return None
+                bound = self._bound(candidate)
+                if np.isfinite(bound.primal):
+                    # A dual point of an earlier check proves more for a while.
+                    proof = bound if bound.dual > self.best_dual else self.proof
+                    charged = problem.certify(candidate.theta, proof, np.inf, bound)
+                    self.rehearsal = _Rehearsal(self.iteration, candidate, bound)
+                    self.charged.append((candidate, proof, charged))
+        finally:
+            problem.listen(listening)
+            vars(problem).pop("until", None)
+        now = time.perf_counter()
+        taken = once_more + now - begun - (compilation.seconds() - compiled)
+        self.ends = self.deadline - min(max(taken, 0.0), _HELD_BACK * limit)
+        return now
+
     def judge(self, reason: str | None) -> None:
         """Settle the status, where this is the end: because it is certified, or for a reason."""
         certain = self.relative_gap <= self.goal
         # A pass for a start that seldom is any good would keep those waiting who want an end.
         hurried = reason in ("interrupted", "time_limit")
+        if hurried:
+            self._hurry()
         dear = self.problem.in_passes and hurried and self.best is not None
         if reason is not None and not certain and not dear:
             unseen = [] if self.unseen is None else [self.unseen]
@@ -827,7 +928,11 @@ class _Fit:
                 # A point of the dual can be far worse as one of the primal than no weights at all.
                 unseen.append(Candidate(self.problem.zero()))
             for candidate in unseen:
-                self._consider(candidate)
+                # Who wants an end does not wait for the bound of a point that is none the better.
+                if hurried and self.best is not None and not self.problem.coupled:
+                    self._consider_alone(candidate, self.best[0])
+                else:
+                    self._consider(candidate)
         nothing_left = self.relative_gap == 0.0
         if self.best is None or (reason is None and not self.relative_gap <= self.goal):
             self.status = reason
@@ -858,9 +963,20 @@ class _Fit:
             if unbounded or before[0][0] <= self.best[0]:
                 self.best, self.best_gap, self.relative_gap = before
 
+    def _consider_alone(self, unseen: Candidate, primal: float) -> None:
+        """The same without the bound of that point, for which nobody waits who wants an end."""
+        found = self.problem.objective_at(unseen.theta, unseen.scores)
+        if found is None:
+            self._consider(unseen)
+        elif found[0] < primal:
+            self._learn(unseen, Bound(found[0], -np.inf, np.inf, None, found[1]))
+
     def check(self, candidate: Candidate) -> None:
         """Compare a point and its bound with the best so far."""
-        problem, bound = self.problem, self._bound(candidate)
+        self._learn(candidate, self._bound(candidate))
+
+    def _learn(self, candidate: Candidate, bound: Bound) -> None:
+        problem = self.problem
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
         if self.best is None or self._is_better(bound, self.best[0]):
@@ -936,7 +1052,8 @@ class _Fit:
         primal, candidate, bound = self.best
         # Whoever has pressed Ctrl-C does not wait for the sharpest one; nor does one whose time is
         # up, unless it would show that the goal is reached.
-        late = self.relative_gap > self.goal and self.why_now() is not None
+        ending = self.problem.hurried or self.why_now() is not None
+        late = self.relative_gap > self.goal and ending
         tol = np.inf if late or self.interrupt.requested else self.tol
         if problem.constrained:
             # The multiple that is returned; at the next check it is a point like any other.
@@ -944,10 +1061,15 @@ class _Fit:
             if not np.array_equal(theta, candidate.theta):
                 candidate, bound = Candidate(theta), _NO_PROOF
         found = self._settled_in_single(tol)
+        known = [b for c, p, b in self.charged if c is candidate and p is proof]
         if found is not None:
             candidate, bound = Candidate(_in_single(candidate.theta)), found
+        elif tol == np.inf and known:
+            found = known[-1]
         else:
             found = problem.certify(candidate.theta, proof, tol, bound)
+            if self.deadline < np.inf:
+                self.charged[1:] = [(candidate, proof, found)]
         if found.gap > tol * found.primal and found.primal - primal > 0.1 * tol * primal:
             # The point is not as good as it seemed; one beside it may be.
             for theta in problem.polished(candidate.theta):

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import pool
+from separatrix._compiled import pool, pulse
 from separatrix._compiled.compilation import njit, specialise
 from separatrix._compiled.linear_algebra import inner, squared_distance
 from separatrix._compiled.row_access import row_add, row_dot, row_prefetch
@@ -48,6 +48,8 @@ __all__ = ["DualDescent", "DualDescentState"]
 # too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each other.
 _CLOSER = 0.1
 # How far the running sum of the weights may be from the multipliers' own.
+# Multiplications between two looks at a limit.
+_STRETCH = 2_000_000
 _DRIFT = 1e-9
 # What the first pass from a point that is near leaves of the gap that it meets.
 _LEFT = 0.3
@@ -116,20 +118,40 @@ def _sorted(index: np.ndarray, n: int) -> np.ndarray:
 
 
 def _sweep(
-    rows, y, upper, squares, low, high, rho, copies, alpha, w, b, active, edged, floor, ceiling
+    rows,
+    y,
+    upper,
+    squares,
+    low,
+    high,
+    rho,
+    copies,
+    alpha,
+    w,
+    b,
+    active,
+    edged,
+    floor,
+    ceiling,
+    most,
+    k,
+    n_active,
+    largest,
+    smallest,
+    gap,
+    gain,
 ):
-    """One pass over some active multipliers, in their order.
+    """One pass over some active multipliers, in their order, or up to ``most`` visits of it.
 
     ``floor`` and ``ceiling`` are the extreme slopes of the last pass: a multiplier at an edge
     whose slope holds it there more firmly is set aside, at the end of ``active``; none is
-    unless ``edged``.  Every correction enters the weights ``copies`` times.  Returns the number
-    still active, the extreme projected slopes, the shares of the duality gap added up as they
-    were met, and what the steps gained before the penalty, at least.
+    unless ``edged``.  Every correction enters the weights ``copies`` times.  Takes and returns
+    the place of the next visit, the number still active, the extreme projected slopes, the shares
+    of the duality gap added up as they were met, and what the steps gained before the penalty, at
+    least.
     """
-    largest, smallest, gap, gain = -np.inf, np.inf, 0.0, 0.0
-    n_active = active.shape[0]
-    k = 0
-    while k < n_active:
+    while k < n_active and most > 0:
+        most -= 1
         i = active[k]
         if k + 1 < n_active:
             row_prefetch(rows, active[k + 1])
@@ -168,7 +190,7 @@ def _sweep(
                 row_add(rows, i, copies * change * y[i], w)
                 b[0] += rho * copies * change * y[i]
         k += 1
-    return n_active, largest, smallest, gap, gain
+    return k, n_active, largest, smallest, gap, gain
 
 
 @dataclass
@@ -370,6 +392,9 @@ class DualDescent:
         models = [(state.w, state.b), *state.copies][:threads]
         edges = np.linspace(0, state.n_active, rounds * threads + 1).astype(int)
         kept, aside = [], [state.active[state.n_active :]]
+        # Between two looks at a limit; multipliers are good wherever a pass ends.
+        width = max(design.n_stored // max(design.n_samples, 1), 1)
+        stretch, beat = max(_STRETCH // width, 1), pulse.current()
         largest, smallest, estimate = -np.inf, np.inf, 0.0
         for r in range(rounds):
             before = self._penalty(state) if threads > 1 else 0.0
@@ -382,22 +407,30 @@ class DualDescent:
             results: list[Any] = [None] * threads
 
             def visit(k: int, parts: Any = parts, results: Any = results) -> None:
-                results[k] = kernel(
-                    design.rows,
-                    problem.y,
-                    problem.upper,
-                    state.squares,
-                    loss.dual_lower,
-                    loss.dual_upper,
-                    state.rho,
-                    float(threads),
-                    state.alpha,
-                    *models[k],
-                    parts[k],
-                    loss.edged,
-                    state.floor,
-                    state.ceiling,
-                )
+                met: Any = (0, len(parts[k]), -np.inf, np.inf, 0.0, 0.0)
+                while True:
+                    met = kernel(
+                        design.rows,
+                        problem.y,
+                        problem.upper,
+                        state.squares,
+                        loss.dual_lower,
+                        loss.dual_upper,
+                        state.rho,
+                        float(threads),
+                        state.alpha,
+                        *models[k],
+                        parts[k],
+                        loss.edged,
+                        state.floor,
+                        state.ceiling,
+                        stretch,
+                        *met,
+                    )
+                    if met[0] >= met[1]:
+                        break
+                    beat()
+                results[k] = met[1:]
 
             pool.run([partial(visit, k) for k in range(threads)])
             gained = 0.0

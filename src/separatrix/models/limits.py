@@ -1,0 +1,62 @@
+"""Time limits, which count from the beginning of ``fit``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+__all__ = ["counted", "counting", "deadline_of", "remaining"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+# When the fit under way began, on the clock of :func:`time.perf_counter`.
+_begun: ContextVar[float | None] = ContextVar("begun", default=None)
+
+
+@contextlib.contextmanager
+def counting(begun: float | None) -> Iterator[None]:
+    """Let the time limits of the fits inside the block count from a moment.
+
+    Parameters
+    ----------
+    begun : float or None
+        On the clock of :func:`time.perf_counter`; None for limits that count from the moment at
+        which they are used.
+    """
+    token = _begun.set(begun)
+    try:
+        yield
+    finally:
+        _begun.reset(token)
+
+
+def counted(fit: _F) -> _F:
+    """The method ``fit``, whose time limit counts from its call."""
+
+    @functools.wraps(fit)
+    def within(self: Any, *args: Any, **options: Any) -> Any:
+        with counting(None if self.time_limit is None else time.perf_counter()):
+            return fit(self, *args, **options)
+
+    return within  # type: ignore[return-value]
+
+
+def remaining(time_limit: float | None) -> float | None:
+    """What is left of a time limit in seconds, and next to nothing where it has passed."""
+    begun = _begun.get()
+    if time_limit is None or begun is None:
+        return time_limit
+    return max(time_limit - (time.perf_counter() - begun), 1e-9)
+
+
+def deadline_of(time_limit: float | None) -> float:
+    """When a time limit ends, on the clock of :func:`time.perf_counter`."""
+    if time_limit is None:
+        return math.inf
+    begun = _begun.get()
+    return (time.perf_counter() if begun is None else begun) + time_limit
