@@ -69,6 +69,19 @@ def test_where_all_columns_are_frequent_it_is_the_hessian(fit_intercept, monkeyp
     np.testing.assert_allclose(stand_in.solve(rhs), np.linalg.solve(hessian, rhs), rtol=1e-8)
 
 
+def test_long_rows_are_summed_before_they_are_multiplied():
+    rng = np.random.default_rng(0)
+    weight, curvature, place = rng.random(90), rng.random(700), rng.integers(0, 9, 90)
+    # Long rows, and rows that are nearly all empty.
+    for share in (0.5, 0.002):
+        rows = sp.csr_matrix(rng.random((700, 90)) * (rng.random((700, 90)) < share))
+        sums = np.zeros((700, 10))
+        np.add.at(sums.T, place, (rows.toarray() * weight).T)
+        sums[:, -1] = 1.0
+        found = levels_file._coarse(rows, curvature, place, weight, 10)
+        np.testing.assert_allclose(found, sums.T @ (curvature[:, None] * sums), rtol=1e-11)
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("runs", [500, 2])
 def test_it_is_the_formula_and_positive_definite(fit_intercept, runs, monkeypatch):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.linear_algebra import Factor, factorise
@@ -29,10 +30,13 @@ from separatrix.objectives.base import Objective
 
 __all__ = ["FREQUENT", "Levels"]
 
-# Columns that count as frequent, and rows of the sample for each column of the coarse level.
-FREQUENT, _ROWS = 1000, 64
+# Columns that count as frequent, and rows and entries of the sample for each column of the coarse
+# level.
+FREQUENT, _ROWS, _ENTRIES = 1000, 64, 4096
 # Runs of columns; where there are more, the data have no such structure.
 _RUNS = 500
+# Multiplications of BLAS in the time of one that is added to its own place, and rows at a time.
+_DENSE_GAIN, _BLOCK = 16.0, 256
 
 
 @dataclass(frozen=True)
@@ -88,11 +92,10 @@ class Levels:
         place[frequent] = np.arange(len(frequent), dtype=np.int32)
         weight = np.where(rare, loss / own, 1.0)
         size = len(frequent) + n_runs + 1
-        few = part.some(min(_ROWS * size, part.design.n_samples), rng)
-        matrix = few.design.matrix
-        curvature = few.curvature(few.linear(theta))
-        coarse = np.zeros((size, size))
-        _coarse(matrix.data, matrix.indices, matrix.indptr, curvature, place, weight, coarse)
+        n = part.design.n_samples
+        enough = min(_ROWS * size, _ENTRIES * size * n // max(matrix.nnz, 1) + 1)
+        few = part.some(min(enough, n), rng)
+        coarse = _coarse(few.design.matrix, few.curvature(few.linear(theta)), place, weight, size)
         # Of columns that the sample lacks there is the diagonal.  The others are not scaled to it:
         # those of a run would no longer add up to the intercept.
         wanted = np.bincount(place, weights=np.square(weight) * loss, minlength=size)
@@ -154,9 +157,28 @@ def _runs(indices, indptr, d):
     return starts
 
 
+def _coarse(
+    matrix: sp.csr_matrix, curvature: np.ndarray, place: np.ndarray, weight: np.ndarray, size: int
+) -> np.ndarray:
+    """The Hessian of the coarse columns; the last of them is that of ones."""
+    out = np.zeros((size, size))
+    data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+    products = np.square(np.diff(indptr).astype(np.float64)).sum()
+    if _DENSE_GAIN * products <= len(curvature) * float(size) ** 2:
+        _add_rows(data, indices, indptr, curvature, place, weight, out)
+        return out
+    # Long rows have several columns in the same coarse ones: sums first, and then dense products.
+    sums = sp.csr_matrix((data * weight[indices], place[indices], indptr), (len(curvature), size))
+    for start in range(0, len(curvature), _BLOCK):
+        block = sums[start : start + _BLOCK].toarray()
+        block[:, -1] = 1.0
+        out += block.T @ (curvature[start : start + _BLOCK, None] * block)
+    return out
+
+
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def _coarse(data, indices, indptr, curvature, place, weight, out):
-    """Add up the Hessian of the coarse columns; the last of them is that of ones."""
+def _add_rows(data, indices, indptr, curvature, place, weight, out):
+    """Add the products of the entries of each row to their places."""
     size = out.shape[0]
     longest = 0
     for i in range(len(indptr) - 1):
