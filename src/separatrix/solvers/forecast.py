@@ -22,6 +22,7 @@ from separatrix.objectives.base import LinearProblem
 __all__ = [
     "augmented_lagrangian",
     "conjugate_gradients",
+    "hessian_in_passes",
     "newton",
     "passes",
     "quasi_newton",
@@ -196,6 +197,11 @@ def step_by_products(problem: LinearProblem) -> float:
 def two_levels(problem: LinearProblem) -> float:
     """The same with two levels of columns, which takes two factors of the frequent ones."""
     return _LEVELS + _LEVELLED * (0.5 * _STEP + _evaluation(problem))
+
+
+def hessian_in_passes(problem: LinearProblem) -> float:
+    """How many evaluations a Hessian of all rows costs, with its factor."""
+    return _hessian(problem) / _evaluation(problem)
 
 
 def _evaluation(problem: LinearProblem) -> float:
