@@ -16,10 +16,10 @@ reached.
 Where the steps stop paying, the Hessian is formed anew at the point reached, on four times the
 rows; on all of them the method is Newton's.  Where that costs no more than a pass or two, and the
 steps close the gap slowly, it becomes Newton's at once.  A whole step of Newton's gives a dual
-point as well: the slopes at the old point, moved along their tangents to the new scores.  By Newton's
-equation the weights that belong to it are the new ones, so that all of its gap is what the tangents
-miss, of second order in the step; the slopes at the new point would be as far from optimal as the
-gradient is long.
+point as well: the slopes at the old point, moved along their tangents to the new scores.  By
+Newton's equation the weights that belong to it are the new ones, so that all of its gap is what the
+tangents miss, of second order in the step; the slopes at the new point would be as far from optimal
+as the gradient is long.
 """
 
 from __future__ import annotations
