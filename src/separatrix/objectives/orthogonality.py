@@ -42,6 +42,8 @@ __all__ = ["Projector"]
 # Numbers in a weighted matrix up to which it is factorised as it is; of a longer one, its Gram
 # matrix, which sees half as many digits.
 _WHOLE = 4_000_000
+# Columns up to which the rounding of a product with the factor is bounded entry by entry.
+_FEW = 64
 # Coefficients of an exact dependence are looked for among the fractions with such denominators.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
@@ -84,8 +86,13 @@ class Projector:
             found = _factor(design, weights, fit_intercept, gram)
             if found is None:
                 return None
-            columns, factor = found
-            reach = _reach(design, weights, columns, factor)
+            columns, factor, matrix = found
+            reach = None
+            # Of sparse rows an entry of the Gram matrix may be the sum of more products than rows.
+            if matrix is not None and design.n_stored == math.prod(design.shape):
+                reach = _reach_by_gram(design, weights, columns, factor, matrix)
+            if reach is None:
+                reach = _reach(design, weights, columns, factor)
         if reach is None:
             return None
         return cls(design, fit_intercept, columns, factor, reach, weights)
@@ -132,8 +139,12 @@ def _with_constant(block: np.ndarray) -> np.ndarray:
 
 def _factor(
     design: Design, weights: np.ndarray, fit_intercept: bool, gram: Any
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Independent columns, and an approximate inverse of their triangular factor."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
+    """Independent columns, the approximate inverse of a triangular factor, and a Gram matrix.
+
+    The last one is None where the rows were factorised as they are.
+    """
+    matrix = None
     n, d = design.shape
     size = d + int(fit_intercept)
     if n * size <= _WHOLE:
@@ -175,10 +186,12 @@ def _factor(
             if not _depends(design, int(column), columns, share):
                 return None
     if rank == 0:
-        return columns, upper
+        return columns, upper, None
     inverse = scipy.linalg.solve_triangular(upper, np.eye(rank), check_finite=False)
     factor = inverse / scale[columns][:, None]
-    return (columns, factor) if np.all(np.isfinite(factor)) else None
+    if not np.all(np.isfinite(factor)):
+        return None
+    return columns, factor, None if matrix is None else matrix[np.ix_(columns, columns)]
 
 
 def _depends(design: Design, column: int, columns: np.ndarray, shares: np.ndarray) -> bool:
@@ -210,6 +223,51 @@ def _vanishes(design: Design, t: np.ndarray) -> bool:
     return True
 
 
+def _reach_by_gram(
+    design: Design,
+    weights: np.ndarray,
+    columns: np.ndarray,
+    factor: np.ndarray,
+    matrix: np.ndarray,
+) -> np.ndarray | None:
+    r"""Bounds of ``c_i |B_i| / (1 - eta)`` from the Gram matrix ``A' diag(c) A``, or None.
+
+    No product of all rows with the factor is needed.  With :math:`s` the lengths of the weighted
+    columns, every entry of the Gram matrix is right to a small multiple of :math:`s_j s_k`, and so
+    is that of :math:`R^\top` times it times :math:`R`, to as small a multiple of the entries of
+    :math:`v v^\top` with :math:`v = |R|^\top s`.  And :math:`\|B_i\| \le \|A_i S^{-1}\|\, \|S R\|`.
+    Both are looser than what :func:`_reach` finds by what the condition number of the columns of
+    equal length is.
+    """
+    n, size = design.n_samples, len(columns)
+    squares = np.diagonal(matrix)
+    share = gamma(n + 8.0)
+    # Within these limits underflow loses nothing that the bounds would see.
+    if not (np.all(squares > 1e-200) and np.all(squares < 1e200) and share < 1e-3):
+        return None
+    s = np.sqrt(squares) * (1.0 + share)
+    scaled = np.abs(factor) * s[:, None]
+    inner = factor.T @ (matrix @ factor)
+    if not np.all(np.isfinite(inner)):
+        return None
+    v = length_above(scaled.sum(axis=0) * (1.0 + gamma(size + 2.0)))
+    off = (share + 4.0 * gamma(size + 2.0)) * (1.0 + 4.0 * share) * v * v
+    eta = length_above(inner - np.eye(size)) * (1.0 + 8.0 * UNIT) + off * (1.0 + 8.0 * UNIT)
+    if not eta <= 0.5:
+        return None
+    by_sums = math.sqrt(float(scaled.sum(axis=0).max()) * float(scaled.sum(axis=1).max()))
+    norm = min(length_above(scaled), by_sums * (1.0 + gamma(size + 4.0)))
+    inverse = np.zeros(design.n_features + 1)
+    inverse[columns] = 1.0 / squares
+    lengths = np.empty(n)
+    for rows, block in design.blocks():
+        lengths[rows] = np.square(block, dtype=np.float64) @ inverse[:-1] + inverse[-1]
+    # Of lengths that are too small by the rounding of the squares.
+    lengths = np.sqrt(lengths) * (1.0 + share + gamma(size + 8.0))
+    out: np.ndarray = weights * lengths * (norm / (1.0 - eta)) * (1.0 + 16.0 * UNIT)
+    return out if np.all(np.isfinite(out)) else None
+
+
 def _reach(
     design: Design, weights: np.ndarray, columns: np.ndarray, factor: np.ndarray
 ) -> np.ndarray | None:
@@ -218,17 +276,23 @@ def _reach(
     lengths, errors = np.empty(n), np.empty(n)
     square = np.zeros((size, size))
     sizes = np.abs(factor)
+    # The lengths of its rows, where a product of all sizes would take as long as that with it.
+    long = np.sqrt(np.square(factor).sum(axis=1)) * (1.0 + gamma(size)) if size > _FEW else None
     for rows, block in design.blocks():
         part = _with_constant(block)[:, columns]
         b = part @ factor
-        error = gamma(size) * (np.abs(part) @ sizes) * (1.0 + gamma(size))
+        if long is not None:
+            errors[rows] = gamma(size) * (np.abs(part) @ long) * (1.0 + 2.0 * gamma(size))
+        else:
+            error = gamma(size) * (np.abs(part) @ sizes) * (1.0 + gamma(size))
+            errors[rows] = np.sqrt(np.einsum("ij,ij->i", error, error)) * (1.0 + gamma(size))
         lengths[rows] = np.sqrt(np.einsum("ij,ij->i", b, b)) * (1.0 + gamma(size))
-        errors[rows] = np.sqrt(np.einsum("ij,ij->i", error, error)) * (1.0 + gamma(size))
-        square += b.T @ (weights[rows, None] * b)
+        b *= np.sqrt(weights[rows, None])
+        square += b.T @ b
     if not np.all(np.isfinite(square)):
         return None
     off = total_above(weights * errors * (2.0 * lengths + errors))
-    off += gamma(n + 4.0) * total_above(weights * np.square(lengths))
+    off += gamma(n + 8.0) * total_above(weights * np.square(lengths))
     eta = length_above(square - np.eye(size)) * (1.0 + 8.0 * UNIT) + off
     if not eta <= 0.5:
         return None
