@@ -326,6 +326,37 @@ def turned_row_squares(x, out, start, stop):
                 sums[k] += np.float64(column[k]) * np.float64(column[k])
 
 
+# Rows and columns of a tile that is copied while it stays in the first-level cache.
+_TILE = 32
+
+
+@njit(nogil=True, cache=True)
+def turned_copy(x, first, out):
+    """Rows from ``first`` on, that are columns of ``x``, into the rows of ``out``."""
+    for a in range(0, out.shape[0], _TILE):
+        b = min(a + _TILE, out.shape[0])
+        for j in range(0, x.shape[0], _TILE):
+            k = min(j + _TILE, x.shape[0])
+            tile, own = x[j:k, first + a : first + b], out[a:b, j:k]
+            for r in range(own.shape[0]):
+                for c in range(own.shape[1]):
+                    own[r, c] = tile[c, r]
+
+
+@njit(nogil=True, cache=True)
+def turned_take(x, index, out):
+    """The rows of ``index``, that are columns of ``x``, into those of ``out``."""
+    for a in range(0, out.shape[0], _TILE):
+        b = min(a + _TILE, out.shape[0])
+        for j in range(0, x.shape[0], _TILE):
+            k = min(j + _TILE, x.shape[0])
+            tile, own, places = x[j:k], out[a:b, j:k], index[a:b]
+            for r in range(own.shape[0]):
+                place = places[r]
+                for c in range(own.shape[1]):
+                    own[r, c] = tile[c, place]
+
+
 # --- products with CSR ----------------------------------------------------------------------
 # scipy's own products convert the data to the result's type, a silent copy for float32.
 

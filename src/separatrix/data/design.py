@@ -308,7 +308,7 @@ class DenseDesign(Design):
 
         def copy(start: int, stop: int) -> None:
             for part in self._slices(start, stop, _COPIED):
-                out[part] = self._x[part]
+                self._copy(part, out[part])
 
         pool.run([partial(copy, *r) for r in self._ranges()])
         return (row_access.read_only(out),)
@@ -547,7 +547,12 @@ class DenseDesign(Design):
 
     def take(self, index: np.ndarray) -> DenseDesign:
         # By rows whatever the order here: products with them then take the same way.
-        return DenseDesign(np.ascontiguousarray(self._nearest[index]))
+        x = self._nearest
+        if x is self._x and self._by_columns and self.n_stored > _FEW and index.dtype == np.int64:
+            out = np.empty((len(index), self.n_features), dtype=x.dtype)
+            row_access.turned_take(x.T, index, out)
+            return DenseDesign(out)
+        return DenseDesign(np.ascontiguousarray(x[index]))
 
     def columns(self, index: np.ndarray) -> DenseDesign:
         return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
@@ -570,11 +575,20 @@ class DenseDesign(Design):
                 yield part, self._x[part]
             return
         longest = max((part.stop - part.start for part in parts), default=0)
-        buffer, x = np.empty((longest, self.n_features)), self._nearest
+        buffer = np.empty((longest, self.n_features))
         for part in parts:
             block = buffer[: part.stop - part.start]
-            np.copyto(block, x[part])
+            self._copy(part, block)
             yield part, block
+
+    def _copy(self, part: slice, out: np.ndarray) -> None:
+        """Copy a few rows, from where they lie in one piece if they do anywhere."""
+        x = self._nearest
+        if x is self._x and self._by_columns and self.n_stored > _FEW:
+            # NumPy reads a number of each column in turn.
+            row_access.turned_copy(x.T, part.start, out)
+        else:
+            np.copyto(out, x[part])
 
 
 class CSRDesign(Design):

@@ -974,9 +974,7 @@ class Objective(LinearProblem):
             return None
         return r if np.isfinite(self.fenchel_young(scores, r)) else None
 
-    def _well_conditioned(
-        self, weights: np.ndarray, others: np.ndarray, gram: np.ndarray
-    ) -> bool:
+    def _well_conditioned(self, weights: np.ndarray, others: np.ndarray, gram: np.ndarray) -> bool:
         """Whether no combination of columns nearly cancels, from a Gram matrix of other weights.
 
         Where those are at most ``most`` times these, so is the Gram matrix.
