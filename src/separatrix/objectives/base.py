@@ -911,7 +911,10 @@ class Objective(LinearProblem):
             point = self.dual_point(residual, nothing)
             r = point.residual
             weights = self.slack(r, scores)
-            projector = Projector.of(self.design, weights, self.fit_intercept, self.gram)
+            # The looser bounds of a Gram matrix cost certificates of nearly separable rows.
+            projector = Projector.of(
+                self.design, weights, self.fit_intercept, self.gram, close=True
+            )
             if projector is None:
                 return failed
             if level is Level.DOUBLED:

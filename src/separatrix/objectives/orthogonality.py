@@ -74,11 +74,17 @@ class Projector:
 
     @classmethod
     def of(
-        cls, design: Design, weights: np.ndarray, fit_intercept: bool, gram: Any
+        cls,
+        design: Design,
+        weights: np.ndarray,
+        fit_intercept: bool,
+        gram: Any,
+        close: bool = False,
     ) -> Projector | None:
         """The projector with these weights, or None where float64 cannot prove what it takes.
 
         ``gram``: called for the weighted Gram matrix, with the constant as its last column.
+        ``close``: whether the bounds are to be as sharp as a product of all rows makes them.
         """
         if not np.all(np.isfinite(weights)) or not weights.any():
             return None
@@ -89,7 +95,7 @@ class Projector:
             columns, factor, matrix = found
             reach = None
             # Of sparse rows an entry of the Gram matrix may be the sum of more products than rows.
-            if matrix is not None and design.n_stored == math.prod(design.shape):
+            if matrix is not None and not close and design.n_stored == math.prod(design.shape):
                 reach = _reach_by_gram(design, weights, columns, factor, matrix)
             if reach is None:
                 reach = _reach(design, weights, columns, factor)
