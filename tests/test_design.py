@@ -508,3 +508,25 @@ def test_gram_matrices_and_passes_read_columns_as_they_lie() -> None:
         for name in ("scores", "loss", "paired", "adjoint"):
             one, other = (getattr(each, name) for each in found)
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-9)
+
+
+def test_column_major_rows_give_what_row_major_rows_give() -> None:
+    """Sums of squares, copies and samples, of sizes that fill no tile or block."""
+    rng = np.random.default_rng(5)
+    for shape, dtype in ((((1500, 7)), np.float64), ((333, 70), np.float32), ((1, 9000), float)):
+        X = rng.normal(size=shape).astype(dtype)
+        rows, columns = as_design(X), as_design(np.asfortranarray(X))
+        weights = rng.random(shape[0])
+        index = rng.integers(0, shape[0], size=37)
+        for found, wanted in (
+            (columns.column_squares(weights), weights @ np.square(X, dtype=np.float64)),
+            (rows.column_squares(weights), weights @ np.square(X, dtype=np.float64)),
+            (columns.row_squares(), rows.row_squares()),
+            (columns.absolute_dot(X[0]), np.abs(X) @ np.abs(X[0].astype(np.float64))),
+            (columns.absolute_t_dot(weights), weights @ np.abs(X)),
+        ):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype == np.float32 else 1e-12)
+        np.testing.assert_array_equal(columns.take(index).matrix, X[index])
+        for part, block in columns.blocks(owned=True, size=100):
+            np.testing.assert_array_equal(block, X[part])
+        np.testing.assert_array_equal(columns.rows[0], X)

@@ -166,16 +166,19 @@ def turned_block_dot(rows, first, last, w, out):
     for k in range(count):
         out[k] = 0.0
     j = 0
-    # Four columns for each look at the sums.
+    # Four columns for each look at the sums.  Pieces of their own, because a place that might be
+    # negative, as far as the compiler knows, is looked at one number at a time.
     while j + 4 <= d:
         p, q, r, s = w[j], w[j + 1], w[j + 2], w[j + 3]
+        a, b = x[j, first:last], x[j + 1, first:last]
+        c, e = x[j + 2, first:last], x[j + 3, first:last]
         for k in range(count):
-            i = first + k
-            out[k] += (p * x[j, i] + q * x[j + 1, i]) + (r * x[j + 2, i] + s * x[j + 3, i])
+            out[k] += (p * a[k] + q * b[k]) + (r * c[k] + s * e[k])
         j += 4
     while j < d:
+        a = x[j, first:last]
         for k in range(count):
-            out[k] += w[j] * x[j, first + k]
+            out[k] += w[j] * a[k]
         j += 1
 
 
@@ -186,23 +189,26 @@ def turned_block_add(rows, first, last, scales, w):
     count, d = last - first, x.shape[0]
     j = 0
     while j + 4 <= d:
-        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        a, b = x[j, first:last], x[j + 1, first:last]
+        c, e = x[j + 2, first:last], x[j + 3, first:last]
+        p, q, r, s = 0.0, 0.0, 0.0, 0.0
         for k in range(count):
-            i, scale = first + k, scales[k]
-            a += scale * x[j, i]
-            b += scale * x[j + 1, i]
-            c += scale * x[j + 2, i]
-            e += scale * x[j + 3, i]
-        w[j] += a
-        w[j + 1] += b
-        w[j + 2] += c
-        w[j + 3] += e
+            scale = scales[k]
+            p += scale * a[k]
+            q += scale * b[k]
+            r += scale * c[k]
+            s += scale * e[k]
+        w[j] += p
+        w[j + 1] += q
+        w[j + 2] += r
+        w[j + 3] += s
         j += 4
     while j < d:
-        a = 0.0
+        a = x[j, first:last]
+        p = 0.0
         for k in range(count):
-            a += scales[k] * x[j, first + k]
-        w[j] += a
+            p += scales[k] * a[k]
+        w[j] += p
         j += 1
 
 
@@ -276,6 +282,79 @@ def dense_row_squares(x, out, start, stop):
         for j in range(x.shape[1]):
             total += np.float64(x[i, j]) * np.float64(x[i, j])
         out[i] = total
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def dense_column_squares(x, a, out, start, stop):
+    """``out_j += sum_i a_i x_ij^2``."""
+    i = start
+    while i + 4 <= stop:
+        p, q, r, s = a[i], a[i + 1], a[i + 2], a[i + 3]
+        for j in range(x.shape[1]):
+            b, c = np.float64(x[i, j]), np.float64(x[i + 1, j])
+            d, e = np.float64(x[i + 2, j]), np.float64(x[i + 3, j])
+            out[j] += (p * b * b + q * c * c) + (r * d * d + s * e * e)
+        i += 4
+    while i < stop:
+        for j in range(x.shape[1]):
+            out[j] += a[i] * np.float64(x[i, j]) * np.float64(x[i, j])
+        i += 1
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def turned_column_squares(x, a, out, start, stop):
+    """The same, of rows that are columns of ``x``."""
+    weights = a[start:stop]
+    for j in range(x.shape[0]):
+        column = x[j, start:stop]
+        total = 0.0
+        for k in range(len(weights)):
+            total += weights[k] * np.float64(column[k]) * np.float64(column[k])
+        out[j] += total
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def turned_row_squares(x, out, start, stop):
+    """As :func:`dense_row_squares`, of rows that are columns of ``x``."""
+    for first in range(start, stop, 1024):
+        last = min(first + 1024, stop)
+        sums = out[first:last]
+        sums[:] = 0.0
+        for j in range(x.shape[0]):
+            column = x[j, first:last]
+            for k in range(len(sums)):
+                sums[k] += np.float64(column[k]) * np.float64(column[k])
+
+
+# Rows and columns of a tile that is copied while it stays in the first-level cache.
+_TILE = 32
+
+
+@njit(nogil=True, cache=True)
+def turned_copy(x, first, out):
+    """Rows from ``first`` on, that are columns of ``x``, into the rows of ``out``."""
+    for a in range(0, out.shape[0], _TILE):
+        b = min(a + _TILE, out.shape[0])
+        for j in range(0, x.shape[0], _TILE):
+            k = min(j + _TILE, x.shape[0])
+            tile, own = x[j:k, first + a : first + b], out[a:b, j:k]
+            for r in range(own.shape[0]):
+                for c in range(own.shape[1]):
+                    own[r, c] = tile[c, r]
+
+
+@njit(nogil=True, cache=True)
+def turned_take(x, index, out):
+    """The rows of ``index``, that are columns of ``x``, into those of ``out``."""
+    for a in range(0, out.shape[0], _TILE):
+        b = min(a + _TILE, out.shape[0])
+        for j in range(0, x.shape[0], _TILE):
+            k = min(j + _TILE, x.shape[0])
+            tile, own, places = x[j:k], out[a:b, j:k], index[a:b]
+            for r in range(own.shape[0]):
+                place = places[r]
+                for c in range(own.shape[1]):
+                    own[r, c] = tile[c, place]
 
 
 # --- products with CSR ----------------------------------------------------------------------

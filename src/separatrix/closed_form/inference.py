@@ -807,8 +807,11 @@ def _information(
     problem: Any, theta: np.ndarray
 ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
     """The information, None where the maximum is not finite; the scores; the gradient."""
-    scores = problem.linear(theta)
-    gradient = _contrasts(problem.gradient(theta, scores).reshape(theta.shape), problem)
+    # As the last step of the fit was evaluated, whose Hessian is then at hand.
+    found = problem.evaluate(theta)
+    scores = found.scores
+    slope = problem.penalty_gradient(theta) + found.adjoint
+    gradient = _contrasts(slope.reshape(theta.shape), problem)
     rows = problem.shape[0]
     hessian = problem.hessian(problem.curvature(scores))
     # The intercept is the last row of theta, and comes first here.

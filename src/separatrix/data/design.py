@@ -310,7 +310,7 @@ class DenseDesign(Design):
 
         def copy(start: int, stop: int) -> None:
             for part in self._slices(start, stop, _COPIED):
-                out[part] = self._x[part]
+                self._copy(part, out[part])
 
         pool.run([partial(copy, *r) for r in self._ranges()])
         return (row_access.read_only(out),)
@@ -406,18 +406,31 @@ class DenseDesign(Design):
         few = factor.ndim == 2 and 1 < factor.shape[1] <= 64
         return few and narrow_products.KNOWN and self.by_rows and self.n_stored >= _LARGE
 
+    def _mapped(
+        self, function: np.ufunc, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """What a function makes of the entries, a few rows at a time, in one piece of memory."""
+        parts, d = self._slices(start, stop, None), self.n_features
+        longest = max((part.stop - part.start for part in parts), default=0)
+        # In the order of the matrix, in which entries are read one after another.
+        buffer = np.empty((d, longest)).T if self._by_columns else np.empty((longest, d))
+        for part in parts:
+            block = buffer[: part.stop - part.start]
+            function(self._x[part], out=block, dtype=np.float64)
+            yield part, block
+
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
         out = np.empty(self.n_samples)
         t = np.abs(t)
-        for part, block in self.blocks(owned=True):
-            np.matmul(np.abs(block, out=block), t, out=out[part])
+        for part, block in self._mapped(np.abs):
+            np.matmul(block, t, out=out[part])
         return out
 
     def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
         out = np.zeros(self.n_features)
         a = np.abs(a)
-        for part, block in self.blocks(owned=True):
-            out += np.abs(block, out=block).T @ a[part]
+        for part, block in self._mapped(np.abs):
+            out += block.T @ a[part]
         return out
 
     def t_dot(self, a: np.ndarray) -> np.ndarray:
@@ -494,8 +507,13 @@ class DenseDesign(Design):
         shape = (self.n_features, *weights.shape[1:])
 
         def add(start: int, stop: int, out: np.ndarray) -> None:
-            for part, block in self.blocks(start, stop, owned=True):
-                np.square(block, out=block)
+            if weights.ndim == 1 and self.n_stored > _FEW and self.by_rows:
+                row_access.dense_column_squares(self._x, weights, out, start, stop)
+                return
+            if weights.ndim == 1 and self.n_stored > _FEW and self._by_columns:
+                row_access.turned_column_squares(self._x.T, weights, out, start, stop)
+                return
+            for part, block in self._mapped(np.square, start, stop):
                 out += block.T @ weights[part]
 
         # What it takes is to copy the rows, which BLAS leaves to one thread.
@@ -520,6 +538,9 @@ class DenseDesign(Design):
             if self.by_rows:
                 row_access.dense_row_squares(self._x, out, start, stop)
                 return
+            if self._by_columns:
+                row_access.turned_row_squares(self._x.T, out, start, stop)
+                return
             for part, block in self.blocks(start, stop):
                 np.einsum("ij,ij->i", block, block, out=out[part])
 
@@ -529,7 +550,12 @@ class DenseDesign(Design):
 
     def take(self, index: np.ndarray) -> DenseDesign:
         # By rows whatever the order here: products with them then take the same way.
-        return DenseDesign(np.ascontiguousarray(self._nearest[index]))
+        x = self._nearest
+        if x is self._x and self._by_columns and self.n_stored > _FEW and index.dtype == np.int64:
+            out = np.empty((len(index), self.n_features), dtype=x.dtype)
+            row_access.turned_take(x.T, index, out)
+            return DenseDesign(out)
+        return DenseDesign(np.ascontiguousarray(x[index]))
 
     def columns(self, index: np.ndarray) -> DenseDesign:
         return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
@@ -552,11 +578,20 @@ class DenseDesign(Design):
                 yield part, self._x[part]
             return
         longest = max((part.stop - part.start for part in parts), default=0)
-        buffer, x = np.empty((longest, self.n_features)), self._nearest
+        buffer = np.empty((longest, self.n_features))
         for part in parts:
             block = buffer[: part.stop - part.start]
-            np.copyto(block, x[part])
+            self._copy(part, block)
             yield part, block
+
+    def _copy(self, part: slice, out: np.ndarray) -> None:
+        """Copy a few rows, from where they lie in one piece if they do anywhere."""
+        x = self._nearest
+        if x is self._x and self._by_columns and self.n_stored > _FEW:
+            # NumPy reads a number of each column in turn.
+            row_access.turned_copy(x.T, part.start, out)
+        else:
+            np.copyto(out, x[part])
 
 
 class CSRDesign(Design):

@@ -83,6 +83,8 @@ _POOR, _LOOKS = 0.5, 12
 _CLOSER = 4.0
 # How many Gram matrices the bound without a penalty takes for each of the Hessian, all in all.
 _PROJECTIONS = 4.0
+# Entries from which on a Gram matrix is kept for who asks for the same one next.
+_KEPT = 10_000
 
 
 @dataclass(frozen=True)
@@ -466,6 +468,9 @@ class Objective(LinearProblem):
     # Without a penalty, how long the last Gram matrix took; infinite before there was one.
     gram_seconds: float = math.inf
 
+    # A design, weights of its rows, and the Gram matrix with them.
+    _kept_gram: tuple[Design, np.ndarray, np.ndarray] | None = None
+
     def __init__(
         self,
         design: Design,
@@ -482,14 +487,6 @@ class Objective(LinearProblem):
     def balances(self) -> bool:
         """Whether the dual has the constraint of an unpenalised intercept: a sum of zero."""
         return self.fit_intercept and self.intercept_penalty == 0.0
-
-    def gram(self, weights: np.ndarray) -> np.ndarray:
-        if self.penalty.coercive:
-            return super().gram(weights)
-        begun = time.perf_counter()
-        found = super().gram(weights)
-        self.gram_seconds = time.perf_counter() - begun
-        return found
 
     # --- value and derivatives --------------------------------------------------------------
 
@@ -711,11 +708,33 @@ class Objective(LinearProblem):
         self.check_interrupt()
         along = self.linear(direction)
         used, moves = self.margins(along)
+        if not self.output_shape and not self.in_passes and moves.min(initial=0.0) < 0.0:
+            # No row's terms add up to more than its length times that of the direction.
+            w = self.weights_of(direction)
+            lengths = np.sqrt(self.design.row_squares()[used] * inner(w, w))
+            most = 1.01 * lengths + np.abs(self.intercept_of(direction))
+            if np.any(moves < -1e-7 * most):
+                return False
         columns = direction.reshape(len(direction), -1).T
         size = np.sum([self.absolute_linear(t) for t in columns], axis=0)[used]
         if not (moves.max(initial=0.0) > 0.0 and np.all(moves >= -1e-7 * size)):
             return False
         return self.loss_value(scores + 1e6 * along) <= self.loss_value(scores)
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        if self.penalty.coercive:
+            return super().gram(weights)
+        # Without a penalty that of the last step is asked for again: by its bound, by the
+        # certificate, and for the errors of the coefficients.
+        kept = self._kept_gram
+        if kept is not None and kept[0] is self.design and np.array_equal(kept[1], weights):
+            return kept[2].copy()
+        begun = time.perf_counter()
+        out = super().gram(weights)
+        self.gram_seconds = time.perf_counter() - begun
+        if out.size >= _KEPT:
+            self._kept_gram = self.design, weights.copy(), out.copy()
+        return out
 
     # --- the certificate --------------------------------------------------------------------
 
@@ -982,6 +1001,7 @@ class Objective(LinearProblem):
                 return None
         curvature = self.curvature(scores)
         hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
+        known = None if hessian is None or self.output_shape else (curvature, hessian)
 
         def product(p: np.ndarray) -> np.ndarray:
             self.check_interrupt()
@@ -1007,16 +1027,41 @@ class Objective(LinearProblem):
                 )
             r = r + self.curvature_apply(curvature, self.linear(step))
         # Beyond rounding, the constraint does not hold, and there is honestly no bound.
-        if not np.all(np.isfinite(r)) or not self._orthogonal(r):
+        if not np.all(np.isfinite(r)) or not self._orthogonal(r, known):
             return None
         return r if np.isfinite(self.fenchel_young(scores, r)) else None
 
-    def _orthogonal(self, residual: np.ndarray) -> bool:
+    def _well_conditioned(self, weights: np.ndarray, others: np.ndarray, gram: np.ndarray) -> bool:
+        """Whether no combination of columns nearly cancels, from a Gram matrix of other weights.
+
+        Where those are at most ``most`` times these, so is the Gram matrix.
+        """
+        used = others > 0.0
+        if not np.all(weights[used] > 0.0):
+            return False
+        most = float(np.max(others[used] / weights[used], initial=0.0))
+        squares = self.join(self.design.column_squares(weights), weights.sum())
+        if not (0.0 < most < np.inf and np.all(squares > 0.0)):
+            return False
+        length = np.sqrt(squares)
+        # Twice as far from singular as what is looked for, for what rounding leaves of it.
+        matrix = gram / np.outer(length, length) / most
+        np.einsum("ii->i", matrix)[...] -= 2e-6
+        try:
+            np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
+    def _orthogonal(
+        self, residual: np.ndarray, known: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> bool:
         """Whether a residual is orthogonal, to rounding, to all scores that points can produce.
 
         Each column is judged against what its own terms add up to in size, and so is every
         combination of columns that nearly cancels: a column with a large offset carries its
         signal in the short difference from the intercept, which its own length would drown.
+        ``known``: weights of the rows and the Gram matrix with them, where there is one.
         """
         flat = residual.reshape(len(residual), -1)
         for r in flat.T:
@@ -1027,6 +1072,8 @@ class Objective(LinearProblem):
                 return False
         if self.shape[0] > DENSE_HESSIAN or self.hurried:
             # The certificate charges what is left, whatever it is.
+            return True
+        if known is not None and self._well_conditioned(np.abs(residual), *known):
             return True
         # Rows count as much as their residuals: one without any must not set the scale.
         gram = self.gram(np.abs(flat).sum(axis=1))

@@ -42,6 +42,8 @@ __all__ = ["Projector"]
 # Numbers in a weighted matrix up to which it is factorised as it is; of a longer one, its Gram
 # matrix, which sees half as many digits.
 _WHOLE = 4_000_000
+# Columns up to which the rounding of a product with the factor is bounded entry by entry.
+_FEW = 64
 # Coefficients of an exact dependence are looked for among the fractions with such denominators.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
@@ -133,7 +135,7 @@ def _with_constant(block: np.ndarray) -> np.ndarray:
 def _factor(
     design: Design, weights: np.ndarray, fit_intercept: bool, gram: Any
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Independent columns, and an approximate inverse of their triangular factor."""
+    """Independent columns, and the approximate inverse of a triangular factor of them."""
     n, d = design.shape
     size = d + int(fit_intercept)
     if n * size <= _WHOLE:
@@ -178,7 +180,9 @@ def _factor(
         return columns, upper
     inverse = scipy.linalg.solve_triangular(upper, np.eye(rank), check_finite=False)
     factor = inverse / scale[columns][:, None]
-    return (columns, factor) if np.all(np.isfinite(factor)) else None
+    if not np.all(np.isfinite(factor)):
+        return None
+    return columns, factor
 
 
 def _depends(design: Design, column: int, columns: np.ndarray, shares: np.ndarray) -> bool:
@@ -218,18 +222,24 @@ def _reach(
     lengths, errors = np.empty(n), np.empty(n)
     square = np.zeros((size, size))
     sizes, beat = np.abs(factor), pulse.current()
+    # The lengths of its rows, where a product of all sizes would take as long as that with it.
+    long = np.sqrt(np.square(factor).sum(axis=1)) * (1.0 + gamma(size)) if size > _FEW else None
     for rows, block in design.blocks():
         beat()
         part = _with_constant(block)[:, columns]
         b = part @ factor
-        error = gamma(size) * (np.abs(part) @ sizes) * (1.0 + gamma(size))
+        if long is not None:
+            errors[rows] = gamma(size) * (np.abs(part) @ long) * (1.0 + 2.0 * gamma(size))
+        else:
+            error = gamma(size) * (np.abs(part) @ sizes) * (1.0 + gamma(size))
+            errors[rows] = np.sqrt(np.einsum("ij,ij->i", error, error)) * (1.0 + gamma(size))
         lengths[rows] = np.sqrt(np.einsum("ij,ij->i", b, b)) * (1.0 + gamma(size))
-        errors[rows] = np.sqrt(np.einsum("ij,ij->i", error, error)) * (1.0 + gamma(size))
-        square += b.T @ (weights[rows, None] * b)
+        b *= np.sqrt(weights[rows, None])
+        square += b.T @ b
     if not np.all(np.isfinite(square)):
         return None
     off = total_above(weights * errors * (2.0 * lengths + errors))
-    off += gamma(n + 4.0) * total_above(weights * np.square(lengths))
+    off += gamma(n + 8.0) * total_above(weights * np.square(lengths))
     eta = length_above(square - np.eye(size)) * (1.0 + 8.0 * UNIT) + off
     if not eta <= 0.5:
         return None

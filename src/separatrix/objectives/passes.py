@@ -36,8 +36,9 @@ __all__ = [
 ]
 
 # Rows at a time: with their slopes they stay in the second-level cache.  Of a matrix by columns
-# more, where there are few columns: each has so many numbers in one piece.
-_BLOCK, _LONG_BLOCK, _NARROW = 64, 256, 512
+# more, as each has so many numbers in one piece; from so many columns on they fit no cache, and
+# longer pieces are read the faster.
+_BLOCK, _LONG_BLOCK, _LONGEST_BLOCK, _WIDE = 64, 128, 1024, 1500
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,9 @@ def margin_pass(
     )
     n, d = design.shape
     scores = np.empty(n)
-    size = _BLOCK if design.by_rows or d > _NARROW else _LONG_BLOCK
+    size = _BLOCK
+    if not design.by_rows:
+        size = _LONG_BLOCK if d <= _WIDE else _LONGEST_BLOCK
     blocks = -(-n // size)
     sums = np.empty((3, blocks))
     # Whole blocks, so that their sums do not depend on the number of threads.

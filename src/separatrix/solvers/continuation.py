@@ -11,9 +11,6 @@ held between -1 and 1.  A multiplier at the upper end of its range has the rate 
 there; one inside has a rate near zero where the weights have settled, and keeps its value.  No loss
 needs to be told apart for that.  Weights follow the straight line in :math:`\log C`.
 
-Fits to the folds of a cross-validation follow the fit to all rows, and what that one was off its
-own straight line, they are off theirs too, as far as anybody knows.
-
 Chu, Ho, Tsai, Lin and Lin (2015), Warm start for parameter selection of linear classifiers, compare
 starts from the multipliers as they are and scaled by :math:`C/C_1`; both are limits of this one.
 """

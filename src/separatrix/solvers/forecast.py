@@ -25,6 +25,7 @@ __all__ = [
     "extrapolation",
     "factorisation",
     "gram",
+    "hessian_in_passes",
     "newton",
     "passes",
     "quasi_newton",
@@ -212,6 +213,11 @@ def step_by_products(problem: LinearProblem) -> float:
 def two_levels(problem: LinearProblem) -> float:
     """The same with two levels of columns, which takes two factors of the frequent ones."""
     return _LEVELS + _LEVELLED * (0.5 * _STEP + _evaluation(problem))
+
+
+def hessian_in_passes(problem: LinearProblem) -> float:
+    """How many evaluations a Hessian of all rows costs, with its factor."""
+    return _hessian(problem) / _evaluation(problem)
 
 
 def _evaluation(problem: LinearProblem) -> float:

@@ -7,19 +7,27 @@ is the first matrix of the limited-memory BFGS formula (Nocedal, 1980).  An iter
 one pass over the data, which gives the value, the gradient and the certificate alike.
 
 It starts from the optimum on the sample, found in the same way on a sample of the sample.  Where
-the steps stop paying, the Hessian is formed anew at the point reached, on four times the rows; on
-all of them the method is Newton's.  Where that costs no more than a pass or two, and the steps
-close the gap slowly, it becomes Newton's at once.  A whole step of Newton's gives a dual point as
-well: the slopes at the old point, moved along their tangents to the new scores.  By Newton's
-equation the weights that belong to it are the new ones, so that all of its gap is what the tangents
-miss, of second order in the step; the slopes at the new point would be as far from optimal as the
-gradient is long.
+there are too few rows to leave any out, and a Hessian costs as much as many passes, the first
+steps take its diagonal instead, scaled by what the last step has shown of the curvature (Liu and
+Nocedal, 1989):  where columns are nearly independent, they reach the optimum before a Hessian would
+be formed.  Where the rate at which they close the gap promises less, it is formed at the point
+reached.
+
+Where the steps stop paying, the Hessian is formed anew at the point reached, on four times the
+rows; on all of them the method is Newton's.  Where that costs no more than a pass or two, and the
+steps close the gap slowly, it becomes Newton's at once.  A whole step of Newton's gives a dual
+point as well: the slopes at the old point, moved along their tangents to the new scores.  By
+Newton's equation the weights that belong to it are the new ones, so that all of its gap is what the
+tangents miss, of second order in the step; the slopes at the new point would be as far from optimal
+as the gradient is long.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -51,6 +59,11 @@ _MEMORY = 12
 _TIGHT, _PRODUCTS = 1e-4, 100
 # Stored entries from which a sample is worth its overhead.
 _LARGE = 100_000
+# A Hessian that costs as much as so many passes waits for steps with its diagonal: at least so
+# many, and the rate of the last ones is that at which they are expected to go on.
+_DEAR, _TRIED = 10.0, 4
+# The passes that are left once there is a Hessian; and the relative gap to which all are counted.
+_LEFT, _GOAL = 6.0, 1e-6
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class QuasiNewtonState:
     evaluation: Evaluation
     value: float
     gradient: np.ndarray
-    factor: Factor | _Iterated | None
+    factor: Factor | _Iterated | _Diagonal | None
     # Rows behind the factor.
     rows: int
     rng: np.random.Generator
@@ -125,6 +138,44 @@ class _Iterated:
 
         diagonal = self.diagonal.ravel()
         return conjugate_gradients(product, rhs, diagonal, tol=_TIGHT, max_iter=_PRODUCTS)
+
+
+@dataclass(frozen=True)
+class _Diagonal:
+    """The diagonal of a Hessian, times the curvature that the last step has met beside it.
+
+    ``gaps``: those of the points so far, from the first one on.
+    """
+
+    diagonal: np.ndarray
+    scale: float
+    gaps: tuple[float, ...]
+
+    @classmethod
+    def of(cls, problem: Objective, state: QuasiNewtonState) -> _Diagonal:
+        diagonal = problem.hessian_diagonal(problem.curvature(state.scores)).ravel()
+        gap = _gap(problem, state)
+        return cls(np.where(diagonal > 0.0, diagonal, 1.0), 1.0, (gap,))
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        return np.asarray(rhs / (self.scale * self.diagonal))
+
+    def after(self, pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...], gap: float) -> Self:
+        """The same after another step."""
+        scale = self.scale
+        if pairs:
+            _, y, product = pairs[-1]
+            flat = y.ravel()
+            scale = inner(flat, flat / self.diagonal) / product
+        return replace(self, scale=scale, gaps=(*self.gaps, gap))
+
+    def left(self, goal: float) -> float:
+        """The steps that are expected to be left until the gap is at the goal."""
+        gap, count = self.gaps[-1], min(_TRIED, len(self.gaps) - 1)
+        if not gap > goal:
+            return 0.0
+        rate = math.log(self.gaps[-1 - count] / gap) / count
+        return math.log(gap / goal) / rate if rate > 0.0 else math.inf
 
 
 class QuasiNewton:
@@ -201,6 +252,14 @@ class QuasiNewton:
             rows = max(rows, int(n * min(level, 1.0)))
         return n if 3 * rows > n else rows
 
+    def _begins_with_diagonal(self, problem: Objective) -> bool:
+        """Whether a Hessian, which would be of all rows, costs as much as many passes."""
+        if int(np.prod(problem.shape)) > DENSE_HESSIAN or problem.output_shape:
+            return False
+        if problem.in_passes or self._sample_size(problem) < problem.design.n_samples:
+            return False
+        return forecast.hessian_in_passes(problem) >= _DEAR
+
     @staticmethod
     def _at(problem: Objective, theta: np.ndarray, rng: np.random.Generator) -> QuasiNewtonState:
         found = problem.evaluate(theta)
@@ -248,7 +307,17 @@ class QuasiNewton:
         if state.exact:
             state = self._with_factor(problem, state, problem.design.n_samples)
         elif state.factor is None:
-            state = self._with_factor(problem, state, self._sample_size(problem))
+            if self._begins_with_diagonal(problem):
+                state = replace(state, factor=_Diagonal.of(problem, state))
+            else:
+                state = self._with_factor(problem, state, self._sample_size(problem))
+        elif isinstance(state.factor, _Diagonal):
+            if len(state.factor.gaps) > _TRIED:
+                left = state.factor.left(_GOAL * abs(state.value))
+                if left > forecast.hessian_in_passes(problem) + _LEFT:
+                    # Its first steps are not held against it.
+                    n = problem.design.n_samples
+                    state = replace(self._with_factor(problem, state, n), slow=-1)
         elif state.slow >= 2:
             state = self._with_factor(problem, state, 4 * state.rows)
         check_interrupt()
@@ -259,12 +328,16 @@ class QuasiNewton:
             slope = inner(state.gradient, direction)
         if slope == 0.0 or not np.isfinite(slope):
             return replace(state, status="precision_limit")
-        theta = problem.canonical(state.theta + direction)
-        new = self._at(problem, theta, state.rng)
-        noise = 1e-14 * abs(state.value)
-        t = 1.0
-        here = inner(new.gradient, direction)
-        if not (new.value <= state.value + 1e-4 * slope + noise) or here < 0.9 * slope:
+        t, new = 1.0, None
+        # The diagonal does not know how long its first step should be.
+        if not isinstance(state.factor, _Diagonal) or state.pairs:
+            theta = problem.canonical(state.theta + direction)
+            new = self._at(problem, theta, state.rng)
+            noise = 1e-14 * abs(state.value)
+            here = inner(new.gradient, direction)
+            if not (new.value <= state.value + 1e-4 * slope + noise) or here < 0.9 * slope:
+                new = None
+        if new is None:
             along = problem.linear(direction)
             t = _search(problem, state, direction, along, slope, check_interrupt)
             if t == 0.0:
@@ -284,6 +357,15 @@ class QuasiNewton:
         # Expected decreases that do not halve, or a step cut short: the Hessian at hand is wrong.
         slow = state.slow + int(-slope > state.decrement or t < 0.1)
         near = t == 1.0 and -slope <= _NEAR * abs(new.value)
+        factor = state.factor
+        if isinstance(factor, _Diagonal):
+            return replace(
+                new,
+                factor=factor.after(pairs, _gap(problem, new)),
+                pairs=pairs,
+                decrement=-0.5 * slope,
+                status=status,
+            )
         if state.exact and near:
             scores = new.evaluation.scores
             tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
@@ -295,7 +377,7 @@ class QuasiNewton:
         return replace(
             new,
             exact=state.exact or new.exact,
-            factor=state.factor,
+            factor=factor,
             rows=state.rows,
             pairs=pairs,
             decrement=-0.5 * slope,
