@@ -55,25 +55,22 @@ def check_number(
         Inclusive lower end.
     finite, integer : bool
     """
-    if type(value) is int or (type(value) is float and not integer):
-        # The usual case, which asks no abstract class.
-        low = above is None or value > above
-        low = low and (minimum is None or value >= minimum)
-        if low and value == value and (not finite or math.isfinite(value)):
-            return
+    # Plain numbers, which most are, need ask no abstract class.  A bool is a number to Python, and a
+    # mistake here.
+    plain = type(value) is int or (type(value) is float and not integer)
     kind = numbers.Integral if integer else numbers.Real
-    what = "a whole number" if integer else "a number"
-    if above is not None:
-        what += f" greater than {above:g}"
-    if minimum is not None:
-        what += f" of at least {minimum:g}"
-    # A bool is a number to Python, and a mistake here.
-    good = isinstance(value, kind) and value is not True and value is not False
-    good = good and not np.isnan(float(value))
-    good = good and (above is None or value > above) and (minimum is None or value >= minimum)
-    good = good and (not finite or bool(np.isfinite(float(value))))
+    good = plain or (isinstance(value, kind) and value is not True and value is not False)
+    if good:
+        number = float(value)
+        good = math.isfinite(number) or (not finite and not math.isnan(number))
+        good = good and (above is None or value > above) and (minimum is None or value >= minimum)
     if not good:
-        allowed = f"a finite{what[1:]}" if finite else what
+        allowed = "a finite " if finite else "a "
+        allowed += "whole number" if integer else "number"
+        if above is not None:
+            allowed += f" greater than {above:g}"
+        if minimum is not None:
+            allowed += f" of at least {minimum:g}"
         raise ValueError(Message("out_of_range", setting=Setting(name, value), range=allowed))
 
 
