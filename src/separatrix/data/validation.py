@@ -55,8 +55,8 @@ def check_number(
         Inclusive lower end.
     finite, integer : bool
     """
-    # Plain numbers, which most are, need ask no abstract class.  A bool is a number to Python, and a
-    # mistake here.
+    # Plain numbers, which most are, need ask no abstract class.  A bool is a number to Python, and
+    # a mistake here.
     plain = type(value) is int or (type(value) is float and not integer)
     kind = numbers.Integral if integer else numbers.Real
     good = plain or (isinstance(value, kind) and value is not True and value is not False)
