@@ -6,7 +6,6 @@ import csv
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 from separatrix.cli import main
-from separatrix.cli.app import COMMANDS, cli
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -66,33 +64,9 @@ def run(tmp_path, monkeypatch, capsys):
         capsys.readouterr()
         code = main([str(word) for word in words])
         captured = capsys.readouterr()
-        _require_options_of_the_command(str(words[0]) if words else "", captured.err)
         return Ran(code, captured.out, captured.err)
 
     return run_command
-
-
-@cache
-def _options(command: str) -> frozenset[str]:
-    params = cli.commands[command].params
-    return frozenset(text for one in params for text in (*one.opts, *one.secondary_opts))
-
-
-_OPTION = re.compile(r"(?<![\w'-])(?:--[a-z][a-z-]+|-C)\b")
-_COMMAND = re.compile(rf"\b(?:{'|'.join(COMMANDS)})\b")
-
-
-def _require_options_of_the_command(command: str, err: str) -> None:
-    """No message advises an option that neither the command nor one that it names has."""
-    if command not in COMMANDS:
-        return
-    for line in err.splitlines():
-        for found in _OPTION.finditer(line):
-            before, after = line[: found.start()], line[found.end() :]
-            clause = re.split(r"[;:(]", before)[-1] + re.split(r"[;:(]", after)[0]
-            commands = [command, *_COMMAND.findall(clause)]
-            known = any(found[0] in _options(one) for one in commands)
-            assert known or found[0] in ("--help", "--version"), f"{command}: {line}"
 
 
 def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> Path:

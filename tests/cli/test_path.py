@@ -85,7 +85,7 @@ def test_time_up_is_told(run):
         (("--values", "nan"), "'nan' is neither a number of values"),
         (("--values", ""), "'' is neither a number of values"),
         (("--plot", "picture.xyz"), "must end in one of .png"),
-        (("--values", "1,-1"), "C=-1.0 must be a finite number greater than 0"),
+        (("--values", "1,-1"), "-C -1.0 must be a finite number greater than 0"),
         (("--model", "lda", "--tol", "1e-3"), "--tol is for --model"),
         (
             ("--model", "svm", "--cv", "3", "--scoring", "neg_log_loss"),

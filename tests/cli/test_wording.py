@@ -9,25 +9,13 @@ import warnings
 from pathlib import Path
 from string import Formatter
 
-import click
 import pytest
 
 import separatrix
 from grids import grid
 from separatrix.certificate import REMEDIES, Certificate
-from separatrix.cli.app import cli
 from separatrix.cli.wording import TERMINAL, Terminal
-from separatrix.messages import (
-    PYTHON,
-    TEMPLATES,
-    Column,
-    Joined,
-    Message,
-    Parameter,
-    Row,
-    Setting,
-    said_by,
-)
+from separatrix.messages import PYTHON, TEMPLATES, Column, Joined, Message, Row, Setting, said_by
 
 NAMES = ["age", "job=cook", "it's"]
 
@@ -72,22 +60,6 @@ def test_places_are_named_as_in_the_file(columns, told):
 def test_settings_are_options(setting, python, terminal):
     assert str(setting) == python
     assert TERMINAL(setting) == terminal
-
-
-def test_advice_that_the_command_has_no_option_for_is_left_out():
-    held = {"label": "'a'", "share": Parameter("test_size"), "seed": Parameter("seed")}
-    kept = {"column": "'id'", "code": "007", "number": Setting("kinds", ("id", "number"))}
-    said = Message("class_held_out", **held), Message("codes", **kept)
-    advice = "hold out a smaller share (--test-size), or give another --seed", "read numbers with"
-    for command, offered in (("fit", True), ("verify", False), ("predict", False)):
-        with click.Context(cli) as above, click.Context(cli.commands[command], parent=above):
-            for message, expected in zip(said, advice, strict=True):
-                told = TERMINAL(message)
-                assert told.split(";")[0] == message.split(";")[0]
-                assert (expected in told) == offered == ("--" in told)
-            some = Message("marks_read", **kept, cells="1 cell", shown="x", category=kept["number"])
-            # What the rest of a sentence offers stays.
-            assert TERMINAL(some).endswith("--kind 'id=number'") == offered
 
 
 def test_every_code_has_a_wording_in_each_table():

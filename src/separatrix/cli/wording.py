@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
-
-import click
 
 from separatrix.certificate import Certificate
 from separatrix.messages import Column, Row, Setting, Wording, quoted
@@ -14,10 +11,6 @@ from separatrix.messages import Column, Row, Setting, Wording, quoted
 __all__ = ["TERMINAL", "Terminal", "describe_certificate"]
 
 _SEPARABLE = "separatrix separable has the proof"
-
-_OPTION = re.compile(r"(?<![\w'-])(?:--[a-z][a-z-]+|-C)\b")
-# What parts a sentence from what to do about it, outside of parentheses.
-_ADVICE = re.compile(r"; (?![^()]*\))")
 
 # Parameters whose option has another name than ``--`` and their own.
 _OPTIONS = {
@@ -146,23 +139,12 @@ class Terminal(Wording):
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.names = names
 
-    def fill(self, code: str, values: Mapping[str, Any]) -> str:
-        """The sentence of a code, without advice that the command at hand has no option for."""
-        first, *advice = _ADVICE.split(super().fill(code, values))
-        offered = [
-            ", or ".join(way for way in one.split(", or ") if not _lacks_option(way))
-            for one in advice
-        ]
-        return "; ".join([first, *filter(None, offered)])
-
     def parameter(self, name: str) -> str:
         return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
     def setting(self, setting: Setting) -> str:
         parameter, value = setting.parameter, setting.value
         option = self.parameter(parameter)
-        if parameter == "C" and _lacks_option(option):
-            return f"C={format(value, setting.spec)}"
         if parameter == "kinds":
             return f"{option} '{value[0]}={value[1]}'"
         if parameter == "missing":
@@ -184,22 +166,6 @@ class Terminal(Wording):
 
 
 TERMINAL = Terminal()
-
-
-def _lacks_option(text: str) -> bool:
-    """Whether a text names an option that neither the command nor one that it names has."""
-    context = click.get_current_context(silent=True)
-    named = set(_OPTION.findall(text))
-    if not named or context is None or context.parent is None:
-        return False
-    group = context.parent.command
-    commands = [context.command]
-    if isinstance(group, click.Group):
-        words = set(re.findall(r"[a-z-]+", text))
-        commands += [group.commands[name] for name in group.commands if name in words]
-    for command in commands:
-        named -= {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
-    return bool(named)
 
 
 def describe_certificate(model: Any, certificate: Any, *, advice: bool = True) -> str:

@@ -47,7 +47,7 @@ def counted(fit: _F) -> _F:
 
 
 def remaining(time_limit: float | None) -> float | None:
-    """What is left of a time limit in seconds, and next to nothing where it has passed."""
+    """The seconds left of a time limit, and next to nothing where it has passed."""
     begun = _begun.get()
     if time_limit is None or begun is None:
         return time_limit

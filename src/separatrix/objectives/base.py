@@ -1001,7 +1001,8 @@ class Objective(LinearProblem):
                 return None
         curvature = self.curvature(scores)
         hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
-        known = None if hessian is None or self.output_shape else (curvature, hessian)
+        # One weight a row: the Hessian is a Gram matrix.
+        known = (curvature, hessian) if hessian is not None and curvature.ndim == 1 else None
 
         def product(p: np.ndarray) -> np.ndarray:
             self.check_interrupt()

@@ -231,7 +231,7 @@ class Newton:
         return step, replace(state, diagonal=diagonal, products=state.products + products)
 
     def _exactness(self, problem: Objective, state: NewtonState) -> float:
-        """By how much the residual of a Newton system is to fall."""
+        """The factor by which the residual of a Newton system is to fall."""
         relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
         enough = np.sqrt(relative)
         if self.tol > 0.0 and problem.penalty.curvature > 0.0:

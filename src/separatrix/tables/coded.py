@@ -113,7 +113,7 @@ def as_read(column: Any, read: Callable[[str], str | None], most: int) -> Any:
     --------
     >>> import numpy as np
     >>> from separatrix.tables.coded import as_read
-    >>> made = as_read(np.array(["b ", "a", "b"], dtype=object), str.strip, 2)
+    >>> made = as_read(np.array(["b ", "a", "b"], dtype=object), str.strip, 3)
     >>> made.levels.tolist(), made.codes.tolist()
     (['a', 'b'], [1, 0, 1])
     """
