@@ -474,5 +474,5 @@ def test_a_generator_that_is_made_late_draws_the_same() -> None:
         np.testing.assert_array_equal(drawn.permutation(9), expected.permutation(9))
         again = pickle.loads(pickle.dumps(drawn))
         assert again.random() == copy.copy(drawn).random() == expected.random()
-    given = np.random.default_rng(1)
-    assert generator_of(given) is given
+    for given in (np.random.default_rng(1), generator_of(1)):
+        assert generator_of(given) is given

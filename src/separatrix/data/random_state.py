@@ -61,6 +61,8 @@ def generator_of(seed: Any) -> np.random.Generator:
     seed : int, sequence of int, Generator or None
         Anything that :func:`numpy.random.default_rng` takes.
     """
+    if isinstance(seed, _Deferred):
+        return cast(np.random.Generator, seed)
     seed = _FIXED if seed is None else seed
     if type(seed) is int and seed >= 0:
         return cast(np.random.Generator, _Deferred(seed))
