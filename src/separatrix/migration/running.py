@@ -6,6 +6,7 @@ proved to be; with ``--compare`` also where scikit-learn would have stopped on t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import runpy
@@ -15,6 +16,7 @@ import threading
 import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -85,17 +87,28 @@ class Fits:
     uncertified: dict[tuple[str, int, str], Uncertified] = field(default_factory=dict)
     _depth: _Depth = field(default_factory=_Depth)
 
-    def watch(self) -> list[tuple[Any, str, Any]]:
-        """Take note of every fit from now on; returns the methods to put back."""
-        before: list[tuple[Any, str, Any]] = []
-        for name in originals():
-            kind = getattr(separatrix, name)
-            for method in ("fit", "partial_fit"):
-                if hasattr(kind, method):
-                    plain = getattr(kind, method)
-                    before.append((kind, method, plain))
-                    setattr(kind, method, self._noting(name, plain))
-        return before
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take note of every fit inside the block."""
+        kinds = {name: getattr(separatrix, name) for name in originals()}
+        # All of them before any is replaced: some are inherited from one another.
+        plain = {
+            (name, method): getattr(kind, method)
+            for name, kind in kinds.items()
+            for method in ("fit", "partial_fit")
+            if hasattr(kind, method)
+        }
+        own = {(name, method) for name, method in plain if method in vars(kinds[name])}
+        for (name, method), function in plain.items():
+            setattr(kinds[name], method, self._noting(name, function))
+        try:
+            yield
+        finally:
+            for (name, method), function in plain.items():
+                if (name, method) in own:
+                    setattr(kinds[name], method, function)
+                else:
+                    delattr(kinds[name], method)
 
     def _noting(self, name: str, method: Any) -> Any:
         @functools.wraps(method)
@@ -236,13 +249,14 @@ def run(arguments: list[str], err: TextIO | None = None) -> int:
         )
         return 2
     fits = Fits(compare)
-    before, argv, path = fits.watch(), sys.argv, sys.path[0]
+    argv, path = sys.argv, sys.path[0]
     install()
     # Said by the summary, for all of them.
     warnings.simplefilter("ignore", ConventionWarning)
     try:
         sys.argv, sys.path[0] = rest, str(Path(rest[0]).resolve().parent)
-        runpy.run_path(rest[0], run_name="__main__")
+        with fits.watching():
+            runpy.run_path(rest[0], run_name="__main__")
     except Exception as error:
         error.add_note(
             "The script ran with separatrix's classes in place of scikit-learn's; `python "
@@ -252,7 +266,5 @@ def run(arguments: list[str], err: TextIO | None = None) -> int:
     finally:
         sys.argv, sys.path[0] = argv, path
         uninstall()
-        for kind, method, plain in before:
-            setattr(kind, method, plain)
         print(fits, file=err)
     return 0
