@@ -331,6 +331,12 @@ class StochasticObjective(Visited):
             return Bound(0.0, 0.0, 0.0, r)
         return super().bound(theta, residual, scores, adjoint)
 
+    def objective_at(
+        self, theta: np.ndarray, scores: np.ndarray | None
+    ) -> tuple[float, np.ndarray] | None:
+        # Where it may be one of these weights, only the bound tells.
+        return None if self.penalty.curvature == 0.0 else super().objective_at(theta, scores)
+
 
 class StochasticResidual(Visited, ResidualObjective):
     """A loss of the residual together with the order in which its rows are visited.
