@@ -211,7 +211,7 @@ def _timed() -> dict[str, float]:
     return {
         f"{row['row']}, {solver['solver']}, to {target}": float(seconds)
         for workload in document["workloads"]
-        for row in workload["rows"]
+        for row in workload["results"]
         for solver in row["solvers"]
         for target, seconds in solver["seconds_to"].items()
         if seconds is not None
