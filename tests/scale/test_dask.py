@@ -115,7 +115,8 @@ def test_whoever_stops_early_cancels_what_is_under_way(client):
     assert mine
     until(lambda: mine <= set(client.run_on_scheduler(left)))
     results.close()
-    until(lambda: client.run_on_scheduler(left) == [])
+    # Those of an earlier test that it took in only after they had been cancelled may be there yet.
+    until(lambda: not mine & set(client.run_on_scheduler(left)))
 
 
 def test_ctrl_c_keeps_the_best_point_and_a_checkpoint_goes_on(client, tmp_path):
