@@ -196,6 +196,58 @@ def _direction(matrix, rows, columns, g, free, lift, flat, u):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _improve_set(
+    matrix, slots, places, own, diagonal, flat, near, w, of_first, g, c, low, high
+):  # fmt: skip
+    """Improve the coefficients of a working set; the work, and how many have changed.
+
+    ``w``: their places in the part, of which the first ``of_first`` have a sum of their own.
+    """
+    m = len(w)
+    at, before = places[w], c[w]
+    rows = slots[at]
+    new, own_g = before.copy(), g[w]
+    block, ready = np.empty((m, m), dtype=matrix.dtype), np.zeros(m, dtype=np.bool_)
+    done = improve(
+        matrix, rows, at, block, ready, own_g, new, low[w], high[w], diagonal[at],
+        flat, near, 10 * m, of_first,
+    )  # fmt: skip
+    n = 0
+    changed, changes = np.empty(m, dtype=np.intp), np.empty(m)
+    for k in range(m):
+        if new[k] != before[k]:
+            changed[n], changes[n] = rows[k], new[k] - before[k]
+            c[w[k]] = new[k]
+            n += 1
+    add_rows(matrix, changed[:n], changes[:n], own, g, 0, len(g))
+    return (done + n + 4) * len(g), n
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _leaps(
+    matrix, slots, places, own, flat, chosen, moves, g, c, low, high, u, v
+):  # fmt: skip
+    """Leaps of the free coefficients from ``u`` to ``v``, which have a sum; the work of them."""
+    work, q = 0, len(g)
+    # One down a slope without curvature is followed by others.
+    for _ in range(_LEAPS):
+        n = _leap(
+            matrix, slots, places[u:v], g[u:v], c[u:v], low[u:v], high[u:v], flat, chosen, moves
+        )
+        if n == 0:
+            break
+        at = slots[places[u:v][chosen[: abs(n)]]]
+        add_rows(matrix, at, moves[: abs(n)], own, g, 0, q)
+        for k in range(abs(n)):
+            i = u + chosen[k]
+            c[i] = min(max(c[i] + moves[k], low[i]), high[i])
+        work += abs(n) * (n * n // 6 + q)
+        if n > 0:
+            break
+    return work
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _leap(matrix, slots, columns, g, c, low, high, flat, chosen, moves):
     """A step of those inside their range at once: which, by how much, and how many.
 
@@ -291,39 +343,16 @@ def _work(
                 break
             used[p] += 1
             m = _choose(g_, c_, low_, high_, lowest, highest, chosen)
-            w = chosen[:m]
-            at, before = places[w], c_[w]
-            rows = slots[at]
-            new, own_g = before.copy(), g_[w]
-            block, ready = np.empty((m, m), dtype=matrix.dtype), np.zeros(m, dtype=np.bool_)
-            done = improve(
-                matrix, rows, at, block, ready, own_g, new, low_[w], high_[w], diagonal[at],
-                flat, CLOSER * violation, 10 * m, m,
+            done, n = _improve_set(
+                matrix, slots, places, own, diagonal, flat, CLOSER * violation, chosen[:m], m,
+                g_, c_, low_, high_,
             )  # fmt: skip
-            n = 0
-            changed, changes = np.empty(m, dtype=np.intp), np.empty(m)
-            for k in range(m):
-                if new[k] != before[k]:
-                    changed[n], changes[n] = rows[k], new[k] - before[k]
-                    c_[w[k]] = new[k]
-                    n += 1
-            add_rows(matrix, changed[:n], changes[:n], own, g_, 0, q)
-            work[p] += (done + n + 4) * q
-            still[p] = n == 0
-            # One down a slope without curvature is followed by others.
-            for _ in range(_LEAPS):
-                n = _leap(matrix, slots, places, g_, c_, low_, high_, flat, chosen, moves)
-                if n == 0:
-                    break
-                at = slots[places[chosen[: abs(n)]]]
-                add_rows(matrix, at, moves[: abs(n)], own, g_, 0, q)
-                for k in range(abs(n)):
-                    i = chosen[k]
-                    c_[i] = min(max(c_[i] + moves[k], low_[i]), high_[i])
-                work[p] += abs(n) * (n * n // 6 + q)
-                still[p] = False
-                if n > 0:
-                    break
+            work[p] += done
+            more = _leaps(
+                matrix, slots, places, own, flat, chosen, moves, g_, c_, low_, high_, 0, q
+            )
+            work[p] += more
+            still[p] = n == 0 and more == 0
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -403,43 +432,19 @@ def _work_in_groups(
                         chosen[m + i] = u + picked[i]
                     m += n
                 of_first = m if k == 0 else of_first
-            w = chosen[:m]
-            at, before = places[w], c_[w]
-            rows = slots[at]
-            new, own_g = before.copy(), g_[w]
-            block, ready = np.empty((m, m), dtype=matrix.dtype), np.zeros(m, dtype=np.bool_)
-            done = improve(
-                matrix, rows, at, block, ready, own_g, new, low_[w], high_[w], diagonal[at],
-                flat, CLOSER * violation, 10 * m, of_first,
+            done, n = _improve_set(
+                matrix, slots, places, own, diagonal, flat, CLOSER * violation, chosen[:m],
+                of_first, g_, c_, low_, high_,
             )  # fmt: skip
-            n = 0
-            changed, changes = np.empty(m, dtype=np.intp), np.empty(m)
-            for k in range(m):
-                if new[k] != before[k]:
-                    changed[n], changes[n] = rows[k], new[k] - before[k]
-                    c_[w[k]] = new[k]
-                    n += 1
-            add_rows(matrix, changed[:n], changes[:n], own, g_, 0, q)
-            work[p] += (done + n + 4) * q
+            work[p] += done
             still[p] = n == 0
             for k in range(2):
                 u, v = groups[k]
-                for _ in range(_LEAPS):
-                    n = _leap(
-                        matrix, slots, places[u:v], g_[u:v], c_[u:v], low_[u:v], high_[u:v], flat,
-                        picked, moves,
-                    )  # fmt: skip
-                    if n == 0:
-                        break
-                    at = slots[places[u:v][picked[: abs(n)]]]
-                    add_rows(matrix, at, moves[: abs(n)], own, g_, 0, q)
-                    for i in range(abs(n)):
-                        j = u + picked[i]
-                        c_[j] = min(max(c_[j] + moves[i], low_[j]), high_[j])
-                    work[p] += abs(n) * (n * n // 6 + q)
-                    still[p] = False
-                    if n > 0:
-                        break
+                more = _leaps(
+                    matrix, slots, places, own, flat, picked, moves, g_, c_, low_, high_, u, v
+                )
+                work[p] += more
+                still[p] = still[p] and more == 0
 
 
 @dataclass
