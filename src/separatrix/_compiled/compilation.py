@@ -7,6 +7,11 @@ therefore run the very same algorithm.
 
 Numba's own cache raises where a file of it was cut off, as on a disk that was full, and runs
 whatever machine code it finds in one that was garbled.
+
+The machine code of a kernel has copies of its own of all that it calls.  Numba gives them names
+that other code may define as well, and the linker takes whichever came first: of functions whose
+sums may be reordered, compiled alone or beside their caller, that would be another order, so that a
+process that compiles would not find the same bits as one that loads.
 """
 
 from __future__ import annotations
@@ -25,8 +30,13 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding as llvm
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.untyped_passes import FixupArgs
 
 __all__ = ["FASTMATH", "inlined", "njit", "scalar", "specialise"]
 
@@ -102,6 +112,41 @@ class _CheckedCache(FunctionCache):
             super().save_overload(signature, data)
 
 
+class _SelfContainedCode(JITCodeLibrary):
+    """Machine code that calls its own copies of other functions, and no other code's."""
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.linkage == llvm.Linkage.linkonce_odr and not function.is_declaration:
+                function.linkage = llvm.Linkage.internal
+        super()._optimize_final_module()
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _IntoSelfContainedCode(FunctionPass):
+    """Say what the machine code of a function goes into."""
+
+    _name = "into_self_contained_code"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _SelfContainedCode(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return False
+
+
+class _Compiler(CompilerBase):
+    """Numba's compiler, whose code is self-contained."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_IntoSelfContainedCode, FixupArgs)
+        passes.finalize()
+        return [passes]
+
+
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Let Ctrl-C wait until the block has ended.
@@ -155,7 +200,7 @@ def _compiling() -> Iterator[None]:
 
 def _jit(function: Callable[..., Any], **options: Any) -> Any:
     """``numba.njit``, whose compilation Ctrl-C does not interrupt."""
-    compiled = numba.njit(**options)(function)
+    compiled = numba.njit(pipeline_class=_Compiler, **options)(function)
     # With NUMBA_DISABLE_JIT it is the function itself.
     if compiled is not function:
         compiled.compile = _compiling()(compiled.compile)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from separatrix._compiled.compilation import njit
@@ -46,7 +45,7 @@ __all__ = [
 ]
 
 #: For functions that are called from compiled loops: no reordering, no contraction.
-strict = numba.njit(nogil=True, error_model="numpy")
+strict = njit(nogil=True, error_model="numpy")
 #: For the loops themselves, which are kept on disk.
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 

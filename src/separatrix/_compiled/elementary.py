@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba.extending import intrinsic
+
+from separatrix._compiled.compilation import njit
 
 __all__ = ["exp_negative", "larger", "log1p_unit", "log_normal", "smaller"]
 
@@ -35,7 +36,7 @@ def _chosen_by(relation: str) -> Any:
 larger, smaller = _chosen_by(">"), _chosen_by("<")
 
 
-@numba.njit(fastmath={"contract"}, nogil=True, error_model="numpy")
+@njit(fastmath={"contract"}, nogil=True, error_model="numpy")
 def exp_negative(x):
     """``exp(x)`` for ``x <= 0``, to an ulp; below -708 the smallest normal number or so.
 
@@ -65,7 +66,7 @@ def exp_negative(x):
     return p * np.int64(power).view(np.float64)
 
 
-@numba.njit(fastmath={"contract"}, nogil=True, error_model="numpy")
+@njit(fastmath={"contract"}, nogil=True, error_model="numpy")
 def log1p_unit(x):
     """``log(1 + x)`` for ``0 <= x <= 1``, to two ulps: the series of ``2 atanh(x / (2 + x))``."""
     s = x / (2.0 + x)
@@ -91,7 +92,7 @@ def log1p_unit(x):
     return 2.0 * s * p
 
 
-@numba.njit(fastmath={"contract"}, nogil=True, error_model="numpy")
+@njit(fastmath={"contract"}, nogil=True, error_model="numpy")
 def log_normal(x):
     """``log(x)`` for normal numbers ``0 < x < inf``, to seven half units of its size.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numba
 import numpy as np
 
 from separatrix._compiled import compilation, pool
@@ -22,7 +21,7 @@ __all__ = ["KNOWN", "ROWS", "add_dot", "add_t_dot", "dot", "padded", "t_dot"]
 ROWS = 64
 
 
-@numba.njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def add_dot(x, first, last, w, out, row):
     """``out[row:] += X[first:last] W``; ``x`` and ``w``, ``out`` C-contiguous."""
     d = x.shape[1]
@@ -37,7 +36,7 @@ def add_dot(x, first, last, w, out, row):
         i += 1
 
 
-@numba.njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def add_t_dot(x, first, last, a, row, out):
     """``out += X[first:last]' A[row:]``, likewise."""
     d = x.shape[1]
@@ -52,7 +51,7 @@ def add_t_dot(x, first, last, a, row, out):
                     out[c, k] += x[i, c] * a[row + i - first, k]
 
 
-@numba.njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def fetch(x, first, last):
     """Ask for rows in the order in which they lie; the tiles of :func:`add_t_dot` jump."""
     for place in range(first * x.shape[1], last * x.shape[1], 64 // x.itemsize):

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from separatrix._compiled.compilation import njit
 
 __all__ = ["HEIGHT", "KNOWN", "LANES", "add_strip", "add_tile", "prefetch", "tile_of"]
 
@@ -106,7 +107,7 @@ def _everywhere(builder: Any, number: Any, lanes: int) -> Any:
 _tile_1, _tile_2, _tile_3 = tile_of(1), tile_of(2), tile_of(3)
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def add_tile(a, start, along, across, terms, b, first, column, out, row):  # type: ignore[no-untyped-def]
     """Add the widest tile that fits at ``column`` of ``b``; return where the next begins."""
     vectors = (b.shape[1] - column) // LANES
@@ -121,7 +122,7 @@ def add_tile(a, start, along, across, terms, b, first, column, out, row):  # typ
     return column + LANES
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def add_strip(a, start, along, across, terms, b, first, out, row):  # type: ignore[no-untyped-def]
     """Add all tiles of ``HEIGHT`` rows of ``out``; see :func:`tile_of`."""
     column = 0
