@@ -47,6 +47,8 @@ __all__ = ["MarginObjective"]
 
 # From so many rows on, vectors of their length are worth a kernel.
 _MANY = 50_000
+# Rows whose slopes are looked at again and again for less than it takes to part them.
+_FEW = 1000
 # From so many entries on, one pass instead of two products is.
 _FUSED = 200_000
 # Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
@@ -515,20 +517,23 @@ class MarginObjective(Objective):
         ``scores`` are without intercept.  The slope in ``b`` is monotone; its root is bracketed
         and bisected, which is exact for a loss with kinks as well.
         """
-        y, upper, tau = self.y, self.upper, self.intercept_penalty
+        tau = self.intercept_penalty
+        # The rows whose slopes still differ between the ends, and the sum of the other slopes.
+        y, moved, weights, settled = self.y, scores, self.upper * self.y, 0.0
 
-        def slope(b: float) -> float:
-            return inner(upper * y, self.loss.derivative(y * (scores + b))) + tau * b
+        def slopes(b: float) -> tuple[np.ndarray, float]:
+            of_rows = self.loss.derivative(y * (moved + b))
+            return of_rows, settled + inner(weights, of_rows) + tau * b
 
-        s0 = slope(0.0)
+        at_near, s0 = slopes(0.0)
         if s0 == 0.0:
             return 0.0
-        direction = -1.0 if s0 > 0 else 1.0
-        near, far = 0.0, direction
+        near, far = 0.0, -1.0 if s0 > 0 else 1.0
         for _ in range(1100):
-            if slope(far) * s0 <= 0.0:
+            at_far, slope = slopes(far)
+            if slope * s0 <= 0.0:
                 break
-            near, far = far, 2.0 * far
+            near, far, at_near = far, 2.0 * far, at_far
         else:
             return 0.0
         # Any intercept makes a point, and who wants an end has one that is close.
@@ -536,10 +541,17 @@ class MarginObjective(Objective):
             middle = 0.5 * (near + far)
             if middle in (near, far):
                 break
-            if slope(middle) * s0 > 0.0:
-                near = middle
+            if len(y) > _FEW and not self.smooth:
+                # The loss is convex: a slope that is the same at both ends is so between them.
+                differ = np.flatnonzero(at_near != at_far)
+                settled += inner(weights, at_near) - inner(weights[differ], at_near[differ])
+                y, moved, weights = y[differ], moved[differ], weights[differ]
+                at_near, at_far = at_near[differ], at_far[differ]
+            at_middle, slope = slopes(middle)
+            if slope * s0 > 0.0:
+                near, at_near = middle, at_middle
             else:
-                far = middle
+                far, at_far = middle, at_middle
 
         def value(b: float) -> float:
             return self.loss_value(scores + b) + 0.5 * tau * b * b
