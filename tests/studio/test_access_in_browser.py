@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from browser import drawn
 from separatrix.studio import StudioModel
 from separatrix.studio.share import to_fragment
 
@@ -29,11 +30,6 @@ def opened(server, port, new_page):
     assert all(
         url.startswith((f"http://127.0.0.1:{port}/token/", "data:", "blob:")) for url in asked
     )
-
-
-def _drawn(page):
-    """Wait for the next frame, in which what was changed is drawn."""
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
 
 
 def _wrong(page):
@@ -126,7 +122,7 @@ def test_names_and_classes_are_changed_and_brought_back(opened):
     page.get_by_label("Name of class 2").fill("small")
     page.keyboard.press("Tab")
     page.get_by_text("Another class is already called small; choose a different name.").wait_for()
-    _drawn(page)
+    drawn(page)
     assert page.locator(".axis-name").first.text_content() == "length / mm"
     for _ in range(2):
         page.get_by_role("button", name="Add a class").first.click()
@@ -135,15 +131,15 @@ def test_names_and_classes_are_changed_and_brought_back(opened):
     assert key.all_inner_texts() == ["small", "+1", "third", "fourth"]
     page.get_by_role("button", name="Remove class +1 and its points").click()
     assert key.all_inner_texts()[:3] == ["small", "third", "fourth"]
-    _drawn(page)
+    drawn(page)
     assert page.locator(".layer.points .point").count() == 1
     page.keyboard.press("Control+z")
     assert key.all_inner_texts() == ["small", "+1", "third", "fourth"]
-    _drawn(page)
+    drawn(page)
     assert page.locator(".layer.points .point.class-1").count() == 2
     for _ in range(4):
         page.keyboard.press("Control+z")
-    _drawn(page)
+    drawn(page)
     assert page.locator(".axis-name").first.text_content() == "x1"
     assert key.all_inner_texts() == ["-1", "+1", ""]
 
@@ -169,7 +165,7 @@ def test_tables_that_are_none_get_a_sentence_and_one_comes_back_as_it_was(opened
         page.locator("textarea").evaluate("(node, text) => { node.value = text; }", text)
         use.click()
         page.get_by_text(sentence).wait_for()
-        _drawn(page)
+        drawn(page)
         assert page.locator(".layer.points .point").count() == 2, text[:40]
     text = 'x,"a, b",class\n1,2,"one, two"\n-3.5,1e-3,"say ""no"""\n'
     page.locator("textarea").fill(text)
@@ -201,7 +197,7 @@ def test_hostile_links_open_a_page_that_says_so(opened):
         page.evaluate("() => { document.querySelector('.alert').hidden = true; }")
         page.evaluate("link => { location.hash = link; }", _link({**good, **change}))
         alert.wait_for()
-        _drawn(page)
+        drawn(page)
         assert page.locator(".layer.points .point").count() == 60
     # As an address that one comes by, too; and a good one is followed.
     page.reload()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import separatrix
+from browser import drawn
 from separatrix.studio.page import joined
 
 PAGE = Path(separatrix.__file__).parent / "studio" / "page"
@@ -43,6 +44,7 @@ def opened(new_page):
         page.route("**/*", _serve)
         page.goto(HOST + fragment)
         page.locator(".certificate:not(:empty)").wait_for(state="attached")
+        drawn(page)
         return page
 
     yield open_page
@@ -74,6 +76,7 @@ def _settled(page):
         " && document.querySelectorAll('.point').length"
         " === standIn.sent.filter(m => m.type === 'ask').at(-1).state.points.length"
     )
+    drawn(page)
 
 
 def test_points_are_added_dragged_erased_and_brought_back(opened):
@@ -160,6 +163,7 @@ def test_steps_go_back_and_forth_to_the_same_picture(opened):
     for step in (1, 0):
         page.keyboard.press(",")
         where.filter(has_text=f"update {step} of 2").wait_for()
+        drawn(page)
         seen.append((where.inner_text(), page.locator(".formula-text").inner_text()))
         assert lines.inner_html() != last
     assert seen == [("update 1 of 2", "second"), ("update 0 of 2", "first")]
@@ -172,6 +176,7 @@ def test_steps_go_back_and_forth_to_the_same_picture(opened):
     for _ in range(2):
         page.keyboard.press(".")
     where.filter(has_text="update 2 of 2").wait_for()
+    drawn(page)
     assert lines.inner_html() == last
     page.get_by_role("slider", name="Step").fill("1")
     assert where.inner_text() == "update 1 of 2"

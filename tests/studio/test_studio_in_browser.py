@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import separatrix
+from browser import drawn
 from separatrix.studio import StudioModel
 from separatrix.studio.export import write_page
 from separatrix.studio.shapes import shape
@@ -36,10 +37,7 @@ def _settled(page):
     page.wait_for_function(
         "() => document.querySelector('.separatrix-studio').ariaBusy === 'false'"
     )
-    # What was answered is drawn in the next frame.
-    page.evaluate(
-        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
+    drawn(page)
 
 
 def _choose(page, model):

@@ -20,6 +20,7 @@ from separatrix.objectives.base import (
     charged_bound,
 )
 from separatrix.objectives.enclosure import (
+    EPS,
     FAINT,
     LOST,
     TINY,
@@ -514,8 +515,9 @@ class MarginObjective(Objective):
     def best_intercept(self, scores: np.ndarray) -> float:
         """The intercept that minimises the objective for weights whose scores are given.
 
-        ``scores`` are without intercept.  The slope in ``b`` is monotone; its root is bracketed
-        and bisected, which is exact for a loss with kinks as well.
+        ``scores`` are without intercept.  The slope in ``b`` is monotone; its root is bracketed,
+        and found by the Illinois method (Dowell and Jarratt, 1971) or, where it has steps, exactly
+        by bisection.
         """
         tau = self.intercept_penalty
         # The rows whose slopes still differ between the ends, and the sum of the other slopes.
@@ -528,18 +530,22 @@ class MarginObjective(Objective):
         at_near, s0 = slopes(0.0)
         if s0 == 0.0:
             return 0.0
-        near, far = 0.0, -1.0 if s0 > 0 else 1.0
+        near, far, s_near = 0.0, -1.0 if s0 > 0 else 1.0, s0
         for _ in range(1100):
-            at_far, slope = slopes(far)
-            if slope * s0 <= 0.0:
+            at_far, s_far = slopes(far)
+            if s_far * s0 <= 0.0:
                 break
-            near, far, at_near = far, 2.0 * far, at_far
+            near, far, at_near, s_near = far, 2.0 * far, at_far, s_far
         else:
             return 0.0
+        last = math.nan
         # Any intercept makes a point, and who wants an end has one that is close.
         for _ in range(20 if self.hurried else 80):
             middle = 0.5 * (near + far)
-            if middle in (near, far):
+            if self.smooth:
+                middle = near + (far - near) * (s_near / (s_near - s_far))
+            inside = min(near, far) < middle < max(near, far)
+            if not inside or abs(middle - last) <= EPS * abs(last):
                 break
             if len(y) > _FEW and not self.smooth:
                 # The loss is convex: a slope that is the same at both ends is so between them.
@@ -548,10 +554,14 @@ class MarginObjective(Objective):
                 y, moved, weights = y[differ], moved[differ], weights[differ]
                 at_near, at_far = at_near[differ], at_far[differ]
             at_middle, slope = slopes(middle)
+            # An end that stays twice counts half as much, so that the next point gets past it.
             if slope * s0 > 0.0:
-                near, at_near = middle, at_middle
+                s_far *= 0.5 if last == near else 1.0
+                near, at_near, s_near = middle, at_middle, slope
             else:
-                far, at_far = middle, at_middle
+                s_near *= 0.5 if last == far else 1.0
+                far, at_far, s_far = middle, at_middle, slope
+            last = middle
 
         def value(b: float) -> float:
             return self.loss_value(scores + b) + 0.5 * tau * b * b

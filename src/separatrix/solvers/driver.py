@@ -757,6 +757,9 @@ class _Fit:
         rng = generator_of(seed)
         state = self.state = solver.init(problem, start.theta, rng, *residual)
         self.follow(solver, state)
+        if self.why_now():
+            # As where the folds of a cross-validation share a limit, and nothing of it is left.
+            raise _Stop(self)
         # The start is a point like any other, and the answer where it is already good enough.  Zero
         # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
         # was given a dual point knows whether that is likely.
@@ -831,7 +834,7 @@ class _Fit:
         if rehearsal is not None and rehearsal.iteration == self.iteration:
             # No step has been completed since: its point is the last one.
             self._learn(rehearsal.candidate, rehearsal.bound)
-        elif self.state is None:
+        elif self.state is None or self.iteration == 0:
             # Where the start was to be certified first, it may have been.
             if self.best is None and not self.problem.in_passes and not self.problem.affords(0.0):
                 self._consider_alone(start, np.inf)
@@ -881,7 +884,7 @@ class _Fit:
         if not self.rehearsed_at < np.inf:
             return None
         begun = time.perf_counter()
-        if begun <= self.rehearsed_at or self.state is None:
+        if begun <= self.rehearsed_at or begun > self.deadline or self.state is None:
             return begun
         self.rehearsed_at = np.inf
         problem, state = self.problem, self.state
