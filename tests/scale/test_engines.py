@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import engine_tasks
 from separatrix.exceptions import DataError
-from separatrix.scale import Local, scan
+from separatrix.scale import Local, dask_engine, scan
 from separatrix.scale.sums import summed
 
 RNG = np.random.default_rng(0)
@@ -81,3 +83,38 @@ def test_no_more_is_under_way_than_can_be_held():
 def test_every_block_is_worked_on_by_one_thread():
     data = scan(NUMBERED, Y, block_rows=10)
     assert {parts for parts, _ in mapped(Local(2), engine_tasks.threads_of, data)} == {1}
+
+
+def test_results_that_are_lost_on_their_way_are_fetched_again(monkeypatch):
+    monkeypatch.setattr(dask_engine, "_LOOK", 0.01)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    future = SimpleNamespace(status="finished")
+    seen = []
+
+    async def gather(futures, direct, asynchronous):
+        assert asynchronous
+        seen.append(direct)
+        if len(seen) == 1:
+            # The worker has died, and its answer never comes.
+            future.status = "lost"
+            await asyncio.Event().wait()
+        future.status = "finished"
+        await asyncio.sleep(0.05)
+        return [7 for _ in futures]
+
+    client = SimpleNamespace(
+        gather=gather, status="running", loop=SimpleNamespace(asyncio_loop=loop)
+    )
+    try:
+        assert dask_engine.fetched(client, [future], True) == [7]
+        # What is whole is waited for, however long it takes.
+        assert seen == [True, True]
+        client.status, seen[:] = "closed", []
+        with pytest.raises(ConnectionError, match="has ended"):
+            dask_engine.fetched(client, [future], True)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -28,6 +28,7 @@ from separatrix.scale.dask_engine import (
     ClusterBlock,
     Dask,
     Held,
+    fetched,
     nbytes_of,
     require_distributed,
     settled,
@@ -215,10 +216,9 @@ class _Collection:
 def _gathered(engine: Dask, futures: Sequence[Any]) -> list[Any]:
     """The results; the first of several errors, in the order of the pieces."""
     try:
-        results: list[Any] = engine.client.gather(list(futures))
+        return fetched(engine.client, futures)
     except Exception:
-        results = [future.result() for future in futures]
-    return results
+        return [one for future in futures for one in fetched(engine.client, [future])]
 
 
 def _united(labels: Sequence[np.ndarray]) -> np.ndarray:

@@ -13,6 +13,8 @@ futures say directly.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import itertools
 import pickle
@@ -47,6 +49,8 @@ _TRIES = 3
 _ANSWER = 5.0
 # Seconds without any worker after which it is said that there is none.
 _PATIENCE = 30.0
+# Seconds between looks at whether what is fetched is still there.
+_LOOK = 2.0
 # Bytes that one message brings to a worker, or a block where that is larger.
 _MESSAGE = 1 << 26
 # What goes with the tasks, all of them together; larger things go to the workers by themselves.
@@ -182,7 +186,8 @@ class ClusterBlock(Block):
 
     def load(self) -> Rows:
         """The rows, brought here."""
-        rows: Rows = self.future.result().load()
+        (held,) = fetched(self.future.client, [self.future])
+        rows: Rows = held.load()
         return rows
 
 
@@ -508,7 +513,7 @@ class Dask(Engine):
         while not first.future.done():
             try:
                 with self.client.as_current():
-                    wait([first.future], timeout=2.0)
+                    wait([first.future], timeout=_LOOK)
             except CancelledError:
                 break
             except TimeoutError:
@@ -525,7 +530,7 @@ class Dask(Engine):
         """What groups gave, in their order; what was lost is computed again."""
         if len(done) > 1:
             try:
-                found = self.client.gather([group.future for group in done], direct=self._direct)
+                found = self._fetched(done)
             except Exception:
                 # Of one of them, and which one is found out by asking each.
                 pass
@@ -534,6 +539,9 @@ class Dask(Engine):
                 return
         for group in done:
             yield self._result(sent, group)
+
+    def _fetched(self, groups: Sequence[_Group]) -> list[bytes]:
+        return fetched(self.client, [group.future for group in groups], self._direct)
 
     def _cancel(self, groups: Sequence[_Group]) -> None:
         """Take the tasks back, or forget that they failed."""
@@ -548,7 +556,7 @@ class Dask(Engine):
 
         for left in reversed(range(_TRIES)):
             try:
-                results: bytes = group.future.result()
+                (results,) = self._fetched([group])
                 return results
             except (CancelledError, KilledWorker):
                 if not left:
@@ -566,6 +574,29 @@ class Dask(Engine):
                 sent.again()
                 self._submit(sent, [group], list(self._workers()))
         raise self._lost(group.members[0].block.place)
+
+
+def fetched(client: Any, futures: Sequence[Any], direct: bool | None = None) -> list[Any]:
+    """``client.gather``, begun again where something is lost on its way.
+
+    A worker that loses power while it answers may leave ``gather`` waiting for that answer, even
+    when the scheduler has noticed that the worker is gone.
+    """
+    while True:
+        gathering = asyncio.run_coroutine_threadsafe(
+            client.gather(list(futures), direct=direct, asynchronous=True), client.loop.asyncio_loop
+        )
+        try:
+            whole = True
+            while whole:
+                if concurrent.futures.wait([gathering], timeout=_LOOK).done:
+                    results: list[Any] = gathering.result()
+                    return results
+                whole = all(future.status == "finished" for future in futures)
+        finally:
+            gathering.cancel()
+        if client.status != "running":
+            raise ConnectionError("the connection to the scheduler has ended")
 
 
 class _Shared:

@@ -834,7 +834,7 @@ class _Fit:
         if rehearsal is not None and rehearsal.iteration == self.iteration:
             # No step has been completed since: its point is the last one.
             self._learn(rehearsal.candidate, rehearsal.bound)
-        elif self.state is None or self.iteration == 0:
+        elif self.state is None or (self.iteration == 0 and not self.problem.in_passes):
             # Where the start was to be certified first, it may have been.
             if self.best is None and not self.problem.in_passes and not self.problem.affords(0.0):
                 self._consider_alone(start, np.inf)
