@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -238,6 +239,42 @@ def test_parts_that_have_parts_do_not_wait_for_each_other() -> None:
     with threads(2):
         pool.run([outer] * 5)
     assert len(done) == 15
+
+
+def test_a_thread_that_wakes_when_all_is_done_is_not_waited_for() -> None:
+    done: list[int] = []
+    held = threading.Event()
+    with threads(2):
+        pool.run([lambda: None, lambda: None])
+        (shared,) = (one for size, one in pool._pools.items() if size == 2)
+        # Both threads of the pool are kept from helping, and there is a token for this one.
+        shared.tokens.put(None)
+        for _ in range(2):
+            shared.call(lambda: held.wait(60.0) and None)
+        try:
+            pool.run([lambda: done.append(1), lambda: done.append(2)])
+        finally:
+            held.set()
+            shared.tokens.get()
+    assert done == [1, 2]
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_an_error_of_a_part_is_raised_when_no_other_is_at_work(bad: int) -> None:
+    at_work = [False] * 3
+
+    def part(k: int) -> None:
+        at_work[k] = True
+        try:
+            if k == bad:
+                raise ZeroDivisionError
+            time.sleep(0.01)
+        finally:
+            at_work[k] = False
+
+    with threads(2), pytest.raises(ZeroDivisionError):
+        pool.run([lambda k=k: part(k) for k in range(3)])  # type: ignore[misc]
+    assert at_work == [False] * 3
 
 
 def test_a_number_that_changes_under_way() -> None:

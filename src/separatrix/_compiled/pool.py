@@ -14,7 +14,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
@@ -33,24 +34,79 @@ _PARTS = 8
 _PART_WORK = 0.5 * _PARALLEL_WORK
 
 
+class _Shares:
+    """Tasks, and the threads that were called to take a share of them.
+
+    A thread that wakes when all is done finds its place taken, so that nobody waits for it.
+    """
+
+    def __init__(self, tasks: list[Callable[[], Any]], helpers: int) -> None:
+        # Whoever is free takes the next one: nothing depends on who that is.
+        self._left = deque(tasks)
+        self.places = [threading.Lock() for _ in range(helpers)]
+        self.errors: list[BaseException] = []
+
+    def work(self) -> None:
+        """Take tasks until there is none left."""
+        _local.inside = True
+        try:
+            while True:
+                try:
+                    task = self._left.popleft()
+                except IndexError:
+                    return
+                task()
+        finally:
+            _local.inside = False
+
+    def help(self, place: threading.Lock) -> None:
+        """The same in a thread that was called, where it is not too late."""
+        if not place.acquire(blocking=False):
+            return
+        try:
+            self.work()
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            place.release()
+
+    def close(self) -> None:
+        """Wait for those who are at work, and let nobody else begin."""
+        for place in self.places:
+            place.acquire()
+
+
 class _Pool:
     """The threads that the calls of all Python threads share, for one number of them.
 
-    A part runs while it holds one of as many tokens as there are threads, be it in a thread of
-    the pool or in the one that called: together they never use more cores than that.
+    A share is worked on while a token is held, of as many as there are threads, be it in a thread
+    of the pool or in the one that called: together they never use more cores than that.
     """
 
     def __init__(self, size: int) -> None:
-        self.tokens = threading.Semaphore(size)
-        self.executor = ThreadPoolExecutor(size, thread_name_prefix="separatrix")
+        self.tokens: SimpleQueue[None] = SimpleQueue()
+        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._size, self._threads = size, 0
+        for _ in range(size):
+            self.tokens.put(None)
 
-    def part(self, task: Callable[[], Any]) -> None:
-        with self.tokens:
-            _local.inside = True
-            try:
-                task()
-            finally:
-                _local.inside = False
+    def call(self, helper: Callable[[], None]) -> None:
+        """Let one of the threads call ``helper``, which raises nothing, once there is a token."""
+        if self._threads < self._size:
+            self._threads += 1
+            # Where there is no room for a thread, who called does all of the work.
+            with contextlib.suppress(RuntimeError):
+                threading.Thread(target=self._serve, name="separatrix", daemon=True).start()
+        self._calls.put(helper)
+
+    def _serve(self) -> None:
+        while True:
+            helper = self._calls.get()
+            self.tokens.get()
+            helper()
+            self.tokens.put(None)
+            # It holds arrays, and the next call may be long in coming.
+            del helper
 
 
 # By the number of their threads: one that is in use must outlive a change of the number.
@@ -227,24 +283,18 @@ def run(tasks: list[Callable[[], Any]]) -> None:
     pool = _pools.get(n_threads())
     if pool is None:
         pool = _pools.setdefault(n_threads(), _Pool(n_threads()))
-    # Whoever is free takes the next one: nothing depends on who that is.
-    left = deque(tasks)
-
-    def share() -> None:
-        while True:
-            try:
-                task = left.popleft()
-            except IndexError:
-                return
-            task()
-
     # One share here: a thread that waits would have to be woken.
-    futures = [pool.executor.submit(pool.part, share) for _ in range(number - 1)]
+    shares = _Shares(tasks, number - 1)
+    for place in shares.places:
+        pool.call(functools.partial(shares.help, place))
+    pool.tokens.get()
     try:
-        pool.part(share)
+        shares.work()
     finally:
-        for future in futures:
-            future.result()
+        pool.tokens.put(None)
+        shares.close()
+    if shares.errors:
+        raise shares.errors[0]
 
 
 def aside(task: Callable[[], _T]) -> Callable[[], _T]:
