@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.rounding import EPS
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.intervals import (
@@ -48,9 +49,7 @@ def measure(part: Part) -> dict[str, Any]:
     if predicted.probabilities is not None and part.weights is None:
         own = np.searchsorted(model.classes_, y)
         chosen = predicted.probabilities[np.arange(len(y)), own]
-        record["log_loss_interval"] = mean_interval(
-            -np.log(np.clip(chosen, np.finfo(np.float64).eps, 1.0))
-        )
+        record["log_loss_interval"] = mean_interval(-np.log(np.clip(chosen, EPS, 1.0)))
         record["calibration_z"] = calibration_z(predicted.probabilities, own)
     confusion = np.asarray(record["confusion_matrix"])
     if part.weights is not None and part.weights.any():

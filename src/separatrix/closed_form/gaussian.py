@@ -36,12 +36,12 @@ from sklearn.base import clone
 from separatrix._compiled import memory, pool, row_access
 from separatrix._compiled.blas import add_gram, cholesky
 from separatrix._compiled.compilation import njit
+from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
 from separatrix.data.moments import Moments
 from separatrix.exceptions import DataError
 from separatrix.messages import Column, Joined, Message
-from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "Estimate",

@@ -37,6 +37,7 @@ import scipy.linalg.lapack as lapack
 from separatrix._compiled import pool
 from separatrix._compiled.blas import add_products_by_rows
 from separatrix._compiled.linear_algebra import solve_upper
+from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.conjugate_gradients import conjugate_gradients, null_space
 from separatrix.closed_form.normal_equations import (
@@ -51,7 +52,6 @@ from separatrix.closed_form.normal_equations import (
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
-from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "MOST_SQUARE",

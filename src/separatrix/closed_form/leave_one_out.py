@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import svd
 
 from separatrix._compiled import pool
+from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design
 
 __all__ = ["leave_one_out_residuals"]
@@ -86,7 +87,7 @@ def leave_one_out_residuals(
         residual *= root
     left, sizes, right = svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
     # What rounding leaves of columns that depend on others is no direction.
-    kept = sizes > sizes.max(initial=0.0) * max(len(own), len(right)) * np.finfo(np.float64).eps
+    kept = sizes > sizes.max(initial=0.0) * max(len(own), len(right)) * EPS
     left, sizes, right = left[:, kept], sizes[kept], right[kept]
     squares, turned = np.square(left), left.T @ residual
     # What no column explains; nothing, where there are as many directions as rows.

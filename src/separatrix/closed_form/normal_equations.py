@@ -22,11 +22,11 @@ import scipy.linalg.lapack as lapack
 from separatrix._compiled import compilation, pool, row_access
 from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
 from separatrix._compiled.linear_algebra import lengths_of, solve_upper
+from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.projection import Columns
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.validation import require_finite
-from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "MOST_STEPS",

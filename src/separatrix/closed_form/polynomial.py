@@ -41,6 +41,7 @@ import scipy.linalg
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import add_closely, multiply_parts, sum_parts, two_sum
+from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
 from separatrix.closed_form.normal_equations import (
@@ -52,7 +53,6 @@ from separatrix.closed_form.normal_equations import (
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
 from separatrix.messages import Message, Setting
-from separatrix.objectives.enclosure import EPS
 
 __all__ = [
     "MOST_TERMS",

@@ -23,8 +23,8 @@ from separatrix._compiled.double_double import (
 )
 from separatrix._compiled.linear_algebra import lengths_of, solve_upper
 from separatrix._compiled.reflections import reflect
+from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design
-from separatrix.objectives.enclosure import EPS
 
 __all__ = ["Columns"]
 

@@ -13,6 +13,7 @@ import scipy.linalg
 from separatrix._compiled import pool
 from separatrix._compiled.double_double import sum_parts
 from separatrix._compiled.linear_algebra import solve_upper
+from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
     NEGLIGIBLE,
@@ -27,7 +28,6 @@ from separatrix.closed_form.normal_equations import (
 )
 from separatrix.data.design import DenseDesign, Design
 from separatrix.data.packing import pack_triangle, unpack_triangle
-from separatrix.objectives.enclosure import EPS
 
 __all__ = ["LeastSquaresSolution", "TriangularFactor", "units_of"]
 

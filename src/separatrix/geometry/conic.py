@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from separatrix._compiled.rounding import EPS
+
 __all__ = ["clip_conic"]
 
-_EPS = float(np.finfo(np.float64).eps)
 # In units of half the box: twice what the middle of a chord may be off, so that 1/4000 of the box
 # is the most of any point of it.
 _CHORD = 2.5e-4
@@ -157,7 +158,7 @@ class _Straight(_Chain):
     def inside(self, crossings: np.ndarray) -> list[np.ndarray]:
         first, last = -np.inf, np.inf
         for at, step in zip(self.place.tolist(), self.direction.tolist(), strict=True):
-            if abs(step) <= _EPS:
+            if abs(step) <= EPS:
                 if abs(at) > 1.0 + _ON:
                     return []
                 continue
@@ -206,7 +207,7 @@ def _curved(A: np.ndarray, b: np.ndarray, c: float) -> list[_Chain]:
     # (p - middle)^2 = g(r) = alpha r^2 + beta r + gamma.
     alpha, beta = -float(small / large), -float(slopes[1])
     gamma = middle * middle - float(c / large)
-    noise = 64.0 * _EPS * (middle * middle + abs(c / large) + abs(beta) + 1.0)
+    noise = 64.0 * EPS * (middle * middle + abs(c / large) + abs(beta) + 1.0)
     if abs(alpha) <= _FLAT:
         alpha = 0.0
     if abs(beta) <= _FLAT * (1.0 + float(np.abs(slopes).max())):
@@ -234,7 +235,7 @@ def _curved(A: np.ndarray, b: np.ndarray, c: float) -> list[_Chain]:
     if alpha != 0.0:
         vertex = -0.5 * beta / alpha
         extreme = gamma + 0.5 * beta * vertex
-        if abs(extreme) <= noise + 64.0 * _EPS * abs(beta * vertex) and abs(vertex) < 1e3:
+        if abs(extreme) <= noise + 64.0 * EPS * abs(beta * vertex) and abs(vertex) < 1e3:
             if alpha < 0.0:
                 return [_Dot(frame.T @ np.array([middle, vertex]))]
             return [line(s * float(np.sqrt(alpha)), vertex) for s in (1.0, -1.0)]
@@ -278,7 +279,7 @@ def _edge_points(A: np.ndarray, b: np.ndarray, c: float) -> np.ndarray:
             linear = float(b[other]) + 2.0 * float(A[0, 1]) * edge
             constant = (float(A[axis, axis]) * edge + float(b[axis])) * edge + c
             inner = linear * linear - 4.0 * quadratic * constant
-            noise = 16.0 * _EPS * (linear * linear + abs(4.0 * quadratic * constant))
+            noise = 16.0 * EPS * (linear * linear + abs(4.0 * quadratic * constant))
             if inner < -noise:
                 continue
             q = -0.5 * (linear + np.copysign(np.sqrt(max(inner, 0.0)), linear))

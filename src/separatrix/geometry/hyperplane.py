@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.exact.products import product_signs
 
 __all__ = ["Hyperplane", "design_of", "exact_scores", "signs_of"]
 
-_EPS = float(np.finfo(np.float64).eps)
 _TINIEST = 5e-324
 # Sizes whose squares and products neither overflow nor underflow.
 _TAME = 2.0**500
@@ -53,7 +53,7 @@ def exact_scores(design: Design, w: np.ndarray, b: float) -> np.ndarray:
 
         def doubtful(values: np.ndarray, scale: Any) -> np.ndarray:
             # Twice what can have been lost, to underflow too.  NaN and overflow are in doubt.
-            slack = (terms + 4) * (_EPS * (scale + abs(b)) + 2 * _TINIEST)
+            slack = (terms + 4) * (EPS * (scale + abs(b)) + 2 * _TINIEST)
             return np.flatnonzero(~(np.abs(values) > slack))
 
         # One bound for all rows comes first: reading no row again is the ordinary case.

@@ -59,6 +59,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled import memory
+from separatrix._compiled.rounding import EPS
 from separatrix.data import rules
 from separatrix.data.validation import check_number, require_finite
 
@@ -77,7 +78,6 @@ __all__ = [
 
 # Values from which on the compiled pass is worth its start.
 _WORTH_COMPILING = 4096
-_EPS = float(np.finfo(np.float64).eps)
 # Bytes that one pass of a formula works on: they stay in the cache between its steps.
 _CACHED = 1 << 18
 # Bytes of a temporary block: large enough for BLAS, small beside any result worth blocking.
@@ -707,7 +707,7 @@ class RBFKernel(InnerProductKernel):
         left = _row_squares(x)
         right = left if same else _row_squares(z)
         # Rounding of x.z and of the squares, with room to spare.
-        scale = 16 * _EPS * self.gamma
+        scale = 16 * EPS * self.gamma
         hopeless = not scale * float(left.max() + right.max()) <= _EXACT
         for rows in _blocks(len(out), 8 * out.shape[1], _BLOCK):
             part = out[rows]

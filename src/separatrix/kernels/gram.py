@@ -24,6 +24,7 @@ from sklearn.utils import check_array
 
 from separatrix._compiled import double_double, pool
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import EPS, EPS32, UNIT
 from separatrix.data.design import CSRDesign, Design, as_design
 from separatrix.kernels.functions import (
     CallableKernel,
@@ -51,7 +52,7 @@ from separatrix.kernels.points import (
     values_of,
 )
 from separatrix.messages import Message
-from separatrix.objectives.enclosure import UNIT, gamma, total_above
+from separatrix.objectives.enclosure import gamma, total_above
 
 __all__ = [
     "FEW",
@@ -74,8 +75,6 @@ _COARSEST = 1e-4
 FEW = 200
 # Up to so many the cache is in float64 from the start, if it holds them all.
 _EXACT_FROM_THE_START = 1000
-_EPS32 = float(np.finfo(np.float32).eps)
-_EPS = float(np.finfo(np.float64).eps)
 # Numbers up to which a copy of all is nothing.
 _FEW_ENTRIES = 1 << 16
 # Operations that a product in twice float64's digits may take: some seconds.
@@ -88,7 +87,7 @@ class _Source(ABC):
     n: int
     diagonal: np.ndarray
     # A bound on the relative rounding error of float64 values, against the largest of them.
-    rounding: float = 4.0 * _EPS
+    rounding: float = 4.0 * EPS
     # Whether float32's range holds the values.
     single: bool = True
     # Where the points were moved to their mean and the values changed by it, the scalar products of
@@ -226,13 +225,13 @@ class _InnerProductSource(_Source):
                 f"The kernel {kernel.formula} is beyond the range of floats for row {row}, whose "
                 f"squared norm is {squares[position]:.3g}; scale the features down."
             )
-        self.rounding = 4.0 * _EPS * growth
+        self.rounding = 4.0 * EPS * growth
         self.error = _product_error(kernel, float(squares.max(initial=0.0)), d, self.largest())
         # Float32 has less than a tenth of float64's range besides half of its digits.
         largest = self.largest()
         furthest = float(squares.max(initial=0.0))
         self.single = _fits_single(largest) and _fits_single(furthest)
-        self._single = self.single and _EPS32 * growth <= _COARSEST
+        self._single = self.single and EPS32 * growth <= _COARSEST
         self._working: Points | None = None
         self._typical: float | None = None
 
@@ -527,7 +526,7 @@ class Gram(_Face):
     @property
     def coarseness(self) -> float:
         """What the error of an entry of the cache is like, relative to the largest entry."""
-        return self._source.typical * (_EPS if self.exact else _EPS32)
+        return self._source.typical * (EPS if self.exact else EPS32)
 
     def sharpen(self) -> None:
         """Start the cache over in float64."""

@@ -16,13 +16,14 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import specialise
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.kernels.functions import LinearKernel
 from separatrix.kernels.gram import runs_of
 from separatrix.kernels.matrix_rows import add_parts, charges
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective
 from separatrix.objectives.base import Bound, charged_bound
-from separatrix.objectives.enclosure import TINY, UNIT, gamma
+from separatrix.objectives.enclosure import gamma
 
 __all__ = ["JointNuObjective", "JointObjective"]
 

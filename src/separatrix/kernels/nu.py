@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import UNIT
 from separatrix.kernels.functions import LinearKernel
 from separatrix.kernels.objective import (
     KernelResidualObjective,
@@ -42,14 +43,7 @@ from separatrix.kernels.objective import (
 from separatrix.losses import EpsilonInsensitive
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.base import charged_bound as _charged
-from separatrix.objectives.enclosure import (
-    UNIT,
-    Enclosure,
-    Level,
-    length_above,
-    total,
-    total_above,
-)
+from separatrix.objectives.enclosure import Enclosure, Level, length_above, total, total_above
 
 __all__ = ["MEETING", "KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
 

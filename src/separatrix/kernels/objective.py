@@ -19,6 +19,7 @@ import scipy.linalg
 
 from separatrix._compiled import double_double
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import EPS, EPS32, TINY, UNIT
 from separatrix.data.design import Design, as_design
 from separatrix.kernels.functions import Kernel, LinearKernel, PrecomputedKernel
 from separatrix.kernels.gram import DoubledGram, Gram, PartialGram
@@ -27,8 +28,6 @@ from separatrix.losses import Loss
 from separatrix.objectives.base import Bound
 from separatrix.objectives.base import charged_bound as _charged
 from separatrix.objectives.enclosure import (
-    TINY,
-    UNIT,
     Enclosure,
     Level,
     enclosed_adjoint,
@@ -53,7 +52,6 @@ __all__ = [
     "kkt_conditions",
 ]
 
-_EPS = float(np.finfo(np.float64).eps)
 # Up to this many rows a matrix is looked at as a whole to see whether it is semidefinite; of more,
 # this many are looked at.
 _LARGEST_FACTOR = 6000
@@ -185,7 +183,7 @@ def is_semidefinite(gram: Gram | PartialGram) -> bool:
     matrix *= 0.5
     # Values that were rounded to float32 on their way are still those of a scalar product.
     single = bool(np.array_equal(matrix.astype(np.float32), matrix))
-    rounding = float(np.finfo(np.float32).eps) if single else gram.rounding
+    rounding = EPS32 if single else gram.rounding
     matrix[np.diag_indices(len(index))] += 4.0 * len(index) * rounding * scale
     try:
         scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
@@ -538,7 +536,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         size = inner(np.abs(r), np.abs(product)) + inner(scaled, scaled)
         allowance = self.matrix.rounding * size
         # Twice, because the objective at the point has been rounded as well.
-        dual = min(primal - gap, direct) - 2.0 * allowance - 8.0 * _EPS * abs(primal)
+        dual = min(primal - gap, direct) - 2.0 * allowance - 8.0 * EPS * abs(primal)
         if not dual > 0.0:
             return self._trivial(primal, r)
         return Bound(primal, dual, primal - dual, r)
@@ -816,7 +814,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
             return Bound(primal, dual, float("inf"), r)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             slack = 2.0 * self._rounding(self.weights_of(theta)) / self.margin(scores)
-        dual -= (slack + 8.0 * _EPS) * primal
+        dual -= (slack + 8.0 * EPS) * primal
         if not dual > 0.0:
             return Bound(primal, 0.0, primal, None)
         return Bound(primal, dual, max(primal - dual, 0.0), r)

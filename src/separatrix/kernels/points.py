@@ -51,7 +51,6 @@ _PART = 1 << 18
 # The largest relative rounding of values that are made of scalar products; where they would lose
 # more digits (the distances of a sharp kernel), they are made of differences.
 ROUGHEST = 1e-9
-_EPS = float(np.finfo(np.float64).eps)
 
 
 class Points(ABC):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix._compiled.pool import with_one_blas_thread
+from separatrix._compiled.rounding import EPS, EPS32
 from separatrix.data.design import CSRDesign, Design
 from separatrix.kernels.functions import InnerProductKernel, Kernel, PrecomputedKernel
 from separatrix.kernels.points import (
@@ -25,8 +26,6 @@ from separatrix.objectives.enclosure import Level, enclosed_adjoint
 
 __all__ = ["certain_predictions", "column_weights", "kernel_scores"]
 
-_EPS = float(np.finfo(np.float64).eps)
-_EPS32 = float(np.finfo(np.float32).eps)
 # How many times the size that errors of random sign have an error is allowed to be.
 _SIGMAS = 16.0
 
@@ -123,7 +122,7 @@ def certain_predictions(
     _accumulate(kernel, left, right, coefficients, scores, new.n_features, np.float32)
     size = np.sqrt(np.einsum("jk,jk->k", coefficients, coefficients)) * largest
     units = 1.0 + np.array([kernel.sensitivity(square) for square in typical.tolist()])
-    error = _SIGMAS * _EPS32 * units[:, None] * (size + np.abs(scores))
+    error = _SIGMAS * EPS32 * units[:, None] * (size + np.abs(scores))
     scores += intercept
     return scores, np.all(np.abs(scores) > error, axis=1)
 
@@ -136,7 +135,7 @@ def _centred(kernel: Kernel, new: Design, vectors: Design) -> tuple[Points, Poin
     mean = column_means(vectors.matrix) if kernel.translates and not sparse else None
     left, right = points_of(new, mean), points_of(vectors, mean)
     square = float(right.squares.max(initial=0.0))
-    if kernel.translates and not 4.0 * _EPS * growth_of(kernel, square, new.n_features) <= ROUGHEST:
+    if kernel.translates and not 4.0 * EPS * growth_of(kernel, square, new.n_features) <= ROUGHEST:
         # Scalar products lose too many digits of the distances.
         return None
     return left, right

@@ -40,11 +40,10 @@ from typing import Any, Self
 import numpy as np
 
 from separatrix._compiled.linear_algebra import conjugate_gradients, inner, solve_positive
+from separatrix._compiled.rounding import EPS, UNIT
 from separatrix.data.design import Design
 from separatrix.objectives.enclosure import (
-    EPS,
     FUNCTION_UNITS,
-    UNIT,
     Enclosure,
     Level,
     enclosed_adjoint,

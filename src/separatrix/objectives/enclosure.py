@@ -27,15 +27,13 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import double_double, pulse
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import CSRDesign, Design
 
 __all__ = [
-    "EPS",
     "FAINT",
     "FUNCTION_UNITS",
     "LOST",
-    "TINY",
-    "UNIT",
     "Enclosure",
     "Level",
     "Total",
@@ -52,12 +50,6 @@ __all__ = [
     "total_above",
 ]
 
-#: Half a unit in the last place of numbers from 1 to 2.
-UNIT = 2.0**-53
-#: From 1 to the next float.
-EPS = 2.0**-52
-#: The smallest positive float: more than what an operation that underflows can lose.
-TINY = 2.0**-1074
 #: Sizes below which a number may have lost more to underflow than to rounding.
 FAINT = 2.0**-1000
 #: So many times the smallest float are more than what a value below :data:`FAINT` has lost.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import EPS, TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.objectives.base import (
     Bound,
@@ -16,16 +17,7 @@ from separatrix.objectives.base import (
     balancing_share,
     charged_bound,
 )
-from separatrix.objectives.enclosure import (
-    EPS,
-    TINY,
-    UNIT,
-    Enclosure,
-    Level,
-    enclosed_adjoint,
-    length_above,
-    total,
-)
+from separatrix.objectives.enclosure import Enclosure, Level, enclosed_adjoint, length_above, total
 
 __all__ = ["HardMarginObjective"]
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import EPS, TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.objectives.base import (
@@ -20,11 +21,8 @@ from separatrix.objectives.base import (
     charged_bound,
 )
 from separatrix.objectives.enclosure import (
-    EPS,
     FAINT,
     LOST,
-    TINY,
-    UNIT,
     Enclosure,
     Level,
     Total,

@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.objectives.base import (
     Bound,
     LinearProblem,
 )
-from separatrix.objectives.enclosure import (
-    UNIT,
-    Level,
-    total_above,
-)
+from separatrix.objectives.enclosure import Level, total_above
 
 __all__ = ["MistakeObjective"]
 

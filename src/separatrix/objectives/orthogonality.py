@@ -26,9 +26,9 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled import double_double, pulse
+from separatrix._compiled.rounding import UNIT
 from separatrix.data.design import Design
 from separatrix.objectives.enclosure import (
-    UNIT,
     Level,
     enclosed_adjoint,
     gamma,

@@ -18,7 +18,8 @@ import numpy as np
 
 from separatrix._compiled.compilation import scalar
 from separatrix._compiled.linear_algebra import inner, squared_distance
-from separatrix.objectives.enclosure import TINY, UNIT, Enclosure, length_above, total_above
+from separatrix._compiled.rounding import EPS, TINY, UNIT
+from separatrix.objectives.enclosure import Enclosure, length_above, total_above
 
 __all__ = ["L1", "L2", "ElasticNet", "NoPenalty", "Penalty", "penalty_of", "soft_threshold"]
 
@@ -261,7 +262,7 @@ class L1(Penalty):
     def dual_scale(self, v: np.ndarray) -> float:
         largest = float(_pull(self, v).max(initial=0.0))
         # A hair's breadth inside, so that the product with the factor cannot round to beyond 1.
-        return 1.0 if largest <= 1.0 else (1.0 - 4.0 * float(np.finfo(np.float64).eps)) / largest
+        return 1.0 if largest <= 1.0 else (1.0 - 4.0 * EPS) / largest
 
     def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
         largest = float(np.max(v.above(signed=self.nonnegative), initial=0.0))

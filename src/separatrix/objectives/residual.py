@@ -37,17 +37,11 @@ from typing import Any, Self
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Huber, Loss
 from separatrix.objectives.base import Bound, DualPoint, Objective
-from separatrix.objectives.enclosure import (
-    TINY,
-    UNIT,
-    Enclosure,
-    Level,
-    total,
-    total_above,
-)
+from separatrix.objectives.enclosure import Enclosure, Level, total, total_above
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Penalty

@@ -10,21 +10,14 @@ from scipy.special import xlog1py, xlogy
 
 from separatrix._compiled import narrow_products as narrow
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Softmax
 from separatrix.objectives.base import (
     DualPoint,
     Objective,
 )
-from separatrix.objectives.enclosure import (
-    FUNCTION_UNITS,
-    TINY,
-    UNIT,
-    Enclosure,
-    gamma,
-    total,
-    total_above,
-)
+from separatrix.objectives.enclosure import FUNCTION_UNITS, Enclosure, gamma, total, total_above
 from separatrix.objectives.passes import (
     Evaluation,
     softmax_pass,

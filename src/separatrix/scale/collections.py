@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.rounding import EPS
 from separatrix.data.design import as_design
 from separatrix.data.labels import codes_of, require_weights
 from separatrix.data.validation import require_finite
@@ -42,7 +43,6 @@ from separatrix.tables.table import missing_mask, nearest, quote, text_counts
 
 __all__ = ["of_collections"]
 
-_EPS = float(np.finfo(np.float64).eps)
 # A description of the encoding that is larger than Dask likes to be told in one message.
 _GRAPH = "distributed.admin.large-graph-warning-threshold"
 
@@ -558,7 +558,7 @@ def _number(name: str, seen: Sequence[_NumberSeen]) -> NumberFacts:
         return NumberFacts(name, n_missing, n_missing, 0.0, 0.0)
     low, high = some[0].low, max(one.high for one in some)
     largest = max(abs(low), abs(high))
-    if low == high or high / largest - low / largest <= 4 * _EPS:
+    if low == high or high / largest - low / largest <= 4 * EPS:
         return NumberFacts(name, n + n_missing, n_missing, low, 0.0)
     # Brought to the size of one, so that squares stay in range.
     exponent = int(np.frexp(largest)[1])

@@ -20,11 +20,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.losses import Loss
 from separatrix.objectives.base import Bound, charged_bound
-from separatrix.objectives.enclosure import TINY, UNIT, gamma, length_above, score_rounding
+from separatrix.objectives.enclosure import gamma, length_above, score_rounding
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.sides import SIDED, on_sides

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.losses import Loss
 from separatrix.objectives.accounts import SUMMED, SUMS, margin_account
 from separatrix.objectives.base import (
@@ -26,15 +27,7 @@ from separatrix.objectives.base import (
     Objective,
     charged_bound,
 )
-from separatrix.objectives.enclosure import (
-    TINY,
-    UNIT,
-    Enclosure,
-    Level,
-    gamma,
-    length_above,
-    score_rounding,
-)
+from separatrix.objectives.enclosure import Enclosure, Level, gamma, length_above, score_rounding
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Penalty

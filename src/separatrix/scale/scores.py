@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.rounding import EPS
 from separatrix.data.design import as_design
 from separatrix.data.moments import Moments
 from separatrix.scale.blocks import BlockedData, Rows
@@ -164,7 +165,7 @@ def _judged(rows: Rows, judge: _Judge, own: Any) -> dict[str, Any]:
     }
     if judge.probabilities is not None:
         proba = np.asarray(judge.probabilities(rows.matrix), dtype=np.float64)
-        least = float(np.finfo(np.float64).eps)
+        least = EPS
         chosen = np.where(known, proba[np.arange(len(rows)), np.maximum(true, 0)], 0.0)
         chosen = np.clip(chosen, least, 1.0 - least)
         errors = np.square(proba - (true[:, None] == np.arange(k))).sum(axis=1)

@@ -15,16 +15,10 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.losses import Loss, PerceptronLoss
 from separatrix.objectives.base import Bound, charged_bound
-from separatrix.objectives.enclosure import (
-    TINY,
-    UNIT,
-    Level,
-    gamma,
-    length_above,
-    score_rounding,
-)
+from separatrix.objectives.enclosure import Level, gamma, length_above, score_rounding
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import Penalty
 from separatrix.scale.blocks import BlockedData, Rows

@@ -35,12 +35,11 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.losses import Softmax
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import (
     FUNCTION_UNITS,
-    TINY,
-    UNIT,
     Level,
     enclosed_adjoint,
     enclosed_scores,

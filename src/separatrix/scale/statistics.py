@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.scale.encoding import PLAIN, SourceColumn, SourceFile, Stretch, escaped
@@ -762,7 +763,7 @@ class Statistics:
         largest = max(abs(low), abs(high))
         if not math.isfinite(largest):
             raise self._infinite(column)
-        if low == high or high / largest - low / largest <= 4 * np.finfo(np.float64).eps:
+        if low == high or high / largest - low / largest <= 4 * EPS:
             return count, low, 0.0
         exponent = math.frexp(largest)[1]
         unit = _scaled(exponent)

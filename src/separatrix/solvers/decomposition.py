@@ -31,6 +31,7 @@ from separatrix._compiled import pool
 from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.elementary import larger, smaller
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import EPS
 from separatrix.kernels.gram import FEW
 from separatrix.kernels.matrix_rows import add_rows
 from separatrix.kernels.objective import (
@@ -689,7 +690,7 @@ def _newton(matrix: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, bool]
     n = len(gradient)
     factor, failed = scipy.linalg.lapack.dpotrf(matrix.T, lower=1)
     pivots = np.square(np.diagonal(factor))
-    if not failed and pivots.min() > _SURE * n * np.finfo(np.float64).eps * pivots.max():
+    if not failed and pivots.min() > _SURE * n * EPS * pivots.max():
         pair, _ = scipy.linalg.lapack.dpotrs(factor, np.array([gradient, np.ones(n)]).T, lower=1)
         # The multiple of the second that takes the sum of the first away.
         move = pair[:, 1] * (pair[:, 0].sum() / pair[:, 1].sum()) - pair[:, 0]
@@ -699,7 +700,7 @@ def _newton(matrix: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, bool]
     values, vectors = scipy.linalg.eigh(inside, check_finite=False)
     centred = gradient - gradient.mean()
     slopes = vectors.T @ centred
-    sure = values > _SURE * n * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    sure = values > _SURE * n * EPS * max(float(values[-1]), 0.0)
     flat = -(vectors[:, ~sure] @ slopes[~sure])
     flat -= flat.mean()
     if np.sqrt(inner(flat, flat)) > 1e-9 * np.sqrt(inner(gradient, gradient)):

@@ -20,12 +20,12 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import EPS
 
 __all__ = ["Face", "Pool"]
 
-_EPS = float(np.finfo(np.float64).eps)
 # A row depends on the face when less is left of it than this part of what was added up.
-_DEPENDENT = 64.0 * _EPS
+_DEPENDENT = 64.0 * EPS
 
 
 class Face:
@@ -287,12 +287,12 @@ class Pool:
             z[face.members] = np.inf
             p = int(z.argmin())
             size = np.abs(self.rows[p]) @ np.abs(self.u) + abs(self.offset)
-            if not 1.0 - z[p] > 4.0 * _EPS * (size + 1.0):
+            if not 1.0 - z[p] > 4.0 * EPS * (size + 1.0):
                 return
             self._enter(p)
             # Each step lengthens the weights; where rounding hides that for long, it rules.
             length = inner(self.u, self.u)
-            idle = 0 if length > best * (1.0 + 4.0 * _EPS) else idle + 1
+            idle = 0 if length > best * (1.0 + 4.0 * EPS) else idle + 1
             best = max(best, length)
             if idle > 20 + len(face) or not np.isfinite(length):
                 self.stalled = True
@@ -352,7 +352,7 @@ class Pool:
             else:
                 missing = 1.0 - face.rows @ u
             last, error = error, float(np.abs(missing).max())
-            if not 4.0 * _EPS < error < 0.25 * last:
+            if not 4.0 * EPS < error < 0.25 * last:
                 break
         self.u, self.offset, self._coordinates = u, offset, c
         face.alpha = np.maximum(face.multipliers(c), 0.0)

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from separatrix._compiled.compilation import scalar
 from separatrix._compiled.linear_algebra import conjugate_gradients, inner
+from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design
 from separatrix.losses import Hinge
 from separatrix.objectives.hard_margin import HardMarginObjective
@@ -30,7 +31,6 @@ from separatrix.solvers.face import Pool
 
 __all__ = ["HardMargin", "HardMarginState", "maximum_margin"]
 
-_EPS = float(np.finfo(np.float64).eps)
 # Up to this many rows at margin 1 the active-set method finds them by itself; and more, where
 # that takes no more than so many passes over the data.
 _FEW = 200
@@ -417,7 +417,7 @@ class HardMargin:
         if not state.margin > 0.0:
             return False
         primal = problem.value(state.theta, state.scores)
-        return primal - 0.5 * float(state.alpha.sum()) <= (2.0 * tol + 64.0 * _EPS) * primal
+        return primal - 0.5 * float(state.alpha.sum()) <= (2.0 * tol + 64.0 * EPS) * primal
 
     def stopped(self, problem: HardMarginObjective, state: HardMarginState) -> str | None:
         return state.status

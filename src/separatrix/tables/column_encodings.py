@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.tables.coded import Coded
 from separatrix.tables.placeholders import (
@@ -46,7 +47,6 @@ from separatrix.tables.words import count_words, inverse_frequency, weighed
 
 # Below this many rows a word that stands in one row only is still kept.
 _TINY_TEXT = 100
-_EPS = float(np.finfo(np.float64).eps)
 
 PLACEHOLDERS = ("with values far from all others", "with placeholders read as missing")
 """What sorts of alerts those of placeholders are: of values that are named, and of those read."""
@@ -312,7 +312,7 @@ def mean_and_scale(values: Any) -> tuple[float, float]:
     """
     low, high = float(values.min()), float(values.max())
     largest = max(abs(low), abs(high))
-    if low == high or high / largest - low / largest <= 4 * _EPS:
+    if low == high or high / largest - low / largest <= 4 * EPS:
         return low if low == high else float(np.median(values)), 0.0
     exponent = int(np.frexp(largest)[1])
     unit = np.ldexp(values, -exponent)  # a power of two: exact

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix._compiled.rounding import UNIT
 from separatrix.certificate import (
     Certificate,
     ResidualCertificate,
@@ -48,7 +49,6 @@ from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
 from separatrix.models.stochastic_regression import SGDRegressor
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
-from separatrix.objectives.enclosure import UNIT
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.mistakes import MistakeObjective

@@ -24,6 +24,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design, as_design
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
 from separatrix.kernels.functions import (
@@ -1013,7 +1014,7 @@ class _KernelMachine(_Judge):
                     int(value) * (-1) ** (n - k) >= 0 for k, value in enumerate(coefficients)
                 )
             floats = np.array([float(entry.mid()) for entry in entries]).reshape(n, n)
-            shift = 8.0 * n * float(np.finfo(np.float64).eps) * float(np.trace(np.abs(floats)))
+            shift = 8.0 * n * EPS * float(np.trace(np.abs(floats)))
             try:
                 factor = np.linalg.cholesky(floats - shift * np.eye(n))
             except np.linalg.LinAlgError:

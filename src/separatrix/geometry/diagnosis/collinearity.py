@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from separatrix._compiled.rounding import EPS
 from separatrix.data.columns import Columns
 from separatrix.data.design import Design
 from separatrix.messages import Record, Wording
@@ -23,7 +24,6 @@ _BUDGET = 2e10
 # Squared length left of a standardised column, once the others are taken out, below which it is
 # a candidate for an exact relation; what decides is the relation itself, on the data.
 _CANDIDATE = 1e-10
-_EPS = float(np.finfo(np.float64).eps)
 # Relative to the column's deviation, on top of what rounding explains.
 _EXACT = 1e-9
 # Standardised coefficients below this are no part of a relation.
@@ -189,7 +189,7 @@ def dependence(
     # What was no exact relation after all is the nearest thing to one.
     kept = np.sort(np.r_[basis, [k for k in looked_at if k not in found]]).astype(np.int64)
     values, vectors = scipy.linalg.eigh(sample.gram[np.ix_(kept, kept)])
-    values = np.maximum(values, _EPS * len(kept))
+    values = np.maximum(values, EPS * len(kept))
     inflation = (vectors**2 / values).sum(axis=1)
     worst = int(np.argmax(inflation))
     weights = np.abs(vectors / values @ vectors[worst]) / inflation[worst]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._compiled.rounding import EPS
 from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.exact.products import product_signs
@@ -24,8 +25,6 @@ from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import ORDERS, MistakeDriven, starting_points
 
 __all__ = ["PerceptronBound", "perceptron_bound"]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -273,7 +272,7 @@ def _squared_radius(cloud: Cloud) -> Fraction:
     if 1e-280 < largest < 1e300:
         # A sum of squares in floats is this exact, whatever the order.
         terms = cloud.design.n_features + 8
-        square = Fraction(largest) * (1 + Fraction(terms * _EPS))
+        square = Fraction(largest) * (1 + Fraction(terms * EPS))
     else:
         square = Fraction(0)
         for i in range(cloud.n):
