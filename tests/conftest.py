@@ -38,8 +38,8 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def conventions_are_told() -> None:
-    """What is told once in a process would be told in whichever test comes first."""
-    from separatrix.models import inherited
+def conventions_are_known() -> None:
+    """A warning that a process gives once would be given in whichever test comes first."""
+    from separatrix.models import sklearn_compat
 
-    inherited._told.update(inherited.CONVENTIONS)
+    sklearn_compat._warned.update(sklearn_compat.CONVENTIONS)

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference_perceptron as reference
 from separatrix import LinearSVC, Perceptron, SGDClassifier, SGDRegressor, verify
 from separatrix.exceptions import ConventionWarning
-from separatrix.models import inherited
+from separatrix.models import sklearn_compat
 from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers.driver import watch
 from separatrix.solvers.perceptron import ORDERS
@@ -556,7 +556,7 @@ def test_early_stopping_keeps_what_is_best_on_rows_held_out() -> None:
 
 
 def test_a_penalty_is_taken_and_not_applied(monkeypatch) -> None:
-    monkeypatch.setattr(inherited, "_told", set())
+    monkeypatch.setattr(sklearn_compat, "_warned", set())
     X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
     with pytest.warns(ConventionWarning, match="no penalty is applied here"):
         model = Perceptron(penalty="elasticnet", alpha=1.0).fit(X, y)
@@ -567,13 +567,13 @@ def test_a_penalty_is_taken_and_not_applied(monkeypatch) -> None:
 def test_weights_that_mean_something_else_are_told_once(monkeypatch) -> None:
     X, y, s = np.eye(4), [0, 1, 0, 1], np.full(4, 2.0)
     for kind in (SGDClassifier, SGDRegressor):
-        monkeypatch.setattr(inherited, "_told", set())
+        monkeypatch.setattr(sklearn_compat, "_warned", set())
         with pytest.warns(ConventionWarning, match=r"give alpha / mean\(sample_weight\)"):
             kind().fit(X, y, sample_weight=s)
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConventionWarning)
             kind().fit(X, y, sample_weight=s)
-            monkeypatch.setattr(inherited, "_told", set())
+            monkeypatch.setattr(sklearn_compat, "_warned", set())
             kind().fit(X, y, sample_weight=s / 2.0)
             kind(penalty=None, learning_rate="constant", eta0=0.01).fit(X, y, sample_weight=s)
 

@@ -11,9 +11,9 @@ from separatrix._compiled import pool
 from separatrix.data.design import as_design
 from separatrix.exceptions import DataError
 from separatrix.losses import LogLoss, SquaredHinge
-from separatrix.objectives.accounts import SUMS
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet
+from separatrix.objectives.row_sums import SUMS
 from separatrix.scale import Local, scan
 from separatrix.scale.objectives import BlockedMargin
 from separatrix.scale.passes import watch_passes

@@ -18,8 +18,8 @@ from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, HardMargin, Newton, dual_descent
 from separatrix.solvers import hard_margin as module
+from separatrix.solvers.active_set_qp import ActiveSet
 from separatrix.solvers.driver import minimise, watch
-from separatrix.solvers.face import Face
 from separatrix.solvers.hard_margin import maximum_margin
 
 GEOMETRIES = {
@@ -574,7 +574,7 @@ def test_formula() -> None:
 def test_a_face_stays_a_factorisation(constant: float) -> None:
     rng = np.random.default_rng(0)
     width = 12
-    face = Face(width, constant)
+    face = ActiveSet(width, constant)
     pool = rng.normal(size=(60, width))
     if constant:
         pool[:, -1] = constant * rng.choice([-1.0, 1.0], size=60)
@@ -602,7 +602,7 @@ def test_a_face_rebuilt_leaves_dependent_rows_out() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(4, 6))
     rows = np.vstack([rows, rows[0] - 2 * rows[3], rows[1], rng.normal(size=6)])
-    face = Face(6, 0.0)
+    face = ActiveSet(6, 0.0)
     face.rebuild(np.arange(10, 17), rows)
     # The fifth and the sixth are no news, and there is no room for a seventh.
     assert face.members == [10, 11, 12, 13]

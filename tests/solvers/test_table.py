@@ -23,7 +23,7 @@ from separatrix.solvers import (
     Newton,
     ProximalNewton,
     QuasiNewton,
-    Relay,
+    Switching,
 )
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import MistakeDriven
@@ -255,11 +255,11 @@ def test_select_solver_is_its_table() -> None:
         chosen = select_solver(MarginObjective(small, y, loss))
         # A loss without compact steps may be tried by dual descent first, even on four rows: the
         # forecast of so few is about as short for either.
-        method = chosen.second if isinstance(chosen, Relay) else chosen
-        assert not (isinstance(chosen, Relay) and hasattr(loss, "terms_at")), loss
+        method = chosen.second if isinstance(chosen, Switching) else chosen
+        assert not (isinstance(chosen, Switching) and hasattr(loss, "terms_at")), loss
         assert type(method) is (Newton if loss.smooth else AugmentedLagrangian), loss
         chosen = type(select_solver(MarginObjective(wide, y, loss)))
-        assert chosen is (Relay if loss.smooth else DualDescent), loss
+        assert chosen is (Switching if loss.smooth else DualDescent), loss
         if loss.smooth:
             # Without a penalty there is no dual descent.
             chosen = select_solver(MarginObjective(wide, y, loss, NoPenalty()))

@@ -12,10 +12,10 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2
 from separatrix.scale import Local, scan
 from separatrix.scale.objectives import BlockedMargin
-from separatrix.solvers import Newton, Relay, TwoLevels, select_solver
-from separatrix.solvers import levels as levels_file
+from separatrix.solvers import Newton, Switching, TwoLevels, select_solver
+from separatrix.solvers import two_level_preconditioner as levels_file
 from separatrix.solvers.driver import minimise
-from separatrix.solvers.levels import Levels
+from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 LEVELS = (5, 60, 900, 3000)
 NUMBERS = 2
@@ -64,7 +64,7 @@ def test_where_all_columns_are_frequent_it_is_the_hessian(fit_intercept, monkeyp
     monkeypatch.setattr(levels_file, "_ROWS", 1000)
     part, theta, hessian = small(fit_intercept)
     rng = np.random.default_rng(0)
-    stand_in = Levels.of(part, theta, np.diagonal(hessian).copy(), rng)
+    stand_in = TwoLevelPreconditioner.of(part, theta, np.diagonal(hessian).copy(), rng)
     rhs = rng.normal(size=part.shape)
     np.testing.assert_allclose(stand_in.solve(rhs), np.linalg.solve(hessian, rhs), rtol=1e-8)
 
@@ -90,7 +90,7 @@ def test_it_is_the_formula_and_positive_definite(fit_intercept, runs, monkeypatc
     monkeypatch.setattr(levels_file, "_ROWS", 1000)
     part, theta, hessian = small(fit_intercept)
     diagonal = np.diagonal(hessian).copy()
-    stand_in = Levels.of(part, theta, diagonal, np.random.default_rng(0))
+    stand_in = TwoLevelPreconditioner.of(part, theta, diagonal, np.random.default_rng(0))
     size, d = len(hessian), part.design.n_features
     found = np.array([stand_in.solve(unit) for unit in np.eye(size)]).T
     # The coarse columns, written down: the frequent ones, the sums of the others, the intercept.
@@ -212,7 +212,7 @@ def test_products_are_fewer_with_two_levels(C):
 
 def test_rows_that_never_settle_are_handed_over():
     hard = MarginObjective(as_design(X), Y, LogLoss(), C=1e4)
-    relay = Relay(Newton(dense=False, levels=True), 700.0)
+    relay = Switching(Newton(dense=False, levels=True), 700.0)
     solution = minimise(hard, relay, tol=1e-6, max_iter=300, seed=0)
     assert solution.certificate.ok and solution.state.handed_over
     # It goes on from where dual descent ended, and no worse.

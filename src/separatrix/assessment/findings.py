@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.certificates import certificate_findings
-from separatrix.assessment.material import Material
+from separatrix.assessment.evaluation_data import EvaluationData
 from separatrix.assessment.measuring import measured_findings
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
@@ -92,7 +92,7 @@ def _code(sort: str) -> str:
 
 
 def finding_record(
-    material: Material,
+    material: EvaluationData,
     certificate: Any,
     why: str | None,
     measured: list[dict[str, Any]],
@@ -186,7 +186,7 @@ def _of_model(finding: Finding, model: Any) -> Finding:
     return replace(finding, severity="note", why=why, remedy="")
 
 
-def diagnosis_of(material: Material, time_limit: float) -> Diagnosis | None:
+def diagnosis_of(material: EvaluationData, time_limit: float) -> Diagnosis | None:
     """The diagnosis of the rows that a report shows; None where there are no two classes."""
     part = material.shown
     if material.quantity or len(np.unique(part.y)) < 2:

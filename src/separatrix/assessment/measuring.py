@@ -11,13 +11,13 @@ import numpy as np
 from separatrix._compiled.rounding import EPS
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
+from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.assessment.intervals import (
     area_interval,
     class_intervals,
     mean_interval,
     number_intervals,
 )
-from separatrix.assessment.material import Material, Part
 from separatrix.assessment.scoring import ranking_scores, score_predictions
 from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.messages import Message, Parameter, percent, quoted
@@ -152,7 +152,7 @@ _SAID: dict[str, tuple[str, str, str]] = {
 }
 
 
-def measured_findings(material: Material, measured: list[dict[str, Any]]) -> list[Finding]:
+def measured_findings(material: EvaluationData, measured: list[dict[str, Any]]) -> list[Finding]:
     """What the figures warn of."""
     by_rows = {record["rows"]: record for record in measured}
     fit, held = by_rows.get("fit"), by_rows.get("held_out") or by_rows.get("given")

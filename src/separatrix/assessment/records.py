@@ -10,8 +10,8 @@ import numpy as np
 
 from separatrix.data.design import dense
 from separatrix.kernels.functions import Kernel
-from separatrix.models.inherited import tells
 from separatrix.models.registry import stated
+from separatrix.models.sklearn_compat import non_default_parameters
 
 
 def model_name(model: Any) -> str:
@@ -26,7 +26,7 @@ def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
         "class": type(model).__name__,
         "name": model_name(model),
         "formula": getattr(model, "objective_formula_", None),
-        "parameters": tells(model),
+        "parameters": non_default_parameters(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "features": model.n_features_in_,
         "feature_names": None if encoder is None else list(encoder.feature_names_),

@@ -14,7 +14,7 @@ import numpy as np
 
 from separatrix._compiled import memory
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, positive_of
-from separatrix.assessment.origin import known_origin
+from separatrix.assessment.provenance_checks import known_origin
 from separatrix.assessment.rows import both_parts, labelled
 from separatrix.assessment.scoring import gives_probabilities
 from separatrix.cli.options import TableOptions

@@ -31,8 +31,8 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import warn
 from separatrix.models import blocked
-from separatrix.models.inherited import Inheriting
 from separatrix.models.limits import counting, deadline_of, remaining
+from separatrix.models.sklearn_compat import CompatParameters
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
@@ -57,7 +57,7 @@ _FEW = 4096
 Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
 
 
-class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """A classifier that solves one problem or several, each with a certificate.
 
     Subclasses say which problems to solve and by which solver, and what to keep of the solutions;

@@ -353,7 +353,7 @@ def together(
     names : sequence of str, optional
         Of the parts that they are, for a checkpoint.
     """
-    from separatrix.scale.together import in_rounds
+    from separatrix.scale.shared_passes import in_rounds
 
     # Hessians and their factors, as far as they are formed, and the points that are remembered.
     held = 8.0 * (2.0 * min(size, _FORMED) ** 2 + 52.0 * size)

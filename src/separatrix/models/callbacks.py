@@ -24,10 +24,10 @@ except ImportError:  # pragma: no cover - scikit-learn before 1.9
         return method
 
 
-__all__ = ["Followed"]
+__all__ = ["CallbackMixin"]
 
 
-class Followed(CallbackSupportMixin):
+class CallbackMixin(CallbackSupportMixin):
     """An estimator whose fit can be followed.
 
     Every step is a task of scikit-learn's.  The estimator that a callback gets with it,

@@ -48,9 +48,9 @@ from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import Path, fit_path
 from separatrix.models.pickled import Pickled
+from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -142,7 +142,12 @@ def certify_classes(
 
 
 class _GaussianClassifier(
-    Pickled, Inheriting, blocked.ScoresClasses, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+    Pickled,
+    CompatParameters,
+    blocked.ScoresClasses,
+    ClassifierMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
 ):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
@@ -803,16 +808,16 @@ def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
     return scores
 
 
-@inherits(
-    solver=Inherited(
+@compat_parameters(
+    solver=CompatParameter(
         "svd",
         "not needed: the equations are solved from sums over the rows",
         ("svd", "lsqr", "eigen"),
         "give 'svd', 'lsqr' or 'eigen'",
     ),
-    store_covariance=Inherited(False, "not needed: the fit always has ``covariance_``"),
-    tol=Inherited(1e-4, "not needed: rounding decides which columns count as dependent"),
-    covariance_estimator=Inherited(
+    store_covariance=CompatParameter(False, "not needed: the fit always has ``covariance_``"),
+    tol=CompatParameter(1e-4, "not needed: rounding decides which columns count as dependent"),
+    covariance_estimator=CompatParameter(
         None,
         "the estimator of the covariance of each class; the covariances are averaged with the "
         "numbers of rows as weights",
@@ -1025,16 +1030,16 @@ class LinearDiscriminantAnalysis(
         return int(self.scalings_.shape[1])
 
 
-@inherits(
-    solver=Inherited(
+@compat_parameters(
+    solver=CompatParameter(
         "svd",
         "not needed: the equations are solved from sums over the rows",
         ("svd", "eigen"),
         "give 'svd' or 'eigen'",
     ),
-    store_covariance=Inherited(False, "not needed: the fit always has ``covariance_``"),
-    tol=Inherited(1e-4, "not needed: rounding decides which columns count as dependent"),
-    covariance_estimator=Inherited(
+    store_covariance=CompatParameter(False, "not needed: the fit always has ``covariance_``"),
+    tol=CompatParameter(1e-4, "not needed: rounding decides which columns count as dependent"),
+    covariance_estimator=CompatParameter(
         None,
         "the estimator of the covariance of each class",
     ),

@@ -26,22 +26,22 @@ from separatrix.kernels.functions import (
 from separatrix.kernels.gram import entry_variance, gram_of
 from separatrix.kernels.prediction import column_weights, kernel_scores
 from separatrix.models.base import Claimed, conclude, keep_record
-from separatrix.models.inherited import Inherited, Inheriting
 from separatrix.models.limits import remaining
+from separatrix.models.sklearn_compat import CompatParameter, CompatParameters
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, Solution, minimise
 
-__all__ = ["STEERING", "KernelMachine", "OneFunction", "check_support_vectors"]
+__all__ = ["STEERING", "KernelMachine", "SingleKernelMachine", "check_support_vectors"]
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 # Iterations that no fit comes to.
 _NO_LIMIT = 2**62
 STEERING = {
-    "shrinking": Inherited(
+    "shrinking": CompatParameter(
         True, "not needed: rows leave the working set where the bounds prove that they may"
     ),
-    "cache_size": Inherited(
+    "cache_size": CompatParameter(
         200, "``cache_mb`` is the limit of what is kept of the kernel's matrix"
     ),
 }
@@ -169,7 +169,7 @@ class KernelMachine:
         return tags
 
 
-class OneFunction(KernelMachine, Inheriting, BaseEstimator):
+class SingleKernelMachine(KernelMachine, CompatParameters, BaseEstimator):
     """A machine of one function, and no classes: regression, or one class alone.
 
     Subclasses say what they minimise (``_problem``), and have the parameters ``tol``,

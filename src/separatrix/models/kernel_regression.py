@@ -15,15 +15,15 @@ from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
 from separatrix.models.base import Claimed
 from separatrix.models.blocked import ScoresNumbers
-from separatrix.models.inherited import inherits
-from separatrix.models.kernel_machine import STEERING, OneFunction
+from separatrix.models.kernel_machine import STEERING, SingleKernelMachine
 from separatrix.models.limits import counted
 from separatrix.models.regressor import TrainingRows
+from separatrix.models.sklearn_compat import compat_parameters
 
 __all__ = ["SVR", "NuSVR"]
 
 
-class _KernelRegressor(ScoresNumbers, RegressorMixin, OneFunction):
+class _KernelRegressor(ScoresNumbers, RegressorMixin, SingleKernelMachine):
     """A regression with a kernel."""
 
     C: float
@@ -84,7 +84,7 @@ class _KernelRegressor(ScoresNumbers, RegressorMixin, OneFunction):
         return self._decisions(X)[:, 0]
 
 
-@inherits(**STEERING)
+@compat_parameters(**STEERING)
 class SVR(_KernelRegressor):
     r"""Support vector regression with kernels, with a certificate.
 
@@ -205,7 +205,7 @@ class SVR(_KernelRegressor):
         return KernelResidualObjective(gram, targets, loss, C=float(self.C), weights=weights)
 
 
-@inherits(**STEERING)
+@compat_parameters(**STEERING)
 class NuSVR(_KernelRegressor):
     r"""Support vector regression with a share of the rows as parameter, with a certificate.
 

@@ -46,12 +46,12 @@ from separatrix.messages import Message
 from separatrix.models.base import Claimed, winners
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
-from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.kernel_machine import STEERING, KernelMachine, check_support_vectors
 from separatrix.models.limits import counted
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.pickled import Pickled
+from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
@@ -89,15 +89,15 @@ class _Fitting:
     lifted: Design | None = None
 
 
-@inherits(
+@compat_parameters(
     **STEERING,
-    probability=Inherited(
+    probability=CompatParameter(
         "deprecated",
         'True is ``calibrate="sigmoid"``; classes of one row are allowed, too',
         ("deprecated", True, False),
         "give True or False",
     ),
-    break_ties=Inherited(
+    break_ties=CompatParameter(
         False,
         "not needed: ``predict`` always breaks ties of votes by the sum of the scores",
     ),

@@ -20,10 +20,10 @@ from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
-from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.path import split_rows, strengths_of_targets
 from separatrix.models.regressor import TrainingRows
+from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
@@ -38,23 +38,25 @@ _ROUNDING_SHARE = 0.5
 _PRODUCT_BYTES = 1 << 26
 
 _STEERING = {
-    "precompute": Inherited(
+    "precompute": CompatParameter(
         False, "not needed: the size of the problem decides whether a Gram matrix is formed"
     ),
-    "copy_X": Inherited(True, "not needed: the rows are not copied and not changed"),
-    "random_state": Inherited(None, "not needed: nothing is random"),
-    "selection": Inherited("cyclic", "not needed: the slopes decide which columns are updated"),
-    "positive": Inherited(
+    "copy_X": CompatParameter(True, "not needed: the rows are not copied and not changed"),
+    "random_state": CompatParameter(None, "not needed: nothing is random"),
+    "selection": CompatParameter(
+        "cyclic", "not needed: the slopes decide which columns are updated"
+    ),
+    "positive": CompatParameter(
         False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
     ),
 }
 _SEVERAL = {
-    "n_jobs": Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    "precompute": Inherited("auto", _STEERING["precompute"].meaning),
+    "n_jobs": CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
+    "precompute": CompatParameter("auto", _STEERING["precompute"].meaning),
 }
 
 
-class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
+class _Sparse(CompatParameters, ScoresNumbers, RegressorMixin, BaseEstimator):
     """What these regressions share: the problems, and what is kept of them."""
 
     _label = "elastic net"
@@ -228,7 +230,7 @@ class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
         return tags
 
 
-@inherits(**_STEERING)
+@compat_parameters(**_STEERING)
 class ElasticNet(MultiOutputMixin, _Sparse):
     r"""Least squares under a mixture of L1 and L2, with a certificate.
 
@@ -591,7 +593,7 @@ def _values(
     return coef, np.array([float(problem.intercept_of(theta)) for problem, theta in pairs])
 
 
-@inherits(**_STEERING)
+@compat_parameters(**_STEERING)
 class Lasso(ElasticNet):
     r"""Least squares under an L1 penalty, with a certificate.
 
@@ -824,11 +826,11 @@ def _mean_squares(held: TrainingRows, coefs: np.ndarray, levels: np.ndarray) -> 
 _CV_STEERING = {
     **_STEERING,
     **_SEVERAL,
-    "n_alphas": Inherited("deprecated", "the number of ``alphas``"),
+    "n_alphas": CompatParameter("deprecated", "the number of ``alphas``"),
 }
 
 
-@inherits(**_CV_STEERING)
+@compat_parameters(**_CV_STEERING)
 class LassoCV(_Chosen):
     """:class:`Lasso` with ``alpha`` chosen by cross-validation.
 
@@ -908,7 +910,7 @@ class LassoCV(_Chosen):
         return ElasticNet.path(X, y, **options)
 
 
-@inherits(**_CV_STEERING)
+@compat_parameters(**_CV_STEERING)
 class ElasticNetCV(_Chosen):
     """:class:`ElasticNet` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 

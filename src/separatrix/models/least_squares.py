@@ -41,7 +41,6 @@ from separatrix.models.blocked import (
     refuse,
     require_same,
 )
-from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import RidgePath
 from separatrix.models.pickled import Pickled
 from separatrix.models.regressor import (
@@ -54,6 +53,7 @@ from separatrix.models.regressor import (
     require_targets,
     rows_of_fit,
 )
+from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 
 if TYPE_CHECKING:
     from separatrix.scale.equations import Targets
@@ -348,11 +348,11 @@ def _relations(
     return Message("relations", relations=Joined(tuple(clauses), separator="; "))
 
 
-@inherits(
-    copy_X=Inherited(True, "not needed: the rows are not copied and not changed"),
-    tol=Inherited(1e-6, "not needed: the equations are solved to rounding"),
-    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    positive=Inherited(
+@compat_parameters(
+    copy_X=CompatParameter(True, "not needed: the rows are not copied and not changed"),
+    tol=CompatParameter(1e-6, "not needed: the equations are solved to rounding"),
+    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
+    positive=CompatParameter(
         False,
         "True constrains the weights to be nonnegative; the certificate then covers the conditions "
         "of Karush, Kuhn and Tucker",
@@ -360,7 +360,7 @@ def _relations(
         "give True or False",
     ),
 )
-class LinearRegression(Inheriting, Regressor, _LeastSquares):
+class LinearRegression(CompatParameters, Regressor, _LeastSquares):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
     Minimises, with :math:`n = \sum_i s_i`,

@@ -12,7 +12,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
 from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores, narrowed
-from separatrix.models.callbacks import Followed
+from separatrix.models.callbacks import CallbackMixin
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 
@@ -47,7 +47,7 @@ class SparseWeights:
         return self
 
 
-class LinearClassifier(SparseWeights, Followed, CertifiedClassifier):
+class LinearClassifier(SparseWeights, CallbackMixin, CertifiedClassifier):
     """Half-spaces: one for two classes, one a class for more."""
 
     _attributes: ClassVar[rules.Rules] = {

@@ -8,9 +8,14 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
-from separatrix.models.inherited import Inherited, Inheriting, inherits, tell
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.residual import CertifiedRegressor
+from separatrix.models.sklearn_compat import (
+    CompatParameter,
+    CompatParameters,
+    compat_parameters,
+    warn_once,
+)
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.residual import ResidualObjective
 
@@ -22,12 +27,12 @@ _LOSSES = {
 }
 
 
-@inherits(
-    intercept_scaling=Inherited(1.0, "not needed: the intercept is not penalised"),
-    dual=Inherited("auto", "not needed: the solver follows from the problem"),
-    random_state=Inherited(None, "not needed: nothing is random"),
+@compat_parameters(
+    intercept_scaling=CompatParameter(1.0, "not needed: the intercept is not penalised"),
+    dual=CompatParameter("auto", "not needed: the solver follows from the problem"),
+    random_state=CompatParameter(None, "not needed: nothing is random"),
 )
-class LinearSVR(Inheriting, CertifiedRegressor):
+class LinearSVR(CompatParameters, CertifiedRegressor):
     r"""Linear support vector regression, with a certificate.
 
     Minimises
@@ -123,7 +128,7 @@ class LinearSVR(Inheriting, CertifiedRegressor):
         check_number("C", self.C, above=0)
         check_choice("loss", self.loss, list(_LOSSES))
         if self.fit_intercept:
-            tell("free_intercept_of_regression")
+            warn_once("free_intercept_of_regression")
 
     def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
         loss = _LOSSES[self.loss](float(self.epsilon))

@@ -23,9 +23,9 @@ from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, column_names, winners
 from separatrix.models.blocked import InPasses, refuse
-from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
+from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -36,12 +36,12 @@ from separatrix.solvers.driver import Solution
 __all__ = ["LogisticRegression"]
 
 
-@inherits(
-    dual=Inherited(False, "not needed: the solver follows from the problem"),
-    intercept_scaling=Inherited(1, "not needed: the intercept is not penalised"),
-    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
-    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    multi_class=Inherited(
+@compat_parameters(
+    dual=CompatParameter(False, "not needed: the solver follows from the problem"),
+    intercept_scaling=CompatParameter(1, "not needed: the intercept is not penalised"),
+    warm_start=CompatParameter(False, "True starts a fit from the weights of the previous one"),
+    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
+    multi_class=CompatParameter(
         "deprecated",
         "an older name of ``multiclass``",
         ("deprecated", "auto", "multinomial", "ovr"),

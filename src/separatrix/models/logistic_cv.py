@@ -24,10 +24,10 @@ from separatrix.data.validation import check_choice, check_number
 from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
-from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import Path, PathInterrupt, fit_path
 from separatrix.models.pickled import Pickled
+from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
 
 __all__ = ["LogisticRegressionCV"]
 
@@ -35,19 +35,19 @@ __all__ = ["LogisticRegressionCV"]
 _RULES = ("best", "one_standard_error")
 
 
-@inherits(
-    l1_ratios=Inherited("warn", "the shares of L1 to choose from, besides ``Cs``"),
-    dual=Inherited(False, "not needed: the solver follows from the problem"),
-    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    refit=Inherited(
+@compat_parameters(
+    l1_ratios=CompatParameter("warn", "the shares of L1 to choose from, besides ``Cs``"),
+    dual=CompatParameter(False, "not needed: the solver follows from the problem"),
+    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
+    refit=CompatParameter(
         True,
         "False returns the mean of the weights of the folds, each at its best values, with the "
         "certificate of that mean",
         (True, False),
         "give True or False",
     ),
-    intercept_scaling=Inherited(1.0, "not needed: the intercept is not penalised"),
-    use_legacy_attributes=Inherited(
+    intercept_scaling=CompatParameter(1.0, "not needed: the intercept is not penalised"),
+    use_legacy_attributes=CompatParameter(
         "warn",
         "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: that "
         "of scikit-learn before 1.10, unless it is False",

@@ -17,8 +17,8 @@ from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
 from separatrix.models.base import Claimed
-from separatrix.models.inherited import inherits
 from separatrix.models.kernel_svm import SVC
+from separatrix.models.sklearn_compat import compat_parameters
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.joint_decomposition import JointNuDecomposition
@@ -26,7 +26,7 @@ from separatrix.solvers.joint_decomposition import JointNuDecomposition
 __all__ = ["NuSVC"]
 
 
-@inherits(**SVC._inherited)
+@compat_parameters(**SVC._inherited)
 class NuSVC(SVC):
     r"""Support vector classification with a share of the rows as parameter, with a certificate.
 

@@ -13,9 +13,9 @@ from separatrix.kernels.functions import LinearKernel, PolynomialKernel
 from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.models.base import Claimed
-from separatrix.models.inherited import inherits
-from separatrix.models.kernel_machine import STEERING, OneFunction
+from separatrix.models.kernel_machine import STEERING, SingleKernelMachine
 from separatrix.models.limits import counted
+from separatrix.models.sklearn_compat import compat_parameters
 from separatrix.solvers.driver import Solution
 
 __all__ = ["OneClassSVM"]
@@ -24,8 +24,8 @@ __all__ = ["OneClassSVM"]
 _SURFACE = 1e-7
 
 
-@inherits(**STEERING)
-class OneClassSVM(OutlierMixin, OneFunction):
+@compat_parameters(**STEERING)
+class OneClassSVM(OutlierMixin, SingleKernelMachine):
     r"""One-class support vector machine: separates most rows from the origin, with a certificate.
 
     Minimises, with :math:`n = \sum_i s_i`,

@@ -22,10 +22,10 @@ from separatrix.messages import Message
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
-from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.limits import counted, remaining
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.pickled import Pickled
+from separatrix.models.sklearn_compat import CompatParameter, compat_parameters, warn_once
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
@@ -51,46 +51,48 @@ def _is_rate(value: Any) -> bool:
     return isinstance(value, numbers.Real) and value is not True and 0.0 < float(value) < np.inf
 
 
-@inherits(
-    penalty=Inherited(
+@compat_parameters(
+    penalty=CompatParameter(
         None,
         "no penalty is applied, because the best weights under any penalty are zero",
         (None, "l2", "l1", "elasticnet"),
         "give one of 'l2', 'l1', 'elasticnet', None",
     ),
-    alpha=Inherited(1e-4, "not needed: no penalty is applied"),
-    l1_ratio=Inherited(0.15, "not needed: no penalty is applied"),
-    max_iter=Inherited(
+    alpha=CompatParameter(1e-4, "not needed: no penalty is applied"),
+    l1_ratio=CompatParameter(0.15, "not needed: no penalty is applied"),
+    max_iter=CompatParameter(
         1000,
         "another name of ``max_passes``, used where that keeps its default",
         _is_count,
         "give a whole number of passes",
     ),
-    tol=Inherited(
+    tol=CompatParameter(
         1e-3,
         "a fit ends at the first pass without a mistake, where the theorem promises no such pass, "
         "or at ``max_passes``; None makes ``max_passes`` passes in any case",
     ),
-    shuffle=Inherited(True, "not needed: ``order`` sets the order of the rows"),
-    eta0=Inherited(
+    shuffle=CompatParameter(True, "not needed: ``order`` sets the order of the rows"),
+    eta0=CompatParameter(
         1.0,
         "another name of ``learning_rate``, used where that keeps its default",
         _is_rate,
         "give a number greater than 0",
     ),
-    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    early_stopping=Inherited(
+    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
+    early_stopping=CompatParameter(
         False,
         "True holds out rows and keeps the weights that are best on them, as "
         "``SGDClassifier.perceptron`` does",
         (False, True),
         "give True or False",
     ),
-    validation_fraction=Inherited(0.1, "the share of the rows that ``early_stopping`` holds out"),
-    n_iter_no_change=Inherited(
+    validation_fraction=CompatParameter(
+        0.1, "the share of the rows that ``early_stopping`` holds out"
+    ),
+    n_iter_no_change=CompatParameter(
         5, "the fewest passes without better weights, or a better score, after which a fit stops"
     ),
-    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
+    warm_start=CompatParameter(False, "True starts a fit from the weights of the previous one"),
 )
 class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
@@ -345,7 +347,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
                 raise refuse(self, why)
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
-        from separatrix.scale.sequential import BlockedMistakes
+        from separatrix.scale.online import BlockedMistakes
 
         parts = fit.parts()
         starts = self._start_points(fit.data.n_features, len(parts))
@@ -515,7 +517,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     def _check_parameters(self) -> None:
         self._check_inherited()
         if self.penalty is not None:
-            tell("free_perceptron")
+            warn_once("free_perceptron")
         self._check_calibrate()
         check_choice("order", self.order, ORDERS)
         check_number("learning_rate", self.learning_rate, above=0)
@@ -548,7 +550,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
 
     def _solver(self, problem: LinearProblem, otherwise: str = "best") -> Any:
         if problem.in_passes:
-            from separatrix.scale.sequential import MistakePasses
+            from separatrix.scale.online import MistakePasses
 
             keep = "average" if self.average else "best"
             return MistakePasses(keep, self._passes, self._patience)

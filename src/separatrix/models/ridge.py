@@ -25,7 +25,6 @@ from separatrix.data.validation import (
 )
 from separatrix.models.base import winners
 from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
-from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.least_squares import _LeastSquares
 from separatrix.models.path import Path, fit_path, split_rows
 from separatrix.models.regressor import (
@@ -36,19 +35,20 @@ from separatrix.models.regressor import (
     certify_rows,
     rows_of_fit,
 )
+from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
 
 _STEERING = {
-    "copy_X": Inherited(True, "not needed: the rows are not copied and not changed"),
-    "max_iter": Inherited(None, "not needed: the equations are solved to rounding"),
-    "solver": Inherited(
+    "copy_X": CompatParameter(True, "not needed: the rows are not copied and not changed"),
+    "max_iter": CompatParameter(None, "not needed: the equations are solved to rounding"),
+    "solver": CompatParameter(
         "auto", "not needed: the size of the equations decides how they are solved"
     ),
-    "positive": Inherited(
+    "positive": CompatParameter(
         False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
     ),
-    "random_state": Inherited(None, "not needed: nothing is random"),
+    "random_state": CompatParameter(None, "not needed: nothing is random"),
 }
 _STRENGTHS: rules.Rules = {
     **{name: rule for name, rule in LEAST_SQUARES.items() if name != "lam_"},
@@ -228,8 +228,8 @@ def _joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
     )
 
 
-@inherits(**_STEERING)
-class Ridge(Inheriting, Regressor, _Ridge):
+@compat_parameters(**_STEERING)
+class Ridge(CompatParameters, Regressor, _Ridge):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
     Minimises, for each target,
@@ -485,8 +485,8 @@ _NEEDED_OF_LABELS = (
 )
 
 
-@inherits(**_STEERING)
-class RidgeClassifier(Inheriting, _RidgeLabels):
+@compat_parameters(**_STEERING)
+class RidgeClassifier(CompatParameters, _RidgeLabels):
     r"""Classification by ridge regression on targets -1 and +1, certified as :class:`Ridge` is.
 
     For K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others;
@@ -722,8 +722,8 @@ class _Given:
         return self._scores
 
 
-@inherits(
-    gcv_mode=Inherited(
+@compat_parameters(
+    gcv_mode=CompatParameter(
         None, "not needed: one decomposition of the rows serves all folds and strengths"
     )
 )
@@ -823,8 +823,8 @@ class RidgeCV(_ChosenRidge, Ridge):
         return self
 
 
-@inherits()
-class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
+@compat_parameters()
+class RidgeClassifierCV(_ChosenRidge, CompatParameters, _RidgeLabels):
     """:class:`RidgeClassifier` with ``alpha`` chosen by cross-validation, as in :class:`RidgeCV`.
 
     Parameters

@@ -42,10 +42,15 @@ from separatrix.losses import (
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.blocked import InPasses, in_blocks, refuse
-from separatrix.models.inherited import Inherited, inherits, is_default, tell
 from separatrix.models.limits import counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.path import Path, fit_path
+from separatrix.models.sklearn_compat import (
+    CompatParameter,
+    compat_parameters,
+    is_default,
+    warn_once,
+)
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of
@@ -162,7 +167,7 @@ class MeanOfLosses:
 def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
-        tell("weights_are_copies")
+        warn_once("weights_are_copies")
 
 
 @functools.cache
@@ -199,11 +204,13 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.array(f"length of curve {k}", finite=False)(name, curve, sizes)
 
 
-@inherits(
-    l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=Inherited(0.1, "the parameter of the losses ``huber`` and ``epsilon_insensitive``"),
-    n_jobs=Inherited(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    warm_start=Inherited(False, "True starts a fit from the weights of the previous one"),
+@compat_parameters(
+    l1_ratio=CompatParameter(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
+    epsilon=CompatParameter(
+        0.1, "the parameter of the losses ``huber`` and ``epsilon_insensitive``"
+    ),
+    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
+    warm_start=CompatParameter(False, "True starts a fit from the weights of the previous one"),
 )
 class SGDClassifier(MeanOfLosses, LinearClassifier):
     r"""The linear classifiers of scikit-learn's stochastic gradients, with a certificate.
@@ -583,7 +590,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
         from separatrix.scale.objectives import BlockedMargin
-        from separatrix.scale.sequential import BlockedKink
+        from separatrix.scale.online import BlockedKink
 
         loss = self._loss()
         linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
@@ -879,7 +886,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
                 "own margin; leave margin at 0."
             )
         if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
-            tell("free_perceptron")
+            warn_once("free_perceptron")
         if not isinstance(self.learning_rate, Schedule):
             check_rate_name(self.learning_rate)
             check_number("power_t", self.power_t)
@@ -1101,7 +1108,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
 
     def _solver(self, problem: LinearProblem) -> Any:
         if problem.in_passes:
-            from separatrix.scale.sequential import BlockedSteps
+            from separatrix.scale.online import BlockedSteps
 
             return BlockedSteps(self._descent(), int(self.max_iter))
         if not isinstance(problem, StochasticObjective):

@@ -15,11 +15,11 @@ from separatrix.data.validation import check_choice, check_number, sample_weight
 from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.base import narrowed
-from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.limits import counted
 from separatrix.models.linear import SparseWeights
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.residual import CertifiedRegressor
+from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.models.stochastic import (
     KINKED_PART,
     RESIDUAL,
@@ -46,19 +46,19 @@ _LOSSES = {"squared_error": lambda epsilon: SquaredResidual(), **RESIDUAL}
 _RATE, _POWER = 0.01, 0.25
 
 
-@inherits(
-    l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=Inherited(0.1, "the parameter of the losses other than ``squared_error``"),
-    early_stopping=Inherited(
+@compat_parameters(
+    l1_ratio=CompatParameter(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
+    epsilon=CompatParameter(0.1, "the parameter of the losses other than ``squared_error``"),
+    early_stopping=CompatParameter(
         False,
         "a fit ends at its certified optimum",
         (False,),
         "a fit ends at its certified optimum; a larger alpha reduces overfitting",
     ),
-    validation_fraction=Inherited(0.1, "not needed: it belongs to early stopping"),
-    n_iter_no_change=Inherited(5, "not needed: it belongs to early stopping"),
+    validation_fraction=CompatParameter(0.1, "not needed: it belongs to early stopping"),
+    n_iter_no_change=CompatParameter(5, "not needed: it belongs to early stopping"),
 )
-class SGDRegressor(MeanOfLosses, Inheriting, SparseWeights, CertifiedRegressor):
+class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegressor):
     r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
 
     Minimises

@@ -21,10 +21,10 @@ from separatrix.losses import loss_of
 from separatrix.messages import Message
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
-from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.limits import counted, deadline_of, remaining
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
+from separatrix.models.sklearn_compat import CompatParameter, compat_parameters, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
@@ -35,16 +35,16 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
-@inherits(
-    dual=Inherited("auto", "not needed: the solver follows from the problem"),
-    multi_class=Inherited(
+@compat_parameters(
+    dual=CompatParameter("auto", "not needed: the solver follows from the problem"),
+    multi_class=CompatParameter(
         "ovr",
         "several classes are fitted one against the rest",
         ("ovr",),
         "use scikit-learn's LinearSVC for the joint problem of Crammer and Singer, or "
         "separatrix.LogisticRegression, which solves one problem for all classes",
     ),
-    intercept_scaling=Inherited(1, "not needed: the intercept is not penalised"),
+    intercept_scaling=CompatParameter(1, "not needed: the intercept is not penalised"),
 )
 class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
@@ -264,7 +264,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         start = time.perf_counter()
         # Scikit-learn has no hard margin to differ from.
         if self.fit_intercept and not self._hard:
-            tell("free_intercept")
+            warn_once("free_intercept")
         if not is_blocked(X):
             self._require_rows_for_folds(y, sample_weight)
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)

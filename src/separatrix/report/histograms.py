@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.assessment.material import Material, Part
+from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.data.labels import codes_of
 from separatrix.messages import percent
 from separatrix.tables.coded import first_appearance
@@ -29,11 +29,11 @@ class Counting:
 
     Parameters
     ----------
-    material : Material
+    material : EvaluationData
         Of a classifier of at most `MOST_CLASSES` classes; of others there is nothing to count.
     """
 
-    def __init__(self, material: Material) -> None:
+    def __init__(self, material: EvaluationData) -> None:
         part = material.shown
         self.possible = 2 <= len(material.classes) <= MOST_CLASSES and len(part) > 0
         if not self.possible:

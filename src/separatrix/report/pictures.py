@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from separatrix.assessment.material import Material, Part
+from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.plots.style import plain
 from separatrix.report.svg import drawing, to_svg
 
@@ -75,7 +75,7 @@ class _Plan:
     wide: bool = False
 
 
-def pictures_of(material: Material) -> list[Picture]:
+def pictures_of(material: EvaluationData) -> list[Picture]:
     """Draw what suits the model; a picture that cannot be drawn says why."""
     import matplotlib.pyplot as plt
 
@@ -109,7 +109,7 @@ def pictures_of(material: Material) -> list[Picture]:
     return found
 
 
-def _some(material: Material, part: Part, most: int) -> np.ndarray:
+def _some(material: EvaluationData, part: Part, most: int) -> np.ndarray:
     """At most so many rows, of every class its share."""
     n = len(part)
     if n <= most:
@@ -143,7 +143,7 @@ def _rows_of(X: Any, rows: np.ndarray) -> Any:
     return np.asarray(X)[rows]
 
 
-def _plans(material: Material) -> Iterator[_Plan]:
+def _plans(material: EvaluationData) -> Iterator[_Plan]:
     model, part = material.model, material.shown
     certificate = getattr(model, "certificate_", None)
     if getattr(model, "trace_", None) is not None and certificate is not None:
@@ -160,7 +160,7 @@ def _plans(material: Material) -> Iterator[_Plan]:
     yield from _of_quantity(material) if material.quantity else _of_classes(material)
 
 
-def _of_classes(material: Material) -> Iterator[_Plan]:
+def _of_classes(material: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
     model, part = material.model, material.shown
@@ -215,7 +215,7 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
     yield from _curves(material)
 
 
-def _curves(material: Material) -> Iterator[_Plan]:
+def _curves(material: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
     model, measured = material.model, material.measured
@@ -286,7 +286,7 @@ def _margins(model: Any, part: Part) -> Iterator[_Plan]:
     )
 
 
-def _of_quantity(material: Material) -> Iterator[_Plan]:
+def _of_quantity(material: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
     model, part, measured = material.model, material.shown, material.measured
@@ -334,7 +334,7 @@ def _of_quantity(material: Material) -> Iterator[_Plan]:
         )
 
 
-def _errors(material: Material, kind: str) -> Callable[[Any, np.ndarray], Any]:
+def _errors(material: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], Any]:
     def draw(X: Any, y: np.ndarray) -> Any:
         from matplotlib.ticker import MaxNLocator, ScalarFormatter
         from sklearn.metrics import PredictionErrorDisplay
@@ -386,7 +386,7 @@ def _curve_axes(model: Any) -> Any:
     return _axes() if len(model.classes_) <= _FEW_CLASSES else None
 
 
-def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
+def _decision(material: EvaluationData, X: Any, y: np.ndarray) -> tuple[Any, str]:
     """The regions of all classes or, where no plane shows them, of two hard to tell apart."""
     from separatrix.plots import DecisionDisplay
 
@@ -405,7 +405,7 @@ def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
         return figure, f"{which}{other!r}, which the model confuses most often. {note}"
 
 
-def _confused(material: Material) -> tuple[Any, Any] | None:
+def _confused(material: EvaluationData) -> tuple[Any, Any] | None:
     """The two of three or more classes that are most often taken for one another."""
     classes = np.asarray(material.model.classes_)
     if len(classes) < 3:
@@ -443,7 +443,7 @@ def _certificate(model: Any) -> Any:
     return _figure(plots.CertificateDisplay.from_estimator(model, against="iteration", ax=_axes(2)))
 
 
-def _named(material: Material) -> Any:
+def _named(material: EvaluationData) -> Any:
     """The model, with the names of an encoding's features, which matrices do not have."""
     if material.encoder is None or hasattr(material.model, "feature_names_in_"):
         return material.model

@@ -13,12 +13,12 @@ import separatrix
 from separatrix._compiled import pool
 from separatrix.assessment.certificates import certificate_of, certificate_record
 from separatrix.assessment.documents import jsonable
+from separatrix.assessment.evaluation_data import EvaluationData, of_arrays, of_sample, of_table
 from separatrix.assessment.findings import diagnosis_of, finding_record
-from separatrix.assessment.material import Material, of_arrays, of_sample, of_table
 from separatrix.assessment.measuring import measure
 from separatrix.assessment.records import details_of, model_name, support_record
 from separatrix.geometry import Diagnosis
-from separatrix.models.inherited import tells
+from separatrix.models.sklearn_compat import non_default_parameters
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
 from separatrix.report.rendering import document_text, render, require_extras
@@ -230,7 +230,7 @@ class Report:
     @classmethod
     def _of(
         cls,
-        material: Material,
+        material: EvaluationData,
         *,
         pictures: bool,
         time_limit: float,
@@ -299,7 +299,7 @@ class Report:
 
 
 def _drawn_and_diagnosed(
-    material: Material, time_limit: float
+    material: EvaluationData, time_limit: float
 ) -> tuple[list[Any], Diagnosis | None]:
     """The pictures, and the diagnosis that another thread makes meanwhile."""
     from separatrix.report.pictures import pictures_of
@@ -318,7 +318,7 @@ def _drawn_and_diagnosed(
 
 
 def _document(
-    material: Material,
+    material: EvaluationData,
     diagnosis: Diagnosis | None,
     wording: Callable[[str], str],
 ) -> dict[str, Any]:
@@ -340,7 +340,9 @@ def _document(
             "name": model_name(model),
             "class": type(model).__name__,
             "formula": getattr(model, "objective_formula_", None),
-            "parameters": {key: _shown(value) for key, value in sorted(tells(model).items())},
+            "parameters": {
+                key: _shown(value) for key, value in sorted(non_default_parameters(model).items())
+            },
             "classes": material.classes or None,
             "target": material.target,
             "data": material.source,

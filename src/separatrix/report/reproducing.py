@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.assessment.material import Material
+from separatrix.assessment.evaluation_data import EvaluationData
 from separatrix.tables import DEFAULT_MISSING, Encoder
 from separatrix.tables.reader import OPTIONS
 
 __all__ = ["reproduction"]
 
 
-def reproduction(material: Material) -> dict[str, Any]:
+def reproduction(material: EvaluationData) -> dict[str, Any]:
     """The ``shell`` command (None of a model that no command made) and the ``python`` code.
 
     Run as it is, the code ends with ``model`` fitted to the rows of the fit.
@@ -92,7 +92,7 @@ def _literal(value: Any, imports: _Imports) -> str:
     return f"...  # {kind.__name__}: your own"
 
 
-def _construction(material: Material, imports: _Imports) -> str:
+def _construction(material: EvaluationData, imports: _Imports) -> str:
     model = material.model
     kind = type(model)
     public = kind.__module__.startswith("separatrix")
@@ -126,7 +126,7 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _from_arrays(material: Material) -> str:
+def _from_arrays(material: EvaluationData) -> str:
     imports = _Imports()
     made = _construction(material, imports)
     if type(material.model).__module__.startswith("separatrix"):
@@ -144,7 +144,7 @@ def _from_arrays(material: Material) -> str:
     return "\n".join(lines)
 
 
-def _reading(material: Material, imports: _Imports) -> list[str]:
+def _reading(material: EvaluationData, imports: _Imports) -> list[str]:
     """The arguments by which the table of the fit is read."""
     config = material.provenance["config"]
     reading = [_literal(config["data"], imports)]
@@ -172,7 +172,7 @@ def _given_of_text(encoder: Any) -> dict[str, Any]:
     return {name: value for name, value in encoder.text.items() if value != usual[name]}
 
 
-def _from_table(material: Material) -> str:
+def _from_table(material: EvaluationData) -> str:
     imports = _Imports()
     config, split = material.provenance["config"], material.provenance["split"]
     encoder = material.encoder

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from separatrix.assessment.material import Material, Part
+from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.assessment.weights import (
     column_spread,
     effective_weights,
@@ -35,7 +35,7 @@ _SNIPPET = 240
 # ------------------------------------------------------------------------------------- weights
 
 
-def weight_record(material: Material) -> dict[str, Any]:
+def weight_record(material: EvaluationData) -> dict[str, Any]:
     """The largest weights, by column.
 
     Returns
@@ -129,7 +129,7 @@ def _no_weights(model: Any) -> str:
 # ---------------------------------------------------------------------------------------- rows
 
 
-def row_records(material: Material) -> dict[str, Any]:
+def row_records(material: EvaluationData) -> dict[str, Any]:
     """The rows that the model is most wrong about, and those that it is least sure of.
 
     Returns
@@ -203,7 +203,9 @@ def _against(predicted: Any, said: np.ndarray, own: np.ndarray) -> np.ndarray:
     return lead
 
 
-def _row(material: Material, part: Part, i: int, causes: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(
+    material: EvaluationData, part: Part, i: int, causes: list[dict[str, Any]]
+) -> dict[str, Any]:
     predicted = part.predictions
     entry: dict[str, Any] = {
         "row": int(part.numbers[i]),
@@ -226,7 +228,7 @@ def _row(material: Material, part: Part, i: int, causes: list[dict[str, Any]]) -
     return entry
 
 
-def _text(material: Material, part: Part, i: int) -> str | None:
+def _text(material: EvaluationData, part: Part, i: int) -> str | None:
     if part.table is None:
         return None
     names = [name for name in part.table.names if part.table.kinds[name] == "text"]
@@ -239,7 +241,7 @@ def _text(material: Material, part: Part, i: int) -> str | None:
 
 
 def _causes(
-    material: Material,
+    material: EvaluationData,
     part: Part,
     chosen: np.ndarray,
     own: np.ndarray | None,
@@ -306,7 +308,7 @@ def _direction(
 
 
 def _cause(
-    material: Material, part: Part, i: int, j: int, share: float, row: np.ndarray
+    material: EvaluationData, part: Part, i: int, j: int, share: float, row: np.ndarray
 ) -> dict[str, Any]:
     column = material.columns[j]
     if part.table is None or column is None:
@@ -327,13 +329,13 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------- data
 
 
-def _parts(material: Material) -> list[dict[str, Any]]:
+def _parts(material: EvaluationData) -> list[dict[str, Any]]:
     if material.figures:
         return [{key: one[key] for key in ("rows", "name", "n")} for one in material.figures]
     return [{"rows": p.key, "name": p.name, "n": len(p)} for p in material.parts]
 
 
-def data_record(material: Material) -> dict[str, Any]:
+def data_record(material: EvaluationData) -> dict[str, Any]:
     """The rows, the columns, and what became of them."""
     provenance = material.provenance
     part = material.shown
@@ -421,7 +423,7 @@ def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) 
     return entry
 
 
-def _array_columns(material: Material, counting: Counting) -> list[dict[str, Any]]:
+def _array_columns(material: EvaluationData, counting: Counting) -> list[dict[str, Any]]:
     X = _numbers(material.shown.X)
     if sparse.issparse(X) or X.dtype.kind not in "fiub":
         return []

@@ -31,7 +31,15 @@ from separatrix.tables.column_encodings import Category, Encoding, Number, Text
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.table import Remarks, quote
 
-__all__ = ["Columns", "Recipe", "SourceBlock", "SourceColumn", "SourceFile", "Stretch", "stretches"]
+__all__ = [
+    "Columns",
+    "EncodingPlan",
+    "RowRange",
+    "SourceBlock",
+    "SourceColumn",
+    "SourceFile",
+    "stretches",
+]
 
 # Rows that are standardised at a time: what they are made of stays in the cache.
 _TILE = 2048
@@ -105,7 +113,7 @@ def escaped(path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class RowRange:
     """Rows of one file or of several: ``(file, from, to, first group, last group)`` each."""
 
     pieces: tuple[tuple[int, int, int, int, int], ...]
@@ -138,16 +146,16 @@ class Stretch:
         raise IndexError(i)
 
 
-def stretches(sources: Sequence[SourceFile], most: int) -> list[Stretch]:
+def stretches(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
     """All rows in stretches of at most so many: row groups, several small ones, parts of large."""
-    out: list[Stretch] = []
+    out: list[RowRange] = []
     waiting: list[tuple[int, int, int, int, int]] = []
     at = 0
 
     def close() -> None:
         nonlocal at
         if waiting:
-            out.append(Stretch(tuple(waiting), at))
+            out.append(RowRange(tuple(waiting), at))
             at += out[-1].n_rows
             waiting.clear()
 
@@ -221,7 +229,7 @@ class Columns:
 
 
 @dataclass(eq=False)
-class Recipe:
+class EncodingPlan:
     """How rows of files become rows of a matrix; it can be sent to another process.
 
     Attributes
@@ -284,7 +292,7 @@ class Recipe:
                 known.setdefault(one.key, one)
         return list(known.values())
 
-    def rows(self, stretch: Stretch) -> tuple[Rows, Rows | None]:
+    def rows(self, stretch: RowRange) -> tuple[Rows, Rows | None]:
         """The rows of a stretch to fit, and those that are held out."""
         with pool.alone():
             every = self._rows(stretch)
@@ -293,7 +301,7 @@ class Recipe:
             held = held_out(every, self.test_size, self.seed)
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
-    def _rows(self, stretch: Stretch) -> Rows:
+    def _rows(self, stretch: RowRange) -> Rows:
         if self.stage is not None:
             raw, target, weights = self.stage.taken(stretch)
             matrix = self.plan.of_raw(raw, [one.key for one in self.stage.columns])
@@ -311,7 +319,7 @@ class Recipe:
         return Rows(matrix, target, weights, squares)
 
     def staged(
-        self, stretch: Stretch, centres: np.ndarray, stage: Stage, looked_at: Sequence[int]
+        self, stretch: RowRange, centres: np.ndarray, stage: Stage, looked_at: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Put the rows of a stretch aside as they are, in float32.
 
@@ -338,7 +346,7 @@ class Recipe:
         ends = [(stacked[j].min(), stacked[j].max()) for j in looked_at]
         return sums, np.array(ends, dtype=np.float64).reshape(-1, 2)
 
-    def _fetch(self, stretch: Stretch) -> Columns:
+    def _fetch(self, stretch: RowRange) -> Columns:
         parts = []
         cursor, tables = _cursor(self)
         wanted = self.fetched()
@@ -374,7 +382,7 @@ class Recipe:
         }
         return Columns(plain, stretch.n_rows)
 
-    def _target(self, fetched: Columns, stretch: Stretch) -> np.ndarray:
+    def _target(self, fetched: Columns, stretch: RowRange) -> np.ndarray:
         if self.target is None:
             return np.zeros(fetched.n_rows)
         values, gone = numbers_of(self.target, fetched.arrays[self.target.key], self.codes)
@@ -395,7 +403,7 @@ class Recipe:
             return codes
         return values.astype(np.float64)
 
-    def _weights(self, fetched: Columns, stretch: Stretch) -> np.ndarray | None:
+    def _weights(self, fetched: Columns, stretch: RowRange) -> np.ndarray | None:
         if self.weight is None:
             return None
         values, gone = numbers_of(self.weight, fetched.arrays[self.weight.key])
@@ -411,7 +419,7 @@ class Recipe:
             )
         return values
 
-    def _not_finite(self, matrix: Any, stretch: Stretch) -> DataError:
+    def _not_finite(self, matrix: Any, stretch: RowRange) -> DataError:
         dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
         bad = ~np.isfinite(dense)
         if not bad.any():
@@ -490,11 +498,11 @@ class Stage:
     folder: str
     columns: tuple[SourceColumn, ...]
 
-    def _path(self, stretch: Stretch) -> Path:
+    def _path(self, stretch: RowRange) -> Path:
         return Path(self.folder, f"{stretch.start}.raw")
 
     def put(
-        self, stretch: Stretch, raw: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+        self, stretch: RowRange, raw: np.ndarray, target: np.ndarray, weights: np.ndarray | None
     ) -> None:
         """Keep rows."""
         try:
@@ -504,7 +512,7 @@ class Stage:
         except OSError as error:
             raise unwritable(self._path(stretch), error) from None
 
-    def taken(self, stretch: Stretch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def taken(self, stretch: RowRange) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Rows that were put aside, and are no more."""
         path = self._path(stretch)
         size = path.stat().st_size
@@ -523,7 +531,7 @@ _gates: dict[str, threading.Semaphore] = {}
 _local = threading.local()
 
 
-def _cursor(recipe: Recipe) -> tuple[Any, dict[str, _Table | None]]:
+def _cursor(recipe: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
     """This thread's cursor of the recipe's DuckDB, and the tables of its levels."""
     own = getattr(_local, "cursors", None)
     if own is None:
@@ -538,7 +546,7 @@ def _cursor(recipe: Recipe) -> tuple[Any, dict[str, _Table | None]]:
     return own[recipe.identity][1], reader[1]
 
 
-def _reader(recipe: Recipe) -> tuple[Any, dict[str, _Table | None]]:
+def _reader(recipe: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
     with files.limited(recipe.memory, Path(recipe.folder)):
         connection = files.connect()
     # A query is then answered by the thread that asks, in the order of the rows.
@@ -623,7 +631,7 @@ def _look_up(hashes: Any, keys: Any, values: Any, out: Any) -> bool:
     return True
 
 
-def close(recipe: Recipe) -> None:
+def close(recipe: EncodingPlan) -> None:
     """Let go of what was opened to read by a recipe."""
     with _lock:
         reader = _readers.pop(recipe.identity, None)
@@ -640,7 +648,7 @@ def close(recipe: Recipe) -> None:
 class _Plan:
     """Where the features of a recipe come from."""
 
-    recipe: Recipe
+    recipe: EncodingPlan
 
     def __post_init__(self) -> None:
         encoder = self.recipe.encoder
@@ -675,7 +683,7 @@ class _Plan:
         made[own & (made >= 0)] += start
         return made
 
-    def matrix(self, fetched: Columns, stretch: Stretch) -> Any:
+    def matrix(self, fetched: Columns, stretch: RowRange) -> Any:
         """The matrix of what was fetched."""
         n = fetched.n_rows
         numbers, places = self._features(fetched, stretch)
@@ -727,7 +735,7 @@ class _Plan:
                 np.float32 if self.recipe.single else np.float64
             )
 
-    def _features(self, fetched: Columns, stretch: Stretch) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _features(self, fetched: Columns, stretch: RowRange) -> tuple[np.ndarray, list[np.ndarray]]:
         """Features of numbers, a row each, and of every category the place of its one."""
         n = fetched.n_rows
         kind = np.float32 if self.recipe.single else np.float64
@@ -888,16 +896,16 @@ class SourceBlock(Block):
 
     Attributes
     ----------
-    recipe : Recipe
-    stretch : Stretch
+    recipe : EncodingPlan
+    stretch : RowRange
     held : bool
         Whether these are the rows that are held out.
     checksum : str
         Of the rows, as they were scanned.
     """
 
-    recipe: Recipe
-    stretch: Stretch
+    recipe: EncodingPlan
+    stretch: RowRange
     held: bool
     checksum: str
     n_rows: int

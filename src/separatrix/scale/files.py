@@ -28,12 +28,12 @@ from separatrix.messages import Message, Parameter
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
-    Recipe,
+    EncodingPlan,
+    RowRange,
     SourceBlock,
     SourceColumn,
     SourceFile,
     Stage,
-    Stretch,
     chosen_rows,
     contents_of,
     digest_of,
@@ -394,7 +394,7 @@ class _Scan:
         self.connection, self.layout = connection, layout
         self.converted = any(part.suffix != ".parquet" for part in layout.parts)
         self.notes: list[str] = []
-        self.spans: list[Stretch] = []
+        self.spans: list[RowRange] = []
         self.stage: Stage | None = None
         for name, what in ((asked.target, "target"), (asked.weight, "weight")):
             if name is not None and name not in layout.groups:
@@ -500,7 +500,7 @@ class _Scan:
 
     # --- the recipe -----------------------------------------------------------------------------
 
-    def _recipe(self, sources: list[SourceFile]) -> tuple[Recipe, np.ndarray | None]:
+    def _recipe(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
         """How rows are encoded, and the classes."""
         asked, known = self.asked, self.statistics
         target, classes, codes, labels = self._target()
@@ -534,7 +534,7 @@ class _Scan:
         )
         encoder = encoder if asked.encoder is None else asked.encoder
         text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
-        recipe = Recipe(
+        recipe = EncodingPlan(
             sources=tuple(sources),
             columns=(),
             encoder=encoder,
@@ -570,7 +570,7 @@ class _Scan:
         stage = self.stage
         return replace(recipe, columns=tuple(kept), encoder=encoder, stage=stage), labels
 
-    def _read_once(self, recipe: Recipe, names: Sequence[str]) -> Sums | None:
+    def _read_once(self, recipe: EncodingPlan, names: Sequence[str]) -> Sums | None:
         """Put all rows aside while they are read for what they add up to, where that can be.
 
         Of columns of numbers that float32 holds as they are.  None where there are others, where a
@@ -735,7 +735,7 @@ class _Scan:
 
     # --- blocks ---------------------------------------------------------------------------------
 
-    def _row_bytes(self, recipe: Recipe) -> float:
+    def _row_bytes(self, recipe: EncodingPlan) -> float:
         encoder, size = recipe.encoder, 4.0 if recipe.single else 8.0
         if encoder.dense:
             return size * encoder.n_features_
@@ -769,9 +769,9 @@ class _Scan:
 
     def _encoded(
         self,
-        recipe: Recipe,
+        recipe: EncodingPlan,
         labels: np.ndarray | None,
-        spans: list[Stretch],
+        spans: list[RowRange],
         n_rows: int,
         width: float,
         stored: bool,
@@ -949,14 +949,14 @@ class _Done:
 class _Encoding:
     """How stretches become blocks."""
 
-    recipe: Recipe
+    recipe: EncodingPlan
     folder: Path
     asked: Asked
     share: float
     stored: bool
     mark: str
 
-    def made(self, k: int, span: Stretch) -> _Done:
+    def made(self, k: int, span: RowRange) -> _Done:
         """The blocks of a stretch: those that an earlier process finished, or new ones."""
         blocks = self._finished(k)
         if blocks is None:
@@ -1002,7 +1002,7 @@ class _Encoding:
             return None
         return blocks  # type: ignore[return-value]
 
-    def _blocks(self, k: int, span: Stretch) -> list[tuple[Block, Rows, bool]]:
+    def _blocks(self, k: int, span: RowRange) -> list[tuple[Block, Rows, bool]]:
         recipe, out = self.recipe, []
         fit, held = recipe.rows(span)
         # Decoded on every pass, a stretch is one block, so that it is decoded once.
@@ -1018,7 +1018,7 @@ class _Encoding:
             out.append((self._block(held, f"{k:06d}-held", place, span, True), held, True))
         return out
 
-    def _block(self, rows: Rows, name: str, place: str, span: Stretch, held: bool) -> Block:
+    def _block(self, rows: Rows, name: str, place: str, span: RowRange, held: bool) -> Block:
         if self.stored:
             return write_block(self.folder / f"{name}.block", [rows], place)
         stored = int(rows.matrix.nnz if hasattr(rows.matrix, "nnz") else rows.matrix.size)
@@ -1028,7 +1028,7 @@ class _Encoding:
 
 
 @contextlib.contextmanager
-def _reading(recipe: Recipe, found: Iterator[Any]) -> Iterator[None]:
+def _reading(recipe: EncodingPlan, found: Iterator[Any]) -> Iterator[None]:
     """Afterwards nobody reads by a recipe any more, and what was opened for it is closed."""
     try:
         yield
@@ -1041,7 +1041,7 @@ _T = TypeVar("_T")
 
 
 def _in_order(
-    work: Callable[[int, Stretch], _T], spans: Sequence[Stretch], workers: int
+    work: Callable[[int, RowRange], _T], spans: Sequence[RowRange], workers: int
 ) -> Iterator[_T]:
     """What comes of the stretches, a few of which are worked on at once, in their order."""
     if workers == 1 or len(spans) == 1:

@@ -1,11 +1,11 @@
 r"""The hinge over blocks of rows, by way of the few rows that are near its kink.
 
 At a point, a pass over the blocks gathers the rows near the kink and adds up the others, by class,
-side and distance (:mod:`~separatrix.objectives.sides`).  What results is an objective on as many
-rows as memory holds with ease, each mean of many rows among them as one, and nowhere above the
-objective on all rows.  So its own certified lower bound is one on all rows, whichever rows change
-sides later; and where none of the others does, its minimiser is that of all rows.  Multipliers of
-the rows that are not near are those of their mean, and need not be kept.
+side and distance (:mod:`~separatrix.objectives.hinge_partition`).  What results is an objective on
+as many rows as memory holds with ease, each mean of many rows among them as one, and nowhere above
+the objective on all rows.  So its own certified lower bound is one on all rows, whichever rows
+change sides later; and where none of the others does, its minimiser is that of all rows.
+Multipliers of the rows that are not near are those of their mean, and need not be kept.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from separatrix.data.design import as_design
 from separatrix.losses import Loss
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import gamma, length_above, score_rounding
+from separatrix.objectives.hinge_partition import PARTITIONED, partitioned_sums
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
-from separatrix.objectives.sides import SIDED, on_sides
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
 from separatrix.scale.objectives import BlockedObjective, _Of
 from separatrix.scale.sums import Sum
 
-__all__ = ["BlockedHinge", "Condensed"]
+__all__ = ["BlockedHinge", "ScreenedHinge"]
 
 # Of the memory that may be used, what the rows near the kink may take, with copies of some of them.
 _SHARE = 0.4
@@ -48,7 +48,7 @@ _SEED = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Condensed:
+class ScreenedHinge:
     """What a pass has made of all rows at a point.
 
     Attributes
@@ -66,7 +66,7 @@ class Condensed:
         Whether these are simply all rows.
     near : int
         How many near rows are here.
-    coarse : Condensed or None
+    coarse : ScreenedHinge or None
         Where these are not all of them, the means of all rows, and nothing else.
     """
 
@@ -76,7 +76,7 @@ class Condensed:
     exact: bool
     whole: bool
     near: int
-    coarse: Condensed | None = None
+    coarse: ScreenedHinge | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ def _find(rows: Rows, shared: tuple[_Of, np.ndarray, np.ndarray, float], own: in
     wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         squares = rows.row_squares(design)
-        found = on_sides(design, y, upper, squares, w, b, edges, wide=wide, shift=shift)
+        found = partitioned_sums(design, y, upper, squares, w, b, edges, wide=wide, shift=shift)
     index = np.flatnonzero(found.near)
     draws = np.random.default_rng([_SEED, own]).random(len(index))
     if share < 1.0:
@@ -177,7 +177,7 @@ class BlockedHinge(BlockedObjective):
     ----------
     width : float
         How far from the kink, in the margin, rows are near at the next point that is looked at.
-    latest : Condensed or None
+    latest : ScreenedHinge or None
         What the last pass has made of all rows.
     """
 
@@ -194,7 +194,7 @@ class BlockedHinge(BlockedObjective):
         super().__init__(data, engine, penalty, **options)
         self.loss, self.positive = loss, positive
         self.width = math.inf
-        self.latest: Condensed | None = None
+        self.latest: ScreenedHinge | None = None
         # Whether the last near rows were too many.
         self._full = False
         self._best: tuple[float, np.ndarray] | None = None
@@ -258,7 +258,7 @@ class BlockedHinge(BlockedObjective):
         also = {"dual": self._dual, "dual_near": self._dual_near, "width": self.width}
         self.passes.keep(theta, {k: np.array(float(v)) for k, v in {**known, **also}.items()})
 
-    def look(self, theta: np.ndarray) -> Condensed:
+    def look(self, theta: np.ndarray) -> ScreenedHinge:
         """All rows as few, by one pass; that of the last point is at hand."""
         if self.latest is None or not np.array_equal(self.latest.theta, theta):
             found = self._account(theta)
@@ -290,7 +290,7 @@ class BlockedHinge(BlockedObjective):
                     kept = len(parts[0])
         self._full = share < 1.0
         value = total.value()
-        sums = dict(zip(SIDED, map(float, value["sums"]), strict=True))
+        sums = dict(zip(PARTITIONED, map(float, value["sums"]), strict=True))
         self.latest = self._condensed(theta, sums, value, parts, share)
         self._offer(theta, self.penalty_value(theta) + sums["loss"])
         return {name: sums[name] for name in ("loss", "loss_above", "upper")}
@@ -324,7 +324,7 @@ class BlockedHinge(BlockedObjective):
         value: dict[str, np.ndarray],
         parts: Sequence[_Near],
         share: float,
-    ) -> Condensed:
+    ) -> ScreenedHinge:
         means, y, weights, off = self._means(sums, value, slice(1, None))
         near_y = np.concatenate([part.y for part in parts])
         upper = np.concatenate([part.upper for part in parts])
@@ -351,11 +351,11 @@ class BlockedHinge(BlockedObjective):
             matrix, np.concatenate([y, near_y]), np.concatenate([weights, upper])
         )
         if share >= 1.0:
-            return Condensed(theta, objective, off, True, whole, len(near_y))
+            return ScreenedHinge(theta, objective, off, True, whole, len(near_y))
         # Some rows prove nothing for all, but the means of all do.
         means, y, weights, off = self._means(sums, value, slice(None))
-        coarse = Condensed(theta, self._in_memory(means, y, weights), off, True, False, 0)
-        return Condensed(theta, objective, math.inf, False, False, len(near_y), coarse)
+        coarse = ScreenedHinge(theta, self._in_memory(means, y, weights), off, True, False, 0)
+        return ScreenedHinge(theta, objective, math.inf, False, False, len(near_y), coarse)
 
     def _in_memory(self, matrix: Any, y: np.ndarray, upper: np.ndarray) -> MarginObjective:
         objective = MarginObjective(
@@ -385,7 +385,7 @@ class BlockedHinge(BlockedObjective):
         off = (off + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE if len(weights) else 0.0
         return totals / weights[:, None], y, weights, off
 
-    def settle(self, condensed: Condensed, theta: np.ndarray, certificate: Certificate) -> None:
+    def settle(self, condensed: ScreenedHinge, theta: np.ndarray, certificate: Certificate) -> None:
         """Take what is proved of the few rows for all of them.
 
         A dual point of the former with their best bound is one of the latter; but its products

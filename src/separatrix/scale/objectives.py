@@ -20,7 +20,6 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.losses import Loss
-from separatrix.objectives.accounts import SUMMED, SUMS, margin_account
 from separatrix.objectives.base import (
     Bound,
     LinearProblem,
@@ -31,11 +30,12 @@ from separatrix.objectives.enclosure import Enclosure, Level, gamma, length_abov
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.row_sums import SUMMED, SUMS, margin_sums
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
 from separatrix.scale.folds import Fold
 from separatrix.scale.passes import Passes
-from separatrix.scale.together import parted, several
+from separatrix.scale.shared_passes import parted, several
 
 __all__ = ["At", "BlockedMargin", "BlockedObjective"]
 
@@ -433,7 +433,7 @@ def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, 
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
     wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        found = margin_account(
+        found = margin_sums(
             design,
             of.loss,
             of.signs(rows),

@@ -14,7 +14,7 @@ import numpy as np
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.checkpoints import Checkpoint
 from separatrix.scale.engines import Engine, Task
-from separatrix.scale.together import Rounds
+from separatrix.scale.shared_passes import PassScheduler
 
 __all__ = ["PassProgress", "Passes", "watch_passes"]
 
@@ -82,7 +82,7 @@ class Passes:
         self.placed = engine.place(data.blocks)
         self.count = 0
         self.seconds = 0.0
-        self.rounds: Rounds | None = None
+        self.rounds: PassScheduler | None = None
         # The part of the fit whose points are kept, where these come one after another.
         self.part = ""
         self._ends = np.cumsum([block.n_rows for block in data.blocks])

@@ -21,7 +21,7 @@ import numpy as np
 from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.scale.encoding import PLAIN, SourceColumn, SourceFile, Stretch, escaped
+from separatrix.scale.encoding import PLAIN, RowRange, SourceColumn, SourceFile, escaped
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
@@ -48,7 +48,7 @@ from separatrix.tables.statistics import (
 )
 from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 
-__all__ = ["Levels", "Statistics"]
+__all__ = ["Categories", "Statistics"]
 
 # And a word.
 _WORD_BYTES = 300
@@ -85,7 +85,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Levels:
+class Categories:
     """The different values of a column, as text.
 
     Attributes
@@ -140,7 +140,7 @@ class Statistics:
         heard: Callable[[int], None],
     ) -> None:
         self.connection, self.layout, self.sources = connection, layout, sources
-        self.stretches: Sequence[Stretch] = ()
+        self.stretches: Sequence[RowRange] = ()
         self.folder, self.memory = folder, memory
         self.converted, self.readers, self.heard = converted, readers, heard
         self.n_rows = sum(source.n_rows for source in sources)
@@ -231,7 +231,7 @@ class Statistics:
 
     # --- levels ---------------------------------------------------------------------------------
 
-    def levels(self, column: SourceColumn, *, first: bool = False) -> Levels:
+    def levels(self, column: SourceColumn, *, first: bool = False) -> Categories:
         """The different values of a column, and how often each is there."""
         key, path = column.key, self.folder / f"levels-{column.key}.parquet"
         most = max(int(self.memory / 4 / _LEVEL_BYTES), 1000)
@@ -269,7 +269,7 @@ class Statistics:
         if mark_numbers(marks):
             texts = [None if text is None or is_marked(text, marks) else text for text in texts]
         rows = np.ma.getdata(found["row"]).astype(np.int64) if first else None
-        return Levels(str(path), texts, np.ma.getdata(found["n"]).astype(np.int64), rows)
+        return Categories(str(path), texts, np.ma.getdata(found["n"]).astype(np.int64), rows)
 
     def too_many(self, name: str, about: int) -> DataError:
         """Return the error of a column of more levels than fit in memory."""
@@ -278,7 +278,7 @@ class Statistics:
             Message("too_many_levels", column=quote(name), about=about, ignored=ignored)
         )
 
-    def read_levels(self, name: str, levels: Levels) -> Table:
+    def read_levels(self, name: str, levels: Categories) -> Table:
         """The levels as a table of their own, a row each, read by what they mean."""
         counts: dict[str, int] = {}
         for text, n in zip(levels.texts, levels.counts.tolist(), strict=True):

@@ -14,25 +14,24 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import compact, forecast
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
-from separatrix.solvers.condensing import Condensing
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
-from separatrix.solvers.levels import Levels
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.proximal_newton import ProximalNewton
 from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
-from separatrix.solvers.relay import Relay
 from separatrix.solvers.scale_continuation import ScaleContinuation
+from separatrix.solvers.screening import Screening
 from separatrix.solvers.smoothing import Smoothing
+from separatrix.solvers.switching import Switching
+from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 from separatrix.solvers.two_levels import TwoLevels
 
 __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
-    "Condensing",
     "Decomposition",
     "DualDescent",
     "HardMargin",
@@ -40,9 +39,10 @@ __all__ = [
     "ProximalNewton",
     "ProximalQuasiNewton",
     "QuasiNewton",
-    "Relay",
     "ScaleContinuation",
+    "Screening",
     "Smoothing",
+    "Switching",
     "TwoLevels",
     "select_solver",
 ]
@@ -69,8 +69,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     kinked loss, L2   up to 2,500         :class:`AugmentedLagrangian`
                       parameters
     kinked loss, L2   larger              :class:`DualDescent`
-    the last four     not as cheap as 20  :class:`Relay`: :class:`DualDescent`, and that method as
-    above             passes              soon as its passes fall behind the forecast
+    the last four     not as cheap as 20  :class:`Switching`: :class:`DualDescent`, and that method
+    above             passes              as soon as its passes fall behind the forecast
     other smooth      cheap or dear       :class:`Newton`
     loss
     none, but         cheap or dear       :class:`HardMargin`
@@ -85,7 +85,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     of its own                            and where the scale falls to nothing in stages of it
     any, of a         a Gram matrix       :class:`Decomposition`
     kernel machine
-    the hinge, of     a sum over blocks   :class:`Condensing`: the rows near the kink in memory, by
+    the hinge, of     a sum over blocks   :class:`Screening`: the rows near the kink in memory, by
     data in passes                        one of the above
     smooth loss of    cheap on frequent   :class:`TwoLevels`
     wide sparse       columns
@@ -143,7 +143,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     if problem.constrained:
         return HardMargin()
     if problem.in_passes and not problem.smooth:
-        return Condensing(select_solver)
+        return Screening(select_solver)
     if problem.in_passes:
         if TwoLevels().pays(problem):
             return TwoLevels()
@@ -188,7 +188,7 @@ def _chosen(problem: MarginObjective) -> Solver:
     expected: list[tuple[float, Any]] = []
     if problem.smooth:
         expected.append((forecast.conjugate_gradients(problem), Newton(dense=False)))
-        if Levels.suit(problem) and problem.loss.unattained:
+        if TwoLevelPreconditioner.suit(problem) and problem.loss.unattained:
             expected.append((forecast.two_levels(problem), Newton(dense=False, levels=True)))
     if int(np.prod(problem.shape)) <= DENSE_HESSIAN:
         if problem.smooth:
@@ -202,7 +202,7 @@ def _chosen(problem: MarginObjective) -> Solver:
     a_pass = forecast.visits(problem)
     # Little or not, passes that are expected to be fewer are tried.
     if cost >= a_pass * _WORTH or 0.0 < forecast.passes(problem, 1e-6) * a_pass < cost:
-        solver = Relay(solver, cost / a_pass)
+        solver = Switching(solver, cost / a_pass)
     known = {method.name: cost / a_pass for cost, method in sorted(expected, key=lambda p: -p[0])}
     solver.forecast = {DualDescent.name: math.nan, **known}
     chosen: Solver = solver

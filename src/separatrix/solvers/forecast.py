@@ -6,7 +6,7 @@ are constants, so that the same data lead to the same method on every machine an
 
 Of the passes of dual descent only the least number can be forecast.  Where the margins settle soon,
 a few dozen do what one Hessian costs; elsewhere it takes thousands, and sizes and norms alone do
-not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.relay`.
+not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`.
 """
 
 from __future__ import annotations

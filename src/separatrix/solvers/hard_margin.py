@@ -1,8 +1,8 @@
 r"""The largest margin between two classes, on as few rows as it takes.
 
 Few rows touch the widest band between two classes.  A pool of rows is kept; its own largest
-margin is found exactly (:mod:`separatrix.solvers.face`), which bounds that of all rows; then all
-rows are looked at, the worst offenders join the pool, and so on until there are none.
+margin is found exactly (:mod:`separatrix.solvers.active_set_qp`), which bounds that of all rows;
+then all rows are looked at, the worst offenders join the pool, and so on until there are none.
 
 Where there are many features the rows that matter are many too, and are found first by dual
 coordinate descent, whose multipliers tell them from the others long before it has converged.
@@ -25,9 +25,9 @@ from separatrix.data.design import Design
 from separatrix.losses import Hinge
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers.active_set_qp import Pool
 from separatrix.solvers.driver import Candidate, Solution, minimise
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
-from separatrix.solvers.face import Pool
 
 __all__ = ["HardMargin", "HardMarginState", "maximum_margin"]
 

@@ -4,9 +4,9 @@ Where the parameters are few, the Hessian is formed and factorised; otherwise th
 solved inexactly by conjugate gradients, preconditioned with the Hessian's diagonal (Lin, Weng and
 Keerthi, 2008; Galli and Lin, 2022) or, for several outputs, with its blocks of one output each,
 from a sample of the rows and kept over some steps, or, where that is asked for, with two levels of
-columns (:mod:`~separatrix.solvers.levels`).  The step length comes from a search along the
-scores, which costs no product with the data; the objective never rises, so the method cannot
-diverge.
+columns (:mod:`~separatrix.solvers.two_level_preconditioner`).  The step length comes from a search
+along the scores, which costs no product with the data; the objective never rises, so the method
+cannot diverge.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import compact, compact_softmax, forecast
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.levels import Levels
 from separatrix.solvers.line_search import begin, next_trial
+from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["Newton", "NewtonState"]
 
@@ -93,7 +93,7 @@ class NewtonState:
     status: str | None = None
     diagonal: np.ndarray | None = None
     blocks: Blocks | None = None
-    levels: Levels | None = None
+    levels: TwoLevelPreconditioner | None = None
     products: int = 0
 
     @property
@@ -136,7 +136,7 @@ class Newton:
             raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
         if not problem.penalty.smooth:
             raise TypeError("Newton's method needs a penalty without a kink; L1 has one at zero.")
-        if self.levels and (problem.output_shape or not Levels.suit(problem)):
+        if self.levels and (problem.output_shape or not TwoLevelPreconditioner.suit(problem)):
             raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 
     def judges_start(self, problem: Objective) -> bool:
@@ -307,14 +307,16 @@ class Newton:
         return Blocks(found, problem.penalty.curvature) if len(found) == outputs else None
 
     @staticmethod
-    def _levels(problem: Objective, theta: np.ndarray, curvature: np.ndarray) -> Levels | None:
+    def _levels(
+        problem: Objective, theta: np.ndarray, curvature: np.ndarray
+    ) -> TwoLevelPreconditioner | None:
         diagonal = problem.hessian_diagonal(curvature)
         # Columns so long that rounding leaves nothing of the penalty would mislead.
         if not np.all(diagonal <= _LONGEST * problem.penalty.curvature):
             return None
         with pool.one_blas_thread():
             try:
-                return Levels.of(problem, theta, diagonal, np.random.default_rng(0))
+                return TwoLevelPreconditioner.of(problem, theta, diagonal, np.random.default_rng(0))
             except np.linalg.LinAlgError:
                 return None
 

@@ -1,6 +1,7 @@
 r"""A quasi-Newton method for wide, sparse data that are read in passes.
 
-The Hessian has a stand-in :math:`M` of two levels of columns (:mod:`~separatrix.solvers.levels`).
+The Hessian has a stand-in :math:`M` of two levels of columns
+(:mod:`~separatrix.solvers.two_level_preconditioner`).
 A step minimises the model that the gradients at all remembered points make of the objective on the
 affine space between them, and goes on from there by :math:`-M^{-1}` times the gradient that the
 model predicts: rare columns first, and then the coarse ones, by the gradients of the sample at
@@ -27,8 +28,8 @@ from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.levels import Levels
 from separatrix.solvers.newton import _norm, _search
+from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["TwoLevels", "TwoLevelsState"]
 
@@ -61,7 +62,7 @@ class TwoLevelsState:
     evaluation : Evaluation
     value : float
     gradient : ndarray
-    levels : Levels or None
+    levels : TwoLevelPreconditioner or None
         The Hessian's stand-in.
     pairs : tuple
         Steps between remembered points, and differences of their gradients.
@@ -79,7 +80,7 @@ class TwoLevelsState:
     value: float
     gradient: np.ndarray
     rng: np.random.Generator
-    levels: Levels | None = None
+    levels: TwoLevelPreconditioner | None = None
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     slow: int = 0
     count: int = 0
@@ -100,7 +101,7 @@ class TwoLevels:
             raise TypeError(
                 "The method of two levels needs a smooth penalty of positive curvature."
             )
-        if problem.output_shape or not Levels.suit(self._sample(problem)):
+        if problem.output_shape or not TwoLevelPreconditioner.suit(self._sample(problem)):
             raise TypeError("The method of two levels needs one output, and a sparse sample.")
 
     def pays(self, problem: Any) -> bool:
@@ -108,7 +109,7 @@ class TwoLevels:
         if problem.output_shape or problem.shape[0] <= DENSE_HESSIAN:
             return False
         smooth = problem.smooth and problem.penalty.smooth and problem.penalty.curvature > 0.0
-        return smooth and Levels.suit(self._sample(problem))
+        return smooth and TwoLevelPreconditioner.suit(self._sample(problem))
 
     @staticmethod
     def _sample(problem: Any) -> Any:
@@ -157,7 +158,7 @@ class TwoLevels:
             check_interrupt()
             gradient = part.penalty_gradient(theta) + found.adjoint
             curvature = part.curvature(found.scores)
-            levels = Levels.of(part, theta, part.hessian_diagonal(curvature), rng)
+            levels = TwoLevelPreconditioner.of(part, theta, part.hessian_diagonal(curvature), rng)
 
             def product(x: np.ndarray, curvature: Any = curvature) -> np.ndarray:
                 check_interrupt()
@@ -191,7 +192,7 @@ class TwoLevels:
 
     def _with_levels(self, problem: Any, state: TwoLevelsState) -> TwoLevelsState:
         diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
-        levels = Levels.of(self._sample(problem), state.theta, diagonal, state.rng)
+        levels = TwoLevelPreconditioner.of(self._sample(problem), state.theta, diagonal, state.rng)
         return replace(state, levels=levels, slow=0)
 
     @staticmethod

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from separatrix.assessment.origin import known_origin
+from separatrix.assessment.provenance_checks import known_origin
 from separatrix.certificate import Certificate
 from separatrix.exceptions import ModelFileError
 from separatrix.persistence.document import read_document, require_unchanged

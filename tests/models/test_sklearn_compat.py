@@ -22,7 +22,7 @@ from separatrix.exceptions import ConventionWarning
 from separatrix.migration.installing import CLASSES, originals
 from separatrix.migration.parameters import parameter_table
 from separatrix.migration.precision import precision_table
-from separatrix.models import inherited
+from separatrix.models import sklearn_compat
 
 NAMES = sorted(name for names in CLASSES.values() for name in names)
 X, y = load_breast_cancer(return_X_y=True)
@@ -167,13 +167,13 @@ def test_attributes_have_scikit_learns_types() -> None:
 
 
 def test_a_convention_is_told_once(monkeypatch) -> None:
-    monkeypatch.setattr(inherited, "_told", set())
+    monkeypatch.setattr(sklearn_compat, "_warned", set())
     with pytest.warns(ConventionWarning, match="intercept is not penalised"):
         separatrix.LinearSVC().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         separatrix.LinearSVC().fit(X, y)
-    monkeypatch.setattr(inherited, "_told", set())
+    monkeypatch.setattr(sklearn_compat, "_warned", set())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         separatrix.LinearSVC(fit_intercept=False).fit(X, y)

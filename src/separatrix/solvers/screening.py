@@ -27,7 +27,7 @@ from separatrix.solvers import compact
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Candidate, Solution, Solver, minimise, within
 
-__all__ = ["Condensing", "CondensingState"]
+__all__ = ["Screening", "ScreeningState"]
 
 # How many times as far as scores are off rows are near: nearly none of the others changes sides.
 _FIRST = 4.0
@@ -43,7 +43,7 @@ _SEED = 20
 
 
 @dataclass(frozen=True)
-class CondensingState:
+class ScreeningState:
     """The point that was looked at last, and the one to look at next.
 
     ``width`` is that of the last look; ``gap`` and ``exact`` are of the one before, and whether
@@ -79,7 +79,7 @@ class _Nearby(AugmentedLagrangian):
         return self.near(problem, theta, self._off)
 
 
-class Condensing:
+class Screening:
     """Passes that gather the rows near the kink.  Needs an objective over blocks that can.
 
     Parameters
@@ -95,7 +95,7 @@ class Condensing:
     def requires(self, problem: Any) -> None:
         for name in ("look", "settle", "moved", "best"):
             if not hasattr(problem, name):
-                raise TypeError(f"Condensing needs '{name}', which {problem!r} does not have.")
+                raise TypeError(f"Screening needs '{name}', which {problem!r} does not have.")
 
     def init(
         self,
@@ -103,12 +103,12 @@ class Condensing:
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> CondensingState:
-        return CondensingState(np.array(theta, dtype=np.float64))
+    ) -> ScreeningState:
+        return ScreeningState(np.array(theta, dtype=np.float64))
 
     def step(
-        self, problem: Any, state: CondensingState, check_interrupt: Callable[[], None]
-    ) -> CondensingState:
+        self, problem: Any, state: ScreeningState, check_interrupt: Callable[[], None]
+    ) -> ScreeningState:
         check_interrupt()
         if not state.looked:
             theta = state.theta if state.next is None else state.next
@@ -143,8 +143,8 @@ class Condensing:
         return found.theta
 
     def _solved(
-        self, problem: Any, state: CondensingState, check_interrupt: Callable[[], None]
-    ) -> CondensingState:
+        self, problem: Any, state: ScreeningState, check_interrupt: Callable[[], None]
+    ) -> ScreeningState:
         here, width = problem.look(state.theta), state.width
         bound = problem.bound(state.theta)
         off = 0.5 * width if math.isfinite(width) else math.inf
@@ -200,14 +200,14 @@ class Condensing:
             start = theta if theta.any() else None
             return minimise(part, solver, tol=tol, theta=start, seed=_SEED)
 
-    def candidate(self, problem: Any, state: CondensingState) -> Candidate:
+    def candidate(self, problem: Any, state: ScreeningState) -> Candidate:
         return Candidate(problem.best(state.theta))
 
-    def should_check(self, problem: Any, state: CondensingState, tol: float) -> bool:
+    def should_check(self, problem: Any, state: ScreeningState, tol: float) -> bool:
         self._tol = tol
         return state.n_iter > 0
 
-    def stopped(self, problem: Any, state: CondensingState) -> str | None:
+    def stopped(self, problem: Any, state: ScreeningState) -> str | None:
         if state.failed <= _TRIES:
             return None
         latest = problem.latest

@@ -17,7 +17,14 @@ import numpy as np
 
 from separatrix.exceptions import ConventionWarning, warn
 
-__all__ = ["Inherited", "Inheriting", "inherits", "is_default", "tell", "tells"]
+__all__ = [
+    "CompatParameter",
+    "CompatParameters",
+    "compat_parameters",
+    "is_default",
+    "non_default_parameters",
+    "warn_once",
+]
 
 T = TypeVar("T", bound=type)
 
@@ -26,7 +33,7 @@ _AFTER = "\n    Attributes\n    ----------"
 
 
 @dataclass(frozen=True)
-class Inherited:
+class CompatParameter:
     """A parameter that is taken for scikit-learn's sake.
 
     Attributes
@@ -54,10 +61,10 @@ class Inherited:
         return any(is_default(value, one) for one in self.allowed)
 
 
-class Inheriting:
+class CompatParameters:
     """An estimator with such parameters; :func:`inherits` says which."""
 
-    _inherited: ClassVar[dict[str, Inherited]] = {}
+    _inherited: ClassVar[dict[str, CompatParameter]] = {}
 
     def _inherit(self, given: dict[str, Any]) -> None:
         """Keep them; TypeError for a name that there is not."""
@@ -79,12 +86,12 @@ class Inheriting:
                 raise ValueError(f"{name}={value!r} is not supported: {one.remedy}.")
 
 
-def inherits(**names: Inherited) -> Callable[[T], T]:
+def compat_parameters(**names: CompatParameter) -> Callable[[T], T]:
     """Declare the parameters that a class inherits.
 
     Its constructor takes them as ``**inherited``, or by position, and hands them to
-    :meth:`Inheriting._inherit`; to whoever asks for the signature they are parameters like the
-    others.
+    :meth:`CompatParameters._inherit`; to whoever asks for the signature they are parameters like
+    the others.
     """
 
     def decorate(cls: T) -> T:
@@ -121,7 +128,7 @@ def is_default(value: Any, default: Any) -> bool:
     return bool(np.ndim(value) == 0 and value == default)
 
 
-def tells(estimator: Any) -> dict[str, Any]:
+def non_default_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters of an estimator that its readers care for: inherited ones where set."""
     inherited = getattr(estimator, "_inherited", {})
     return {
@@ -146,11 +153,11 @@ CONVENTIONS = {
     "it with the weights, so intercept_ and the scores differ; verify(model, X, "
     "y) shows for both how far each is from its own optimum",
 }
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
-def tell(convention: str) -> None:
+def warn_once(convention: str) -> None:
     """Warn of a convention that changes numbers, the first time in a process that it does."""
-    if convention not in _told:
-        _told.add(convention)
+    if convention not in _warned:
+        _warned.add(convention)
         warn(CONVENTIONS[convention], ConventionWarning)

@@ -39,9 +39,9 @@ __all__ = [
     "BlockedKink",
     "BlockedMistakes",
     "BlockedSteps",
+    "DualSums",
     "MistakePasses",
     "MistakePassesState",
-    "PulledSums",
 ]
 
 _SPARE = 1.0 + 1e-9
@@ -435,7 +435,7 @@ class MistakePasses:
 
 
 @dataclass(frozen=True, eq=False)
-class PulledSums:
+class DualSums:
     r"""A dual point of the hinge as sums: :math:`\sum \alpha_i x_i` by class, and what bounds them.
 
     Where the conjugate of a loss is linear, its dual objective asks for nothing else, and sums of
@@ -457,9 +457,9 @@ class PulledSums:
     size: np.ndarray
     passes: int
 
-    def toward(self, other: PulledSums, share: float) -> PulledSums:
+    def toward(self, other: DualSums, share: float) -> DualSums:
         """The average with those of a further pass."""
-        return PulledSums(
+        return DualSums(
             self.pull + share * (other.pull - self.pull),
             self.mass + share * (other.mass - self.mass),
             np.maximum(self.size, other.size),
@@ -486,7 +486,7 @@ def _kinked(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, n
 class BlockedKink(BlockedMargin):
     """A loss of the margin that is linear but for a kink, over blocks: the hinge.
 
-    The dual point comes from the steps, as :class:`PulledSums`.
+    The dual point comes from the steps, as :class:`DualSums`.
 
     Parameters
     ----------
@@ -546,7 +546,7 @@ class BlockedKink(BlockedMargin):
 
     def _dual(self, point: Any) -> tuple[float, float]:
         """The dual objective at a point of sums, and a lower bound of it."""
-        if not isinstance(point, PulledSums) or not np.all(np.isfinite(point.pull)):
+        if not isinstance(point, DualSums) or not np.all(np.isfinite(point.pull)):
             return 0.0, 0.0
         rounding, products = self.rounding({})
         averaged = 4.0 * UNIT * (point.passes + 2.0)
@@ -584,7 +584,7 @@ class BlockedStepsState:
     passes : int
     kept, shown : ndarray
         What the last pass ended with, and what was looked at last.
-    pulled : PulledSums or None
+    pulled : DualSums or None
     due : int
         The passes after which a bound is due.
     moved : float
@@ -594,7 +594,7 @@ class BlockedStepsState:
     seed: int
     kept: np.ndarray
     shown: np.ndarray
-    pulled: PulledSums | None = None
+    pulled: DualSums | None = None
     passes: int = 0
     due: int = 1
     moved: float = np.inf
@@ -670,7 +670,7 @@ class BlockedSteps:
     ) -> BlockedStepsState:
         d = problem.data.n_features
         kinked = isinstance(problem, BlockedKink)
-        found = PulledSums(np.zeros((d, 2)), np.zeros(2), np.zeros(2), 1)
+        found = DualSums(np.zeros((d, 2)), np.zeros(2), np.zeros(2), 1)
         of, before = problem._shared(), state.kept
         try:
             for k, rows in enumerate(problem.passes.each(_loaded, None, check_interrupt)):
@@ -773,7 +773,7 @@ def _pull(
     rows: Rows,
     weights: np.ndarray,
     slopes: np.ndarray,
-    out: PulledSums,
+    out: DualSums,
 ) -> None:
     """Add the multipliers that the rows of a block were visited with."""
     # The mean slope of a row over its visits; of a loss with a kink at most one.

@@ -14,14 +14,14 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_consistent_length
 
 from separatrix.assessment.decision import Decision, positive_of
-from separatrix.assessment.origin import known_origin
+from separatrix.assessment.provenance_checks import known_origin
 from separatrix.assessment.rows import both_parts, labelled
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table
 
-__all__ = ["Material", "Part", "of_arrays", "of_sample", "of_table"]
+__all__ = ["EvaluationData", "Part", "of_arrays", "of_sample", "of_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class EvaluationData:
     """Everything that the sections of a report are made from.
 
     ``figures``: those of all rows, by part, where ``parts`` has a sample of them.
@@ -146,7 +146,7 @@ def of_arrays(
     feature_names: Sequence[str] | None,
     target: str | None,
     source: str,
-) -> Material:
+) -> EvaluationData:
     """The material of a model and the arrays or frames that it was fitted to."""
     names = _names(X) if feature_names is None else tuple(map(str, feature_names))
     if target is None:
@@ -175,7 +175,7 @@ def of_arrays(
         raise ValueError(
             f"feature_names has {len(names):,} names for {model.n_features_in_:,} columns."
         )
-    return Material(
+    return EvaluationData(
         model=model,
         parts=tuple(parts),
         feature_names=names,
@@ -194,7 +194,7 @@ def of_table(
     *,
     target: str | None,
     encoded: Mapping[str, Any] | None,
-) -> Material:
+) -> EvaluationData:
     """The material of a stored model and a table, with the split of its fit where it is the same.
 
     ``encoded`` has the matrices of ``"fit"`` and ``"held_out"`` where they are at hand, and as
@@ -239,7 +239,7 @@ def of_table(
         rows = np.arange(1, len(test.y) + 1)
         own = test.features, *said, test.weights
         parts.append(Part("held_out", "test rows", stored.model, test.X, test.y, rows, *own))
-    return Material(
+    return EvaluationData(
         model=stored.model,
         parts=tuple(parts),
         feature_names=tuple(encoder.feature_names_),
@@ -264,7 +264,7 @@ def of_sample(
     target: str | None,
     figures: Sequence[Mapping[str, Any]],
     fingerprint: str,
-) -> Material:
+) -> EvaluationData:
     """The material of a table that is too large, of which ``table`` has some rows."""
     made = of_table(stored, table, target=target, encoded=None)
     recorded = made.provenance.get("data") or {}

@@ -25,15 +25,15 @@ from separatrix._compiled import compilation, pool
 from separatrix._compiled.row_access import block_dot, row_add
 from separatrix.data.design import Design
 from separatrix.losses.hinge import _hinge_value as value_at
-from separatrix.objectives.accounts import SUMMED
+from separatrix.objectives.row_sums import SUMMED
 
-__all__ = ["SIDED", "Sides", "on_sides"]
+__all__ = ["PARTITIONED", "HingePartition", "partitioned_sums"]
 
 # Rows at a time: with their scores they stay in the second-level cache.
 _BLOCK = 64
 
-#: What is added up of every row, in the order of :attr:`Sides.sums`.
-SIDED = (
+#: What is added up of every row, in the order of :attr:`HingePartition.sums`.
+PARTITIONED = (
     "loss",  # U l(z)
     "loss_above",  # the same at the end of the score's enclosure where it is larger
     "upper",  # U
@@ -43,12 +43,12 @@ SIDED = (
 
 
 @dataclass(frozen=True)
-class Sides:
+class HingePartition:
     """Sums of some rows, and which of them are near the kink.
 
     Attributes
     ----------
-    sums : ndarray of shape (len(SIDED),)
+    sums : ndarray of shape (len(PARTITIONED),)
     weights : ndarray of shape (4, 1 + n_bands)
         ``U`` of the rows in each group: of the negative class on either side of the kink and of
         the positive one, and there of the near rows and of each band.
@@ -64,10 +64,10 @@ class Sides:
     near: np.ndarray
 
 
-def _on_sides(
+def _partitioned_sums(
     rows, y, upper, squares, w, b, wide, shift, edges, sums, weights, totals, near, first, last
 ):
-    """The rows from ``first`` to ``last``; see :data:`SIDED`."""
+    """The rows from ``first`` to ``last``; see :data:`PARTITIONED`."""
     scores, losses, aboves = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     groups = np.empty(_BLOCK, dtype=np.int64)
     bands = edges.shape[0]
@@ -112,7 +112,7 @@ def _on_sides(
         sums[4, c] += near_length
 
 
-def on_sides(
+def partitioned_sums(
     design: Design,
     y: np.ndarray,
     upper: np.ndarray,
@@ -123,7 +123,7 @@ def on_sides(
     *,
     wide: float = 0.0,
     shift: float = 0.0,
-) -> Sides:
+) -> HingePartition:
     """The sums of some rows at a point, and which rows are near the kink there.
 
     Parameters
@@ -146,7 +146,7 @@ def on_sides(
 
     Returns
     -------
-    Sides
+    HingePartition
         Sums are rounded as those of 4,096 numbers and of as many as there are of these; weights
         and totals as those of all rows.
 
@@ -154,20 +154,21 @@ def on_sides(
     --------
     >>> import numpy as np
     >>> from separatrix.data.design import as_design
-    >>> from separatrix.objectives.sides import on_sides
+    >>> from separatrix.objectives.hinge_partition import partitioned_sums
     >>> X = np.array([[0.0], [0.9], [2.0], [4.0]])
     >>> ones = np.ones(4)
-    >>> found = on_sides(as_design(X), ones, ones, X[:, 0] ** 2, ones[:1], 0.0, np.array([0.5]))
+    >>> squares, edges = X[:, 0] ** 2, np.array([0.5])
+    >>> found = partitioned_sums(as_design(X), ones, ones, squares, ones[:1], 0.0, edges)
     >>> found.near, found.weights[2:].tolist(), found.totals[2:, :, 0].tolist()
     (array([False,  True, False, False]), [[1.0, 1.0], [0.0, 2.0]], [[0.9, 0.0], [0.0, 6.0]])
     """
     kernel = compilation.specialise(
-        _on_sides, block_dot=design.block_dot, row_add=design.row_add, value_at=value_at
+        _partitioned_sums, block_dot=design.block_dot, row_add=design.row_add, value_at=value_at
     )
     n, d = design.shape
     groups = 4 * (len(edges) + 1)
     cells = -(-n // SUMMED)
-    sums, near = np.zeros((len(SIDED), cells)), np.zeros(n, dtype=np.bool_)
+    sums, near = np.zeros((len(PARTITIONED), cells)), np.zeros(n, dtype=np.bool_)
     w = np.ascontiguousarray(w, dtype=np.float64)
     ranges = pool.ranges(cells, 2.0 * design.n_stored + 30.0 * n)
     parts: list[Any] = [(np.zeros(groups), np.zeros((groups, d))) for _ in ranges]
@@ -183,4 +184,4 @@ def on_sides(
         weights += one
         totals += other
     cut = 4, len(edges) + 1
-    return Sides(sums.sum(axis=1), weights.reshape(cut), totals.reshape(*cut, d), near)
+    return HingePartition(sums.sum(axis=1), weights.reshape(cut), totals.reshape(*cut, d), near)

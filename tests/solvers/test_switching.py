@@ -15,7 +15,7 @@ from separatrix.solvers import (
     DualDescent,
     Newton,
     QuasiNewton,
-    Relay,
+    Switching,
     forecast,
 )
 from separatrix.solvers.driver import minimise
@@ -37,7 +37,7 @@ def second_for(loss):
 def test_the_second_takes_over_where_passes_are_slow(loss, fit_intercept) -> None:
     # Columns of shrinking size under a weak penalty: thousands of passes, or a few Hessians.
     slow = problem(loss, C=1e4, decay=1.5, fit_intercept=fit_intercept)
-    relay = Relay(second_for(loss), 50.0)
+    relay = Switching(second_for(loss), 50.0)
     solution = minimise(slow, relay, tol=1e-8, max_iter=2000, seed=0)
     assert solution.certificate.ok, str(solution.certificate)
     assert solution.state.handed_over
@@ -49,7 +49,7 @@ def test_the_second_takes_over_where_passes_are_slow(loss, fit_intercept) -> Non
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
 def test_passes_that_settle_soon_are_left_alone(loss) -> None:
     quick = problem(loss, C=0.01, fit_intercept=False)
-    relayed = minimise(quick, Relay(second_for(loss), 50.0), tol=1e-6, max_iter=1000, seed=0)
+    relayed = minimise(quick, Switching(second_for(loss), 50.0), tol=1e-6, max_iter=1000, seed=0)
     alone = minimise(quick, DualDescent(), tol=1e-6, max_iter=1000, seed=0)
     assert not relayed.state.handed_over
     assert np.array_equal(relayed.theta, alone.theta)
@@ -59,7 +59,7 @@ def test_it_is_chosen_where_hessians_are_dear_but_affordable() -> None:
     for loss in (Hinge(), LogLoss()):
         wide = problem(loss, n=600, d=500)
         chosen = select_solver(wide)
-        assert isinstance(chosen, Relay)
+        assert isinstance(chosen, Switching)
         assert isinstance(chosen.second, QuasiNewton if loss.smooth else AugmentedLagrangian)
         narrow = problem(loss, n=600, d=5)
         assert isinstance(select_solver(narrow), type(second_for(loss)))
@@ -94,14 +94,16 @@ def test_the_forecast_and_the_methods_are_recorded_and_printed(capsys) -> None:
 def test_the_tolerance_decides_how_far_there_is_to_go() -> None:
     medium = problem(LogLoss(), C=1.0, n=600, d=100, fit_intercept=False)
     for tol, handed_over in ((0.5, False), (1e-12, True)):
-        found = minimise(medium, Relay(Newton(), 60.0), tol=tol, max_iter=1000, seed=0)
+        found = minimise(medium, Switching(Newton(), 60.0), tol=tol, max_iter=1000, seed=0)
         assert found.state.handed_over is handed_over, tol
 
 
 def test_a_time_limit_holds_in_both_halves() -> None:
     slow = problem(Hinge(), C=1e6, decay=3.0)
     for limit in (0.0, 0.05):
-        certificate = minimise(slow, Relay(AugmentedLagrangian(), 50.0), tol=0.0, time_limit=limit)
+        certificate = minimise(
+            slow, Switching(AugmentedLagrangian(), 50.0), tol=0.0, time_limit=limit
+        )
         assert certificate.certificate.status in ("time_limit", "precision_limit")
 
 
@@ -150,6 +152,6 @@ def test_products_are_not_overrated_where_curvature_falls_as_margins_grow() -> N
 def test_extrapolations_count_as_work() -> None:
     # Eight passes are made without; each of the others is preceded by one.
     medium = problem(LogLoss(), n=300, d=60, fit_intercept=False)
-    found = minimise(medium, Relay(Newton(), 1e6), tol=0.0, max_iter=20, seed=0)
+    found = minimise(medium, Switching(Newton(), 1e6), tol=0.0, max_iter=20, seed=0)
     each = forecast.extrapolation(medium) / forecast.visits(medium)
     assert found.state.work == pytest.approx(20 + 12 * each)

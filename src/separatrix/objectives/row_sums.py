@@ -34,14 +34,14 @@ from separatrix.losses.log import _log_shift as shift_at
 from separatrix.losses.log import _log_shift_cost as shift_cost_at
 from separatrix.losses.log import _log_value as value_at
 
-__all__ = ["SUMS", "MarginAccount", "margin_account"]
+__all__ = ["SUMS", "MarginSums", "margin_sums"]
 
 # Rows at a time: with their slopes they stay in the second-level cache.
 _BLOCK = 64
 # Rows whose sums are added up by themselves, so that their rounding does not grow with all rows.
 SUMMED = 4096
 
-#: What is added up of every row, in the order of :attr:`MarginAccount.sums`.
+#: What is added up of every row, in the order of :attr:`MarginSums.sums`.
 SUMS = (
     "loss",  # U l(z)
     "loss_above",  # the same at the end of the score's enclosure where it is larger
@@ -63,7 +63,7 @@ _N_SUMS = len(SUMS)
 
 
 @dataclass(frozen=True)
-class MarginAccount:
+class MarginSums:
     """The sums of some rows at a point.
 
     Attributes
@@ -170,7 +170,7 @@ def _apart(d: int) -> np.ndarray:
     return np.zeros(17 * d)[8 * d : 9 * d]
 
 
-def margin_account(
+def margin_sums(
     design: Design,
     loss: Loss,
     y: np.ndarray,
@@ -182,7 +182,7 @@ def margin_account(
     wide: float = 0.0,
     shift: float = 0.0,
     balance: bool = True,
-) -> MarginAccount:
+) -> MarginSums:
     """The sums of some rows at a point, for a loss of the margin.
 
     Parameters
@@ -205,7 +205,7 @@ def margin_account(
 
     Returns
     -------
-    MarginAccount
+    MarginSums
         The sums are rounded as those of 4,096 numbers and of as many as there are of these.
     """
     kernel = compilation.specialise(
@@ -237,4 +237,4 @@ def margin_account(
     for one, other in parts[1:]:
         adjoint += one
         shifted += other
-    return MarginAccount(sums.sum(axis=1), adjoint, shifted)
+    return MarginSums(sums.sum(axis=1), adjoint, shifted)

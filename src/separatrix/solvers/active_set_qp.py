@@ -22,13 +22,13 @@ import scipy.linalg
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import EPS
 
-__all__ = ["Face", "Pool"]
+__all__ = ["ActiveSet", "Pool"]
 
 # A row depends on the face when less is left of it than this part of what was added up.
 _DEPENDENT = 64.0 * EPS
 
 
-class Face:
+class ActiveSet:
     """Rows held at margin 1, ``V``, with ``V' = Q R``.
 
     Parameters
@@ -203,7 +203,7 @@ class Pool:
         Each times its sign.
     y : ndarray of shape (m,)
         The signs.
-    face : Face
+    face : ActiveSet
     u : ndarray of shape (width,)
         The weights of the largest margin, at which the smallest margin is 1.
     offset : float
@@ -217,7 +217,7 @@ class Pool:
     def __init__(self, width: int, constant: float) -> None:
         self.rows = np.empty((0, width))
         self.y = np.zeros(0)
-        self.face = Face(width, constant)
+        self.face = ActiveSet(width, constant)
         self.balances = constant != 0.0
         self.u = np.zeros(width)
         self.offset = 0.0
@@ -268,7 +268,7 @@ class Pool:
             if len(members) == len(face):
                 return
         # The method proper needs multipliers that are not negative; without any it starts cold.
-        self.face = Face(self.rows.shape[1], face.constant)
+        self.face = ActiveSet(self.rows.shape[1], face.constant)
         self.u, self.offset = np.zeros_like(self.u), 0.0
 
     def solve(self, check_interrupt: Callable[[], None]) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from separatrix.scale.blocks import Rows
 from separatrix.scale.engines import Task
 
-__all__ = ["Rounds", "in_rounds", "parted", "several"]
+__all__ = ["PassScheduler", "in_rounds", "parted", "several"]
 
 
 def several(rows: Rows, shared: Sequence[tuple[Task, Any]], own: Any) -> dict[str, np.ndarray]:
@@ -48,7 +48,7 @@ class _Abandoned(BaseException):
 class _Member:
     """One of the fits: a thread that runs while it is its turn."""
 
-    def __init__(self, rounds: Rounds, job: Callable[[], Any], name: str) -> None:
+    def __init__(self, rounds: PassScheduler, job: Callable[[], Any], name: str) -> None:
         self.rounds, self.job, self.name = rounds, job, name
         self.turn = threading.Semaphore(0)
         self.request: tuple[Task, Any, Callable[[], None] | None] | None = None
@@ -94,7 +94,7 @@ class _Member:
 _turn = threading.local()
 
 
-class Rounds:
+class PassScheduler:
     """Runs fits whose passes are common.
 
     Parameters
@@ -108,7 +108,7 @@ class Rounds:
     >>> import numpy as np
     >>> from separatrix.scale import Local, scan
     >>> from separatrix.scale.passes import Passes
-    >>> from separatrix.scale.together import in_rounds
+    >>> from separatrix.scale.shared_passes import in_rounds
     >>> def count(rows, least, own):
     ...     return {"rows": np.array(float((rows.matrix[:, 0] >= least).sum()))}
     >>> data = scan(np.arange(6.0)[:, None], [0, 1, 0, 1, 0, 1], block_rows=2)
@@ -199,9 +199,9 @@ class Rounds:
 
 
 @contextmanager
-def in_rounds(passes: Any) -> Iterator[Rounds]:
+def in_rounds(passes: Any) -> Iterator[PassScheduler]:
     """Within which fits that are run by the rounds share the passes they ask for."""
-    rounds = Rounds(passes.at_once)
+    rounds = PassScheduler(passes.at_once)
     passes.rounds = rounds
     try:
         yield rounds

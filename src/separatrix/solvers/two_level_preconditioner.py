@@ -28,7 +28,7 @@ from separatrix._compiled.linear_algebra import Factor, factorise
 from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import Objective
 
-__all__ = ["FREQUENT", "Levels"]
+__all__ = ["FREQUENT", "TwoLevelPreconditioner"]
 
 # Columns that count as frequent, and rows and entries of the sample for each column of the coarse
 # level.
@@ -40,7 +40,7 @@ _DENSE_GAIN, _BLOCK = 16.0, 256
 
 
 @dataclass(frozen=True)
-class Levels:
+class TwoLevelPreconditioner:
     """A positive definite stand-in for a Hessian; :meth:`solve` applies its inverse.
 
     Attributes
@@ -76,7 +76,7 @@ class Levels:
     @classmethod
     def of(
         cls, part: Any, theta: np.ndarray, diagonal: np.ndarray, rng: np.random.Generator
-    ) -> Levels:
+    ) -> TwoLevelPreconditioner:
         """From rows in memory, at a point, with the diagonal of the Hessian of all rows."""
         d, bent = part.design.n_features, part.penalty.curvature
         matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)

@@ -25,7 +25,7 @@ from separatrix.solvers import forecast
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 
-__all__ = ["Relay", "RelayState"]
+__all__ = ["Switching", "SwitchingState"]
 
 # Passes from which on the rate means something: so many, and a part of what the other method is
 # forecast to take, which costs little beside it.  Early rates mislead where rows settle late.
@@ -44,7 +44,7 @@ _NEARLY = 0.1
 
 
 @dataclass(frozen=True)
-class RelayState:
+class SwitchingState:
     """The state of the method at work.
 
     ``work`` is that of the passes so far, with what precedes them, in passes over all rows;
@@ -61,7 +61,7 @@ class RelayState:
     left: Candidate | None = None
 
 
-class Relay:
+class Switching:
     """Dual descent, and a second method where it is slow.  Needs what both of them need.
 
     Parameters
@@ -82,13 +82,13 @@ class Relay:
         self._first = DualDescent()
         self.forecast = {self._first.name: math.nan, second.name: cost}
 
-    def aimed(self, tol: float) -> Relay:
+    def aimed(self, tol: float) -> Switching:
         """The same for another tolerance."""
         twin = copy(self)
         twin.tol, twin.forecast = max(tol, _FINEST), dict(self.forecast)
         return twin
 
-    def method(self, state: RelayState) -> str:
+    def method(self, state: SwitchingState) -> str:
         """The name of the method at work."""
         return str(self._current(state).name)
 
@@ -102,17 +102,17 @@ class Relay:
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> RelayState:
+    ) -> SwitchingState:
         start = (theta, rng, residual)
         expected = forecast.passes(problem, self.tol)
         self.forecast[self._first.name] = expected
         if _SURE * expected > self.cost:
-            return RelayState(self.second.init(problem, *start), handed_over=True)
-        return RelayState(self._first.init(problem, *start), start=start)
+            return SwitchingState(self.second.init(problem, *start), handed_over=True)
+        return SwitchingState(self._first.init(problem, *start), start=start)
 
     def step(
-        self, problem: MarginObjective, state: RelayState, check_interrupt: Callable[[], None]
-    ) -> RelayState:
+        self, problem: MarginObjective, state: SwitchingState, check_interrupt: Callable[[], None]
+    ) -> SwitchingState:
         if state.handed_over:
             return replace(state, inner=self.second.step(problem, state.inner, check_interrupt))
         cost = forecast.visits(problem, self._first.part(problem, state.inner))
@@ -135,9 +135,9 @@ class Relay:
         if problem.value(left.theta, left.scores) < problem.value(theta):
             theta, residual = left.theta, left.residual
         inner_state = self.second.init(problem, theta, rng, residual)
-        return RelayState(inner_state, handed_over=True, left=left)
+        return SwitchingState(inner_state, handed_over=True, left=left)
 
-    def _is_slow(self, problem: MarginObjective, state: RelayState) -> bool:
+    def _is_slow(self, problem: MarginObjective, state: SwitchingState) -> bool:
         """Whether the way that is left is longer than the other one."""
         work, gap = state.marks[-1]
         least = max(_TRY, _TRIAL * self.cost)
@@ -153,24 +153,24 @@ class Relay:
         most = max(_DOUBT * self.cost - work, _NEARLY * self.cost)
         return decades > 0.0 and decades > most * rate
 
-    def _current(self, state: RelayState) -> Any:
+    def _current(self, state: SwitchingState) -> Any:
         return self.second if state.handed_over else self._first
 
-    def candidate(self, problem: MarginObjective, state: RelayState) -> Candidate:
+    def candidate(self, problem: MarginObjective, state: SwitchingState) -> Candidate:
         found: Candidate = self._current(state).candidate(problem, state.inner)
         return found
 
-    def earlier(self, problem: MarginObjective, state: RelayState) -> Candidate | None:
+    def earlier(self, problem: MarginObjective, state: SwitchingState) -> Candidate | None:
         """The point that the first method left, which may be the better one for a while."""
         return state.left
 
-    def should_check(self, problem: MarginObjective, state: RelayState, tol: float) -> bool:
+    def should_check(self, problem: MarginObjective, state: SwitchingState, tol: float) -> bool:
         return bool(self._current(state).should_check(problem, state.inner, tol))
 
-    def outlook(self, problem: MarginObjective, state: RelayState) -> float:
+    def outlook(self, problem: MarginObjective, state: SwitchingState) -> float:
         """What the first method knows; the second one is checked at every step."""
         return np.nan if state.handed_over else self._first.outlook(problem, state.inner)
 
-    def stopped(self, problem: MarginObjective, state: RelayState) -> str | None:
+    def stopped(self, problem: MarginObjective, state: SwitchingState) -> str | None:
         status: str | None = self._current(state).stopped(problem, state.inner)
         return status
