@@ -251,10 +251,13 @@ def test_goes_on_where_it_was_killed(
 
     options = {"cache": tmp_path / "b", "block_rows": 300}
     with pytest.raises(KeyboardInterrupt):
-        scan(mixed, "label", heard=stop, **options)
+        scan(mixed, "label", on_progress=stop, **options)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "b").rglob("*.block")}
     assert kept
-    data = scan(mixed, "label", **options)
+    seen: list[tuple[str, int, int]] = []
+    with pytest.warns(FutureWarning, match="on_progress"):
+        data = scan(mixed, "label", heard=lambda *state: seen.append(state), **options)
+    assert seen
     assert data.fingerprint == whole.fingerprint
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     np.testing.assert_array_equal(data.sample.matrix, whole.sample.matrix)
@@ -267,12 +270,12 @@ def test_whoever_scans_the_same_data_meanwhile_waits(mixed: Path, tmp_path: Path
         target=lambda: found.append(scan(mixed, "label", cache=tmp_path, block_rows=300))
     )
 
-    def heard(stage: str, rows: int, n_rows: int) -> None:
+    def on_progress(stage: str, rows: int, n_rows: int) -> None:
         if stage == "encoding" and second.ident is None:
             second.start()
             second.join(0.3)
 
-    first = scan(mixed, "label", cache=tmp_path, block_rows=300, heard=heard)
+    first = scan(mixed, "label", cache=tmp_path, block_rows=300, on_progress=on_progress)
     second.join()
     assert "found in the cache" in found[0].notes[0]
     assert found[0].fingerprint == first.fingerprint

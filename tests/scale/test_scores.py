@@ -13,7 +13,7 @@ from separatrix import (
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.scoring import score_rows
 from separatrix.exceptions import DataError
-from separatrix.models.blocked import Asked
+from separatrix.models.blocked import PredictionAdapter
 from separatrix.scale import Local, scan
 from separatrix.scale.scores import errors_over, scores_over
 
@@ -26,7 +26,7 @@ def table(seed, k=2, n=700):
 
 
 def asked(model, data, workers=1, **options):
-    of = Asked(model)
+    of = PredictionAdapter(model)
     answers = {"labels": of.labels, "scores": of.scores, "probabilities": of.probabilities}
     return scores_over(data, Local(workers), **answers, **options)
 

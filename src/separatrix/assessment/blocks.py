@@ -12,7 +12,7 @@ from separatrix.assessment.decision import Decision
 from separatrix.assessment.intervals import area_interval_of_levels, mean_interval_of_sums
 from separatrix.assessment.scoring import class_figures, gives_probabilities, predictions
 from separatrix.exceptions import DataError
-from separatrix.models.blocked import Asked, codes_for, require_columns
+from separatrix.models.blocked import PredictionAdapter, codes_for, require_columns
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.engines import Engine
 from separatrix.scale.scores import errors_over, scores_over
@@ -82,7 +82,7 @@ def score_blocks(
     (0.965, 0.997, [[194, 18], [2, 355]])
     """
     require_columns(model, data)
-    asked = Asked(model)
+    asked = PredictionAdapter(model)
     if is_regressor(model):
         return dict(errors_over(data, asked.numbers, engine))
     codes, classes = codes_for(model, data), model.classes_

@@ -442,12 +442,12 @@ def reading_bar(*, shown: bool) -> Iterator[Callable[[str, int, int], None] | No
     with rows_bar("read     ") as show:
         since: dict[str, float] = {}
 
-        def heard(stage: str, rows: int, total: int) -> None:
+        def on_progress(stage: str, rows: int, total: int) -> None:
             seconds = time.perf_counter() - since.setdefault(stage, time.perf_counter())
             rate = f", {_rate(rows / seconds)}" if seconds > 0.1 else ""
             show(rows / max(total, 1), f"{stage} {rows:,} of {total:,} rows{rate}")
 
-        yield heard
+        yield on_progress
 
 
 def _rate(rows: float) -> str:

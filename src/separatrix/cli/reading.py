@@ -265,7 +265,7 @@ def blocks_like_training(
     *,
     memory: str | None = None,
     target: str | None = None,
-    heard: Any = None,
+    on_progress: Any = None,
     **options: str | None,
 ) -> Any:
     """Row blocks of a table, encoded as that of the fit was; without labels by default."""
@@ -289,7 +289,7 @@ def blocks_like_training(
         single=False,
         # What the model does not use need not be usable.
         ignore_unusable=True,
-        heard=heard,
+        on_progress=on_progress,
         **{name: value for name, value in reading.items() if value is not None},
     )
 
@@ -326,7 +326,7 @@ def blocks_of_fit(
     *,
     memory: str | None = None,
     unpacked_limit: str | None = None,
-    heard: Any = None,
+    on_progress: Any = None,
 ) -> Any:
     """Row blocks of the table of a fit in passes, with the same rows held out."""
     from separatrix.scale import scan
@@ -353,7 +353,7 @@ def blocks_of_fit(
         quantity=bool(origin.get("quantity")),
         # Those of features the encoder knows.
         kinds={name: kind for name, kind in (config.get("kinds") or {}).items() if name in own},
-        heard=heard,
+        on_progress=on_progress,
         **reading,
     )
 

@@ -103,7 +103,7 @@ class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, meta
         """``tol``, ``max_iter`` and the status of reaching it, for the driver."""
 
     @property
-    def _heard(self) -> bool:
+    def _has_callbacks(self) -> bool:
         """Whether somebody hears of every step."""
         return False
 
@@ -132,7 +132,7 @@ class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, meta
         require_classes(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
-        interrupted = self._fit_heard(X, y, sample_weight, design, labels)
+        interrupted = self._fit_with_callbacks(X, y, sample_weight, design, labels)
         conclude(self, interrupted)
 
     # --- in passes --------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, meta
             **limits,
         )
 
-    def _fit_heard(
+    def _fit_with_callbacks(
         self, X: Any, y: Any, sample_weight: Any, design: Design, labels: Labels
     ) -> bool:
         """Fit, where nobody hears of the steps; ``X``, ``y`` and the weights as they were given."""
@@ -262,7 +262,7 @@ class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, meta
             problems,
             seed,
             limits,
-            record=self.record or self._heard,
+            record=self.record or self._has_callbacks,
             warm_start=warm_start,
             starts=starts,
         )

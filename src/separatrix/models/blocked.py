@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from separatrix.scale.passes import Passes
 
 __all__ = [
-    "Asked",
     "InPasses",
+    "PredictionAdapter",
     "ScoresClasses",
     "ScoresNumbers",
     "accuracy_over",
@@ -238,7 +238,7 @@ def require_blocks(engine: Any, checkpoint: Any) -> None:
             )
 
 
-class Asked:
+class PredictionAdapter:
     """A fitted model's answers about matrices that blocks hold, which have no column names.
 
     Parameters
@@ -306,7 +306,9 @@ def accuracy_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> 
     require_alone(y, sample_weight)
     require_columns(model, data)
     codes, count = codes_for(model, data), len(model.classes_)
-    return scores_over(data, labels=Asked(model).labels, codes=codes, n_classes=count).accuracy
+    return scores_over(
+        data, labels=PredictionAdapter(model).labels, codes=codes, n_classes=count
+    ).accuracy
 
 
 def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
@@ -320,7 +322,7 @@ def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
             f"The target of {data.source} has classes; {type(model).__name__} predicts numbers: "
             "scan it with quantity=True."
         )
-    found = errors_over(data, Asked(model).numbers)
+    found = errors_over(data, PredictionAdapter(model).numbers)
     if found["r2"] is None:
         # As scikit-learn has it.
         return 1.0 if found["mse"] == 0.0 else 0.0

@@ -36,7 +36,7 @@ class CallbackMixin(CallbackSupportMixin):
     """
 
     @property
-    def _heard(self) -> bool:
+    def _has_callbacks(self) -> bool:
         return bool(getattr(self, "_skl_callbacks", None))
 
     @with_callbacks

@@ -72,10 +72,10 @@ class LinearClassifier(SparseWeights, CallbackMixin, CertifiedClassifier):
             self.coef_, self.intercept_ = narrowed(self.coef_, self.intercept_, design)
         self._record(problems, solutions)
 
-    def _fit_heard(
+    def _fit_with_callbacks(
         self, X: Any, y: Any, sample_weight: Any, design: Design, labels: Labels
     ) -> bool:
-        if not self._heard:
+        if not self._has_callbacks:
             return self._fit_encoded(design, labels)
         return self._followed(
             lambda: self._fit_encoded(design, labels),

@@ -561,7 +561,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             most=self._passes if otherwise == "best" else None,
             patience=self._patience,
             # Who follows a fit follows every pass.
-            at_once=not (self.verbose or self.record or self._heard or watched()),
+            at_once=not (self.verbose or self.record or self._has_callbacks or watched()),
         )
 
     def _limits(self) -> dict[str, Any]:

@@ -1113,7 +1113,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
             return BlockedSteps(self._descent(), int(self.max_iter))
         if not isinstance(problem, StochasticObjective):
             return select_solver(problem)
-        followed = self.record or self._heard or self.verbose or watched()
+        followed = self.record or self._has_callbacks or self.verbose or watched()
         # Who follows a fit follows every pass.
         return self._descent(None if followed else int(self.max_iter), self._gap or None)
 

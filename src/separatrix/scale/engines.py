@@ -71,17 +71,17 @@ class Engine(ABC):
     def reduce(
         self,
         results: Iterator[Any],
-        heard: Callable[[int], None] | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> dict[str, np.ndarray]:
         """The sums of dictionaries of arrays, compensated and in their order.
 
-        ``heard`` is called with the number of each that has come in.
+        ``on_progress`` is called with the number of each that has come in.
         """
         total = Sum()
         for k, part in enumerate(results):
             total.add(part)
-            if heard is not None:
-                heard(k)
+            if on_progress is not None:
+                on_progress(k)
         return total.value()
 
 

@@ -50,7 +50,7 @@ from separatrix.tables.placeholders import Placeholders, of_values, read_as_miss
 from separatrix.tables.reader import Layout, column_notes, no_rows, open_files
 from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, unknown_columns
 
-__all__ = ["Asked", "scan_files"]
+__all__ = ["ScanOptions", "scan_files"]
 
 # Of caches: what is written in another way is written anew.
 _FORMAT = 3
@@ -69,8 +69,8 @@ _MOST_CLASSES = 10_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the caller of :func:`~separatrix.scale.scan` asked for."""
+class ScanOptions:
+    """The options of :func:`~separatrix.scale.scan` for files."""
 
     target: str | None
     weight: str | None
@@ -90,7 +90,7 @@ class Asked:
     quantity: bool | None
     single: bool
     block_rows: int
-    heard: Any
+    on_progress: Any
     reading: Mapping[str, Any]
 
     @property
@@ -104,8 +104,8 @@ class Asked:
         return max(int(self.room * _READING), _LEAST_READING)
 
     def tell(self, stage: str, rows: int, n_rows: int) -> None:
-        if self.heard is not None:
-            self.heard(stage, rows, n_rows)
+        if self.on_progress is not None:
+            self.on_progress(stage, rows, n_rows)
 
     def identity(self) -> str:
         """What of it decides how rows are encoded."""
@@ -132,35 +132,35 @@ class Asked:
         return digest.hexdigest()
 
 
-def scan_files(source: Any, asked: Asked) -> BlockedData:
+def scan_files(source: Any, options: ScanOptions) -> BlockedData:
     """Row blocks of files, or of what DuckDB can read."""
-    root = _root(asked)
+    root = _root(options)
     with contextlib.ExitStack() as stack:
         if not isinstance(source, list):
-            source = [_written(source, root, stack, asked)]
-        key = hashlib.sha256(f"{asked.identity()} {_files_of(source)!r}".encode()).hexdigest()
+            source = [_written(source, root, stack, options)]
+        key = hashlib.sha256(f"{options.identity()} {_files_of(source)!r}".encode()).hexdigest()
         folder = root / key[:32]
-        found = _remembered(folder, asked)
+        found = _remembered(folder, options)
         if found is not None:
             return found
         _make_folder(folder)
         stack.enter_context(_alone(folder))
         # Somebody else may have written them while this one waited.
-        found = _remembered(folder, asked)
+        found = _remembered(folder, options)
         if found is not None:
             return found
         _sweep(folder)
         scratch = _scratch(folder, stack)
-        with files.limited(asked.reading_memory, scratch):
+        with files.limited(options.reading_memory, scratch):
             data = open_files(
                 source,
-                lambda *found: _Scan(asked, root, folder, scratch, *found).data(),
+                lambda *found: _Scan(options, root, folder, scratch, *found).data(),
                 stack,
-                missing=asked.missing,
-                target=asked.target,
-                sql=asked.sql,
-                needed=[name for name in (asked.target, asked.weight) if name is not None],
-                **_by_encoder(asked),
+                missing=options.missing,
+                target=options.target,
+                sql=options.sql,
+                needed=[name for name in (options.target, options.weight) if name is not None],
+                **_by_encoder(options),
             )
         if data is None:
             raise DataError(
@@ -170,11 +170,11 @@ def scan_files(source: Any, asked: Asked) -> BlockedData:
         return data
 
 
-def _by_encoder(asked: Asked) -> dict[str, Any]:
+def _by_encoder(options: ScanOptions) -> dict[str, Any]:
     """Options of reading; with an encoder that was fitted, those that go with it."""
-    reading, encoder = dict(asked.reading), asked.encoder
+    reading, encoder = dict(options.reading), options.encoder
     if encoder is None:
-        return {"kinds": asked.kinds, **reading}
+        return {"kinds": options.kinds, **reading}
     # Numbers are read by their looks: as what was asked for they would come as they are written.
     own = {
         name: kind
@@ -182,16 +182,21 @@ def _by_encoder(asked: Asked) -> dict[str, Any]:
         if kind != "number" and name not in encoder.spellings_
     }
     spellings = {**encoder.spellings_, **(reading.pop("spellings", None) or {})}
-    return {"kinds": {**own, **asked.kinds}, "skip_absent": True, "spellings": spellings, **reading}
+    return {
+        "kinds": {**own, **options.kinds},
+        "skip_absent": True,
+        "spellings": spellings,
+        **reading,
+    }
 
 
 # --- the folder of caches -------------------------------------------------------------------------
 
 
-def _root(asked: Asked) -> Path:
-    if asked.cache is not None:
+def _root(options: ScanOptions) -> Path:
+    if options.cache is not None:
         # A cluster's workers work in other folders.
-        root = Path(asked.cache).absolute()
+        root = Path(options.cache).absolute()
     else:
         try:
             user = getpass.getuser()
@@ -200,7 +205,7 @@ def _root(asked: Asked) -> Path:
         root = Path(tempfile.gettempdir()) / f"separatrix-cache-{user}"
     _make_folder(root)
     owner = root.stat().st_uid
-    if asked.cache is None and hasattr(os, "getuid") and owner != os.getuid():
+    if options.cache is None and hasattr(os, "getuid") and owner != os.getuid():
         raise DataError(f"{root} belongs to another user; give another folder for the cache")
     return root
 
@@ -288,7 +293,7 @@ def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
     return out
 
 
-def _written(relation: Any, root: Path, stack: contextlib.ExitStack, asked: Asked) -> str:
+def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: ScanOptions) -> str:
     """What DuckDB can read, as a Parquet file."""
     scratch = _scratch(root, stack)
     path = scratch / "rows.parquet"
@@ -296,7 +301,7 @@ def _written(relation: Any, root: Path, stack: contextlib.ExitStack, asked: Aske
     duckdb = files.import_duckdb()
     try:
         if type(relation).__module__.startswith("pyarrow"):
-            with files.limited(asked.reading_memory, scratch):
+            with files.limited(options.reading_memory, scratch):
                 connection = stack.enter_context(contextlib.closing(files.connect()))
             connection.register("given", relation)
             connection.execute(f"COPY (SELECT * FROM given) TO {where} (FORMAT parquet)")
@@ -315,7 +320,7 @@ def _written(relation: Any, root: Path, stack: contextlib.ExitStack, asked: Aske
     return str(named)
 
 
-def _remembered(folder: Path, asked: Asked) -> BlockedData | None:
+def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
     """The data that lie in a folder, where all of them do."""
     try:
         manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
@@ -354,8 +359,8 @@ def _remembered(folder: Path, asked: Asked) -> BlockedData | None:
         source=manifest["source"],
         fingerprint=manifest["fingerprint"],
         sample=sample,
-        single=asked.single,
-        memory=asked.memory,
+        single=options.single,
+        memory=options.memory,
         notes=(note.replace("encoded into the cache", "found in the cache"), *manifest["notes"]),
     )
 
@@ -383,27 +388,27 @@ class _Scan:
 
     def __init__(
         self,
-        asked: Asked,
+        options: ScanOptions,
         root: Path,
         folder: Path,
         scratch: Path,
         connection: Any,
         layout: Layout,
     ) -> None:
-        self.asked, self.root, self.folder, self.scratch = asked, root, folder, scratch
+        self.options, self.root, self.folder, self.scratch = options, root, folder, scratch
         self.connection, self.layout = connection, layout
         self.converted = any(part.suffix != ".parquet" for part in layout.parts)
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
         self.stage: Stage | None = None
-        for name, what in ((asked.target, "target"), (asked.weight, "weight")):
+        for name, what in ((options.target, "target"), (options.weight, "weight")):
             if name is not None and name not in layout.groups:
                 if name in layout.parts[0].places:
                     raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
                 raise NoSuchColumn(name, layout.parts[0].names, layout.source)
 
     def data(self) -> BlockedData:
-        asked = self.asked
+        options = self.options
         connection = self.connection
         connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
         sources = self._sources()
@@ -413,10 +418,10 @@ class _Scan:
         # A reader holds a row group, and of every column what it is unpacking.
         each = 1.25 * max(source.largest for source in sources)
         each += _COLUMN_READING * (len(self.layout.groups) + 4)
-        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * asked.room / each)))
+        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * options.room / each)))
         self.reading = max(
-            asked.reading_memory,
-            int(max(min(self.readers * each, _MOST_READING * asked.room), each)),
+            options.reading_memory,
+            int(max(min(self.readers * each, _MOST_READING * options.room), each)),
         )
         connection.execute(f"SET memory_limit = '{self.reading >> 20}MiB'")
         self.statistics = Statistics(
@@ -424,10 +429,10 @@ class _Scan:
             self.layout,
             sources,
             self.folder,
-            asked.memory,
+            options.memory,
             converted=self.converted,
             readers=self.readers,
-            heard=lambda rows: asked.tell("statistics", rows, n_rows),
+            on_progress=lambda rows: options.tell("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
         self.statistics.stretches = stretches(sources, self._most(raw))
@@ -439,8 +444,8 @@ class _Scan:
 
     def _most(self, row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory."""
-        room = self.asked.room * _STRETCH / max(row_bytes, 1.0)
-        return int(max(min(room, 4 * self.asked.block_rows), 256))
+        room = self.options.room * _STRETCH / max(row_bytes, 1.0)
+        return int(max(min(room, 4 * self.options.block_rows), 256))
 
     # --- sources --------------------------------------------------------------------------------
 
@@ -502,22 +507,22 @@ class _Scan:
 
     def _recipe(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
         """How rows are encoded, and the classes."""
-        asked, known = self.asked, self.statistics
+        options, known = self.options, self.statistics
         target, classes, codes, labels = self._target()
         weight = None
-        if asked.weight is not None:
-            weight = known.column(asked.weight)
+        if options.weight is not None:
+            weight = known.column(options.weight)
             if weight.way == "levels":
                 raise DataError(
-                    f"column {quote(asked.weight)} holds texts, which cannot be weights"
+                    f"column {quote(options.weight)} holds texts, which cannot be weights"
                 )
-        own = {asked.target, asked.weight}
+        own = {options.target, options.weight}
         names = [name for name in self.layout.groups if name not in own]
         extra: list[str] = []
-        if asked.encoder is not None:
-            needed = set(asked.encoder.kinds_)
+        if options.encoder is not None:
+            needed = set(options.encoder.kinds_)
             needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
-            lacking = [n for n in asked.encoder.kinds_ if n not in names and part_of(n) is None]
+            lacking = [n for n in options.encoder.kinds_ if n not in names and part_of(n) is None]
             if lacking:
                 noun = "column" if len(lacking) == 1 else "columns"
                 raise DataError(
@@ -527,12 +532,12 @@ class _Scan:
             extra = [name for name in names if name not in needed]
             names = [name for name in names if name in needed]
         encoder = Encoder(
-            text=asked.text or None,
-            min_frequency=asked.min_frequency,
-            standardise=asked.standardise,
-            reference=asked.reference,
+            text=options.text or None,
+            min_frequency=options.min_frequency,
+            standardise=options.standardise,
+            reference=options.reference,
         )
-        encoder = encoder if asked.encoder is None else asked.encoder
+        encoder = encoder if options.encoder is None else options.encoder
         text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
         recipe = EncodingPlan(
             sources=tuple(sources),
@@ -543,9 +548,9 @@ class _Scan:
             codes=codes,
             weight=weight,
             n_classes=0 if labels is None else len(labels),
-            single=asked.single,
-            test_size=asked.test_size,
-            seed=asked.seed,
+            single=options.single,
+            test_size=options.test_size,
+            seed=options.seed,
             memory=self.reading,
             readers=self.readers,
             folder=str(self.folder),
@@ -553,7 +558,7 @@ class _Scan:
         )
         read = self._read_once(recipe, names)
         columns, facts = known.of_columns(names, encoder, read)
-        if asked.encoder is None:
+        if options.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
         self.notes += self.layout.unmet(self.connection)
@@ -576,8 +581,8 @@ class _Scan:
         Of columns of numbers that float32 holds as they are.  None where there are others, where a
         value is missing, or where there is no room; the rows are read again then.
         """
-        asked, known = self.asked, self.statistics
-        if asked.encoder is not None or not (asked.single and asked.standardise):
+        options, known = self.options, self.statistics
+        if options.encoder is not None or not (options.single and options.standardise):
             return None
         known.look_for(recipe.encoder)
         columns = [known.column(name) for name in names]
@@ -604,7 +609,7 @@ class _Scan:
                     return None
                 parts.append(part)
                 rows += span.n_rows
-                asked.tell("statistics", rows, known.n_rows)
+                options.tell("statistics", rows, known.n_rows)
         sums = np.array([part[0] for part in parts])
         first, second = (np.array([total_of(of) for of in sums[:, i].T]) for i in range(2))
         ends = np.array([part[1] for part in parts])
@@ -628,8 +633,8 @@ class _Scan:
         self,
     ) -> tuple[SourceColumn | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         """The column to predict, its classes as they are stored or coded, and the labels."""
-        asked, known = self.asked, self.statistics
-        name = asked.target
+        options, known = self.options, self.statistics
+        name = options.target
         if name is None:
             return None, None, None, None
         column = known.column(name)
@@ -664,8 +669,8 @@ class _Scan:
         return column, None, np.append(np.where(own < 0, -1, mapped[own]), -1), classes
 
     def _is_quantity(self, table: Table, name: str) -> bool:
-        if self.asked.quantity is not None:
-            return self.asked.quantity
+        if self.options.quantity is not None:
+            return self.options.quantity
         return looks_like_quantity(table, name)
 
     def _target_of_numbers(
@@ -678,7 +683,7 @@ class _Scan:
         )
         self._require_all(column, int(found["n"][0]))
         many = int(found["d"][0]) > 2 * _MOST_CLASSES
-        if many and self.asked.quantity is not False:
+        if many and self.options.quantity is not False:
             self._name_placeholders(known.placeholders_of_target(column))
             return column, None, None, None
         if many:
@@ -715,8 +720,8 @@ class _Scan:
 
     def _name_placeholders(self, found: Sequence[Placeholders]) -> None:
         """Say which values of a quantity to predict may stand for missing ones."""
-        name = self.asked.target
-        if name is not None and self.asked.encoder is None and name not in self.layout.wanted:
+        name = self.options.target
+        if name is not None and self.options.encoder is None and name not in self.layout.wanted:
             self.notes += [sentence(name, one, target=True) for one in found]
 
     def _require_all(self, column: SourceColumn, there: int) -> None:
@@ -746,7 +751,7 @@ class _Scan:
 
         ``spare``: so many times as much has to be free on the disk for a while.
         """
-        limit = self.asked.limit
+        limit = self.options.limit
         free = shutil.disk_usage(self.folder).free
         if limit is None:
             limit = free // 2
@@ -776,14 +781,14 @@ class _Scan:
         width: float,
         stored: bool,
     ) -> BlockedData:
-        asked = self.asked
+        options = self.options
         meta, arrays = recipe.encoder.state()
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
-        room = int(_SAMPLE * asked.memory / (width + 32.0))
+        room = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
         mark = hashlib.sha256(state + json.dumps(meta, sort_keys=True).encode())
         mark.update(repr((spans, recipe.sources, share)).encode())
-        work = _Encoding(recipe, self.folder, asked, share, stored, mark.hexdigest())
+        work = _Encoding(recipe, self.folder, options, share, stored, mark.hexdigest())
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
@@ -802,7 +807,7 @@ class _Scan:
                 counts += done.counts
                 totals += done.totals
                 rows += span.n_rows
-                asked.tell("encoding", rows, n_rows)
+                options.tell("encoding", rows, n_rows)
         self._require_classes(labels, counts)
         if labels is None:
             totals = np.empty(0)
@@ -832,8 +837,8 @@ class _Scan:
             source=self.layout.source,
             fingerprint=digest.hexdigest(),
             sample=kept,
-            single=asked.single,
-            memory=asked.memory,
+            single=options.single,
+            memory=options.memory,
             notes=(note, *notes),
         )
 
@@ -951,7 +956,7 @@ class _Encoding:
 
     recipe: EncodingPlan
     folder: Path
-    asked: Asked
+    options: ScanOptions
     share: float
     stored: bool
     mark: str
@@ -975,7 +980,7 @@ class _Encoding:
                 continue
             done.fit.append(block)
             done.contents += contents_of(rows)
-            index = drawn(len(rows), self.share, self.asked.seed, 1000 * k + i)
+            index = drawn(len(rows), self.share, self.options.seed, 1000 * k + i)
             if len(index):
                 done.sample.append(taken(rows, index))
             if n:
@@ -1006,7 +1011,7 @@ class _Encoding:
         recipe, out = self.recipe, []
         fit, held = recipe.rows(span)
         # Decoded on every pass, a stretch is one block, so that it is decoded once.
-        size = self.asked.block_rows if self.stored else max(len(fit), 1)
+        size = self.options.block_rows if self.stored else max(len(fit), 1)
         for i, piece in enumerate(in_pieces(len(fit), size)):
             rows = chosen_rows(fit, piece)
             place = span.place(recipe.sources, 0, span.n_rows)

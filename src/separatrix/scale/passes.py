@@ -101,7 +101,7 @@ class Passes:
     ) -> dict[str, np.ndarray]:
         """The sums over all blocks of what a function gives.
 
-        Within rounds (:mod:`together`) the pass is one that others ask for as well.
+        Within rounds (:mod:`~separatrix.scale.shared_passes`) others share the pass.
         """
         member = None if self.rounds is None or each is not None else self.rounds.member
         if member is not None:
@@ -118,10 +118,10 @@ class Passes:
         """:meth:`sums`, by a pass of its own."""
         self._keep_all()
         start = time.perf_counter()
-        heard = self._heard(check)
+        on_progress = self._on_progress(check)
         results = self.engine.map(task, self.placed, shared, each)
         try:
-            return self.engine.reduce(results, heard)
+            return self.engine.reduce(results, on_progress)
         finally:
             close = getattr(results, "close", None)
             if close is not None:
@@ -136,23 +136,23 @@ class Passes:
         each: Any = None,
     ) -> Iterator[Any]:
         """What a function gives for every block, one after another."""
-        heard = self._heard(check)
+        on_progress = self._on_progress(check)
         for k, result in enumerate(self.engine.map(task, self.placed, shared, each)):
-            heard(k)
+            on_progress(k)
             yield result
 
-    def _heard(self, check: Callable[[], None] | None) -> Callable[[int], None]:
+    def _on_progress(self, check: Callable[[], None] | None) -> Callable[[int], None]:
         self.count += 1
         number, start, total = self.count, time.perf_counter(), self.data.n_rows
 
-        def heard(k: int) -> None:
+        def on_progress(k: int) -> None:
             seconds = time.perf_counter() - start
             for watcher in _watchers.get():
                 watcher(PassProgress(number, int(self._ends[k]), total, seconds))
             if check is not None:
                 check()
 
-        return heard
+        return on_progress
 
     def keep(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
         """Write down what is known of a point, so that it need not be found out again."""

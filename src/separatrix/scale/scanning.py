@@ -14,9 +14,9 @@ from separatrix.data.design import as_design
 from separatrix.data.labels import encode, require_weights
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import require_finite
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, warn
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
-from separatrix.scale.files import Asked, scan_files
+from separatrix.scale.files import ScanOptions, scan_files
 from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
 from separatrix.tables.reader import OPTIONS
@@ -26,8 +26,8 @@ __all__ = ["bytes_of", "sample_of", "scan"]
 
 # Rows of a block: its sums then cost more than what is done around them.
 BLOCK_ROWS = 65_536
-Heard = Callable[[str, int, int], None]
-"""``heard(stage, rows, n_rows)``: how far scanning is."""
+ProgressCallback = Callable[[str, int, int], None]
+"""``on_progress(stage, rows, n_rows)``: how far scanning is."""
 
 _READING = (*OPTIONS, "spellings", "ignore_unusable", "ordered")
 
@@ -55,7 +55,7 @@ def scan(
     single: bool = True,
     block_rows: int = BLOCK_ROWS,
     engine: Any = None,
-    heard: Heard | None = None,
+    on_progress: ProgressCallback | None = None,
     **reading: Any,
 ) -> BlockedData:
     """Look through data that need not fit memory, and make row blocks of them.
@@ -107,8 +107,8 @@ def scan(
         Rows of a block, at most.
     engine : Dask, optional
         Of the cluster that a Dask collection lies on; by default that of the current client.
-    heard : callable, optional
-        ``heard(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
+    on_progress : callable, optional
+        ``on_progress(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
         ``"encoding"``.
     **reading
         Other options of :func:`~separatrix.tables.read_table`: ``decimal``, ``date_format``,
@@ -155,6 +155,9 @@ def scan(
     ...     data.shape, list(data.feature_names)
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
+    if "heard" in reading:
+        warn("scan(heard=...) is called on_progress now; heard will be refused.", FutureWarning)
+        on_progress = reading.pop("heard")
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
     marks = given_marks(missing)
@@ -175,8 +178,9 @@ def scan(
         _require_files(of_files, "Dask collections")
         from separatrix.scale.collections import of_collections
 
-        options = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
-        return of_collections(source, target, weight, memory=bytes_of(memory), **options)
+        held = bytes_of(memory)
+        own = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
+        return of_collections(source, target, weight, memory=held, **own)
     unknown = next((name for name in reading if name not in _READING), None)
     if unknown is not None:
         raise TypeError(f"scan() has no parameter {unknown!r}")
@@ -188,7 +192,7 @@ def scan(
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     if not (weight is None or isinstance(weight, str)):
         raise DataError("the weights of files are a column: give its name, weight='column'")
-    asked = Asked(
+    options = ScanOptions(
         target=target,
         weight=weight,
         memory=bytes_of(memory),
@@ -207,10 +211,10 @@ def scan(
         quantity=quantity,
         single=single,
         block_rows=block_rows,
-        heard=heard,
+        on_progress=on_progress,
         reading=reading,
     )
-    return scan_files(source if names is None else names, asked)
+    return scan_files(source if names is None else names, options)
 
 
 def _require_files(options: Mapping[str, Any], what: str) -> None:

@@ -123,7 +123,7 @@ class Statistics:
         Whether the sources were written by this library, their columns in the order of the layout.
     readers : int
         How many may read at once.
-    heard : callable
+    on_progress : callable
         Told how many rows were looked at.
     """
 
@@ -137,12 +137,12 @@ class Statistics:
         *,
         converted: bool,
         readers: int,
-        heard: Callable[[int], None],
+        on_progress: Callable[[int], None],
     ) -> None:
         self.connection, self.layout, self.sources = connection, layout, sources
         self.stretches: Sequence[RowRange] = ()
         self.folder, self.memory = folder, memory
-        self.converted, self.readers, self.heard = converted, readers, heard
+        self.converted, self.readers, self.on_progress = converted, readers, on_progress
         self.n_rows = sum(source.n_rows for source in sources)
         self.spellings: dict[str, Spelling] = {}
         self.notes: list[str] = []
@@ -191,7 +191,7 @@ class Statistics:
                 value = c
             elif as_text:
                 value = self._text_sql(part, name, c, stored, group)
-            elif stored in PLAIN and not mark_numbers(self.layout.asked.marks):
+            elif stored in PLAIN and not mark_numbers(self.layout.options.marks):
                 value = c
             else:
                 value = self.layout.select(part, name, c)
@@ -246,7 +246,7 @@ class Statistics:
         clean = "c"
         group = self.layout.groups[column.name]
         if group in ("string", "json") and not self.converted:
-            clean = self.layout.parts[0].values(self.layout.asked.marks).cast("c", "string")
+            clean = self.layout.parts[0].values(self.layout.options.marks).cast("c", "string")
         sql = (
             f"SELECT {key} AS c, count(*) AS n{asked} FROM {self.relation([column], first)} "
             f"WHERE {key} IS NOT NULL GROUP BY 1 ORDER BY 1"
@@ -265,7 +265,7 @@ class Statistics:
         if group == "number":
             numbers = [float(text) for text in texts]
             texts = [None if math.isnan(x) else number_text(x) for x in numbers]
-        marks = self.layout.asked.marks
+        marks = self.layout.options.marks
         if mark_numbers(marks):
             texts = [None if text is None or is_marked(text, marks) else text for text in texts]
         rows = np.ma.getdata(found["row"]).astype(np.int64) if first else None
@@ -343,7 +343,7 @@ class Statistics:
         """The same column, its texts without blanks and marks for what is missing."""
         if self.converted:
             return replace(column, way="text")
-        values = self.layout.parts[0].values(self.layout.asked.marks)
+        values = self.layout.parts[0].values(self.layout.options.marks)
         if self.layout.groups[column.name] not in ("string", "json"):
             return replace(column, way="text")
         return replace(
@@ -491,7 +491,7 @@ class Statistics:
     ) -> list[NumberFacts]:
         """What columns of numbers add up to; ``read``: centres, counts and sums, if known."""
         if not columns:
-            self.heard(self.n_rows)
+            self.on_progress(self.n_rows)
             return []
         if read is None:
             looked_at = self.may_hold_placeholders(columns)
@@ -732,7 +732,7 @@ class Statistics:
                 for piece, found in zip(pieces, threads.map(work, pieces), strict=True):
                     done += piece[2] - piece[1]
                     if tell:
-                        self.heard(done)
+                        self.on_progress(done)
                     yield found
         finally:
             self.connection.execute("RESET threads")

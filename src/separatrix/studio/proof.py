@@ -38,7 +38,7 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
         most = LIMITS["exact"]
         raise StateError(f"A proof is limited to {most} points; erase some.")
     rows = np.flatnonzero(np.isin(state.codes, there[:2]))
-    found = PROOFS[what](_Asked(state, rows, *there[:2]))
+    found = PROOFS[what](_ProofRequest(state, rows, *there[:2]))
     LOADED.add(what)
     if len(there) > 2:
         one, other = (state.classes[code] for code in there[:2])
@@ -46,7 +46,7 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
     return {"type": "proof", "what": what, **found}
 
 
-class _Asked:
+class _ProofRequest:
     """The points of two classes, under the names that the page has for them.
 
     Attributes
@@ -76,9 +76,9 @@ class _Asked:
         return {"coef": coef.tolist(), "intercept": self._turned * float(plane.b)}
 
 
-def _separability(asked: _Asked) -> dict[str, Any]:
-    X, y, rows = asked.X, asked.y, asked.rows
-    found: Any = separability(X, asked.labels, time_limit=_PATIENCE)
+def _separability(request: _ProofRequest) -> dict[str, Any]:
+    X, y, rows = request.X, request.y, request.rows
+    found: Any = separability(X, request.labels, time_limit=_PATIENCE)
     made: dict[str, Any] = {
         "verdict": str(found.status),
         "sentence": _UNDECIDED if found.status == "undecided" else sentence(str(found)),
@@ -88,7 +88,7 @@ def _separability(asked: _Asked) -> dict[str, Any]:
     if found.separable and found.hyperplane is not None:
         # From the plane to the nearest point of either class.
         width = None if found.margin is None else 2.0 * float(found.margin.lower)
-        made["strip"] = {"theta": asked.plane(found.hyperplane), "width": width}
+        made["strip"] = {"theta": request.plane(found.hyperplane), "width": width}
     elif hasattr(found.witness, "multipliers"):
         weights = np.array([float(value) for value in found.witness.multipliers])
         chosen = np.asarray(found.witness.rows, dtype=np.int64)
@@ -104,9 +104,9 @@ def _separability(asked: _Asked) -> dict[str, Any]:
     return made
 
 
-def _fewest(asked: _Asked) -> dict[str, Any]:
-    found = min_training_error(asked.X, asked.labels, time_limit=_PATIENCE)
-    plane = None if found.hyperplane is None else asked.plane(found.hyperplane)
+def _fewest(request: _ProofRequest) -> dict[str, Any]:
+    found = min_training_error(request.X, request.labels, time_limit=_PATIENCE)
+    plane = None if found.hyperplane is None else request.plane(found.hyperplane)
     said = sentence(str(found))
     if not found.exact:
         said = (
@@ -120,14 +120,14 @@ def _fewest(asked: _Asked) -> dict[str, Any]:
     }
 
 
-def _diagnosis(asked: _Asked) -> dict[str, Any]:
+def _diagnosis(request: _ProofRequest) -> dict[str, Any]:
     found = diagnose(
-        asked.X,
-        asked.labels,
+        request.X,
+        request.labels,
         time_limit=_PATIENCE,
-        feature_names=asked.axes,
+        feature_names=request.axes,
         # As the page counts them.
-        row_numbers=asked.rows + 1,
+        row_numbers=request.rows + 1,
     )
     findings = [
         " ".join(sentence(PAGE(part)) for part in (one.what, one.remedy) if part) for one in found

@@ -185,7 +185,7 @@ def read_table(
     >>> table.n_rows, table.kinds["target"]
     (150, 'category')
     """
-    asked = _what_is_asked(
+    options = _read_options(
         missing,
         kinds,
         skip_absent,
@@ -200,23 +200,23 @@ def read_table(
         ordered,
         unpacked_limit,
     )
-    asked = replace(asked, most_rows=most_rows, needed=tuple(needed))
+    options = replace(options, most_rows=most_rows, needed=tuple(needed))
     name = os.fspath(source)
     if name == "-":
-        return _read_stdin(asked)
+        return _read_stdin(options)
     if isinstance(source, str) and name in BUILTIN_NAMES:
-        return asked.apply(asked.marked(load_builtin(name)))
+        return options.apply(options.marked(load_builtin(name)))
     name, inner = _split_name(name)
     paths = _found_files(name)
     if any(path.suffix.lower() in SVMLIGHT_SUFFIXES for path in paths):
-        return asked.apply(read_svmlight(paths[0]))
+        return options.apply(read_svmlight(paths[0]))
     with contextlib.ExitStack() as stack:
-        if len(paths) == 1 and (table := _in_memory(paths[0], inner, asked)) is not None:
-            return asked.apply(table)
-        parts = [asked.opened(path, inner, stack) for path in paths]
+        if len(paths) == 1 and (table := _in_memory(paths[0], inner, options)) is not None:
+            return options.apply(table)
+        parts = [options.opened(path, inner, stack) for path in paths]
         if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
-            return asked.apply(replace(read_svmlight(parts[0].path), source=name))
-        return _read_parts(parts, name, asked, stack)
+            return options.apply(replace(read_svmlight(parts[0].path), source=name))
+        return _read_parts(parts, name, options, stack)
 
 
 def open_files(
@@ -266,7 +266,7 @@ def open_files(
     DataError
         As :func:`read_table` does.
     """
-    asked = _what_is_asked(
+    options = _read_options(
         missing,
         kinds,
         skip_absent,
@@ -281,7 +281,7 @@ def open_files(
         ordered,
         unpacked_limit,
     )
-    asked = replace(asked, needed=tuple(needed))
+    options = replace(options, needed=tuple(needed))
     names = [os.fspath(source) for source in sources]
     source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
     if source == "-" or source in BUILTIN_NAMES:
@@ -296,7 +296,7 @@ def open_files(
         suffix = path.suffix.lower()
         if suffix in alone or (suffix in databases and not _is_duckdb(path)):
             return None
-    parts = [asked.opened(path, inner, stack) for path, inner in found]
+    parts = [options.opened(path, inner, stack) for path, inner in found]
     if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
         return None
     connection = stack.enter_context(contextlib.closing(files.connect()))
@@ -305,10 +305,10 @@ def open_files(
         layout.refuse_repeated_header(connection)
         return read(connection, layout)
 
-    return _through(checked, connection, parts, source, asked, stack)
+    return _through(checked, connection, parts, source, options, stack)
 
 
-def _what_is_asked(
+def _read_options(
     missing: Iterable[str],
     kinds: Mapping[str, str] | None,
     skip_absent: bool,
@@ -322,7 +322,7 @@ def _what_is_asked(
     ignore_unusable: bool,
     ordered: Mapping[str, Sequence[str]] | None,
     unpacked_limit: str | int | None,
-) -> _Asked:
+) -> _ReadOptions:
     missing = given_marks(missing)
     # The marks of an earlier table need not be in this one.
     of_earlier = isinstance(missing, frozenset)
@@ -339,7 +339,7 @@ def _what_is_asked(
         ordered=frozenset(ordered or {}),
         missing=mark_numbers(marks),
     )
-    return _Asked(
+    return _ReadOptions(
         marks,
         kinds,
         skip_absent,
@@ -385,16 +385,16 @@ def suffix_of(name: str) -> str:
     return Path(name).suffix.lower()
 
 
-def _in_memory(path: Path, inner: str | None, asked: _Asked) -> Table | None:
+def _in_memory(path: Path, inner: str | None, options: _ReadOptions) -> Table | None:
     """The table of a file that is read in Python; None for others."""
     suffix = path.suffix.lower()
     if suffix in containers.BOOKS:
-        columns = containers.columns_of_book(path, inner, asked.limit)
+        columns = containers.columns_of_book(path, inner, options.limit)
     elif suffix in containers.DATABASES and not _is_duckdb(path):
-        columns = containers.columns_of_sqlite(path, inner, asked.limit)
+        columns = containers.columns_of_sqlite(path, inner, options.limit)
     else:
         return None
-    return asked.of_memory(columns, str(path))
+    return options.of_memory(columns, str(path))
 
 
 def _is_duckdb(path: Path) -> bool:
@@ -403,8 +403,8 @@ def _is_duckdb(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What the caller of :func:`read_table` asked for."""
+class _ReadOptions:
+    """The options of :func:`read_table`, resolved."""
 
     marks: frozenset[str]
     kinds: Mapping[str, str] | None
@@ -479,7 +479,7 @@ class _Asked:
         return {n for n, one in self.reading.spellings.items() if one.kind == "ordered"}
 
     def apply(self, table: Table) -> Table:
-        """What was asked for, of a table that is in memory."""
+        """A table that is in memory, as the options have it."""
         wanted = self.wanted(table.names, table.source)
         table = with_kinds(table, {n: k for n, k in wanted.items() if k not in ("number", "date")})
         made = self.finish(table)
@@ -591,7 +591,7 @@ def _checked_delimiter(delimiter: str | None) -> str:
     return mark
 
 
-def _read_stdin(asked: _Asked) -> Table:
+def _read_stdin(options: _ReadOptions) -> Table:
     stream = getattr(sys.stdin, "buffer", None)
     data = stream.read() if stream is not None else sys.stdin.read().encode()
     if not data:
@@ -600,8 +600,8 @@ def _read_stdin(asked: _Asked) -> Table:
     with contextlib.ExitStack() as stack:
         path = files.temporary_file(stack)
         path.write_bytes(data)
-        part = asked.opened(path, None, stack, "standard input")
-        return _read_parts([part], "standard input", asked, stack)
+        part = options.opened(path, None, stack, "standard input")
+        return _read_parts([part], "standard input", options, stack)
 
 
 # ------------------------------------------------------------------------------------- columns
@@ -620,7 +620,7 @@ class Layout:
     wanted : dict of str to str
         Kinds that were asked for.
     source : str
-    asked : _Asked
+    options : _ReadOptions
     unusable : dict of str to str
     supposed : tuple of str
         Columns of which the first rows alone have been seen.
@@ -630,14 +630,14 @@ class Layout:
     groups: dict[str, str]
     wanted: dict[str, str]
     source: str
-    asked: _Asked
+    options: _ReadOptions
     unusable: dict[str, str]
     supposed: tuple[str, ...] = ()
 
     @property
     def named(self) -> list[str]:
         """Columns whose name would be a string in a row that repeats the header."""
-        first, marks = self.parts[0], self.asked.marks
+        first, marks = self.parts[0], self.options.marks
         return [n for n in self.groups if n not in first.unnamed and not is_marked(n, marks)]
 
     def refuse_repeated_header(self, connection: Any) -> None:
@@ -656,11 +656,11 @@ class Layout:
 
     def select(self, part: files.Part, name: str, c: str) -> str:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
-        return _selected(part, part.values(self.asked.marks), self.groups, self.wanted, name, c)
+        return _selected(part, part.values(self.options.marks), self.groups, self.wanted, name, c)
 
     def unmet(self, connection: Any) -> list[str]:
         """Return the message about marks for missing values that no cell has."""
-        given = self.asked.given
+        given = self.options.given
         if not given:
             return []
         met = set().union(*(part.met(connection, given) for part in self.parts))
@@ -676,16 +676,18 @@ class Layout:
             made = replace(made, alerts=(*made.alerts, f"columns {left_out}; they are left out"))
         # Where semicolons part the cells, commas are free for numbers.
         plain, comma = first.is_csv, first.delimiter == ";"
-        reading = replace(self.asked.reading, plain=plain, comma=comma)
-        return replace(self.asked, reading=reading).finish(made)
+        reading = replace(self.options.reading, plain=plain, comma=comma)
+        return replace(self.options, reading=reading).finish(made)
 
 
 def _read_parts(
-    parts: list[files.Part], source: str, asked: _Asked, stack: contextlib.ExitStack
+    parts: list[files.Part], source: str, options: _ReadOptions, stack: contextlib.ExitStack
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(files.connect()))
     stack.enter_context(watched(connection, partial(files.about_rows, parts)))
-    read = partial(_through, _read_columns, connection, parts, source, asked, stack, by_cells=True)
+    read = partial(
+        _through, _read_columns, connection, parts, source, options, stack, by_cells=True
+    )
     try:
         return read(supposing=True)
     except files.NotAsSupposed:
@@ -697,7 +699,7 @@ def _through(
     connection: Any,
     parts: list[files.Part],
     source: str,
-    asked: _Asked,
+    options: _ReadOptions,
     stack: contextlib.ExitStack,
     *,
     supposing: bool = False,
@@ -719,7 +721,7 @@ def _through(
         and wide.is_wide(len(parts[0].names), sum(part.path.stat().st_size for part in parts))
     )
     for part in parts:
-        if apart and asked.sql is None:
+        if apart and options.sql is None:
             part.take_apart(stack)
         elif part.skip:
             # DuckDB can skip lines, but then loses every row where line ends are of two sorts.
@@ -728,30 +730,30 @@ def _through(
             # DuckDB takes the first line break of a file for the one that ends its lines, and
             # finds no rows where those within quotes are of another sort.
             part.rewrite("there are line breaks in its header", stack)
-    if asked.sql is not None:
+    if options.sql is not None:
         every = [part.relation_by_name(parts[0].names) for part in parts]
         answer = containers.parquet_of_query(
-            asked.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack, asked.limit
+            options.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack, options.limit
         )
         part = files.Part(answer, f"the result of the query over {source}", ".parquet")
         part.describe(connection)
         parts = [part]
-    if asked.most_rows is not None:
+    if options.most_rows is not None:
         for part in parts:
-            part.most_rows = -(-asked.most_rows // len(parts))
+            part.most_rows = -(-options.most_rows // len(parts))
     while True:  # every file is rewritten once at most
         try:
-            return read(connection, _laid_out(connection, parts, source, asked, supposing))
+            return read(connection, _laid_out(connection, parts, source, options, supposing))
         except files.CsvTrouble as trouble:
             trouble.part.rewrite(str(trouble), stack)
 
 
 def _laid_out(
-    connection: Any, parts: list[files.Part], source: str, asked: _Asked, supposing: bool
+    connection: Any, parts: list[files.Part], source: str, options: _ReadOptions, supposing: bool
 ) -> Layout:
     first = parts[0]
     supposed: tuple[str, ...] = ()
-    wanted = asked.wanted(first.names, source)
+    wanted = options.wanted(first.names, source)
     kept = [name for name in first.names if wanted.get(name) != "ignore"]
     groups, faults = {}, Faults()
     for name in kept:
@@ -759,7 +761,7 @@ def _laid_out(
             groups[name] = _merged_group(parts, name, source)
     faults.settle()
     unusable = {n: group for n, group in groups.items() if group not in _USABLE}
-    if unusable and not asked.ignore_unusable:
+    if unusable and not options.ignore_unusable:
         raise _no_plain_values(unusable, source)
     kept = [name for name in kept if name not in unusable]
     if not kept:
@@ -767,15 +769,15 @@ def _laid_out(
     groups = {name: groups[name] for name in kept}
     if first.is_csv:
         # What is known to be written in a way of its own comes as it is written.
-        undecided = [n for n in kept if n not in wanted and n not in asked.reading.spellings]
+        undecided = [n for n in kept if n not in wanted and n not in options.reading.spellings]
         supposing = supposing and all(part.cells is None for part in parts)
-        found = _found_groups(connection, parts, undecided, asked.marks, supposing)
-        if asked.reading.decimal == ",":
+        found = _found_groups(connection, parts, undecided, options.marks, supposing)
+        if options.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
         if supposing:
             supposed = tuple(n for n, group in found.items() if group in files.PROPOSED)
-    return Layout(parts, groups, wanted, source, asked, unusable, supposed)
+    return Layout(parts, groups, wanted, source, options, unusable, supposed)
 
 
 def _read_columns(connection: Any, layout: Layout) -> Table:
@@ -783,9 +785,11 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     pieces: dict[str, list[Any]] = {name: [] for name in groups}
     counts = []
     for part in parts:
-        part.require_room(connection, len(groups), layout.asked.limit)
+        part.require_room(connection, len(groups), layout.options.limit)
         select = partial(layout.select, part)
-        count, fetched = part.fetch(connection, groups, select, layout.supposed, layout.asked.marks)
+        count, fetched = part.fetch(
+            connection, groups, select, layout.supposed, layout.options.marks
+        )
         counts.append(count)
         for name in groups:
             pieces[name].append(fetched[name])
@@ -931,7 +935,7 @@ def _found_groups(
 ) -> dict[str, str]:
     """Which CSV columns are numbers, booleans or dates, over all rows of all files.
 
-    A sample proposes; every row is then asked, so that a late surprise is never lost: here, or
+    A sample proposes; every row is then options, so that a late surprise is never lost: here, or
     where ``supposing``, while the rows are read.
     """
     if not names:
@@ -947,9 +951,11 @@ def _found_groups(
         # Telling values that do not fit from marks for missing values is slow to plan and to do, so
         # only the columns where something did not fit are asked that.
         for counting in (files.ValueSql.count_unfit, files.ValueSql.count_other):
-            asked = [names[j] for j in doubtful]
-            if asked:
-                odd = sum(part.count(connection, asked, marks, counting, [kind]) for part in parts)
+            options = [names[j] for j in doubtful]
+            if options:
+                odd = sum(
+                    part.count(connection, options, marks, counting, [kind]) for part in parts
+                )
                 doubtful = doubtful[odd[0] > 0]
         rank[doubtful] += 1
     return {name: order[k] for name, k in zip(names, rank, strict=True)}

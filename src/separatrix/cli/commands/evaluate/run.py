@@ -72,14 +72,14 @@ def _in_passes(
     """The scores on rows that do not fit the memory, which come a block at a time."""
     from separatrix.assessment.blocks import score_blocks
 
-    with reading_bar(shown=not out.quiet) as heard:
+    with reading_bar(shown=not out.quiet) as on_progress:
         data = blocks_like_training(
             stored,
             options.data,
             options.missing,
             memory=options.memory,
             target=target,
-            heard=heard,
+            on_progress=on_progress,
             delimiter=options.delimiter,
             encoding=options.encoding,
             unpacked_limit=options.unpacked_limit,

@@ -81,8 +81,10 @@ def weights_over(data: BlockedData, model: Any) -> list[dict[str, Any]] | None:
 def run(out: Output, options: FitOptions) -> Exit:
     """Look through the table, fit in passes, measure, save; return the exit code."""
     require_no_whole_table(options)
-    with reading_bar(shown=not out.quiet) as heard:
-        data = scanned(options, heard, test_size=options.test_size, cache_limit=options.cache_limit)
+    with reading_bar(shown=not out.quiet) as on_progress:
+        data = scanned(
+            options, on_progress, test_size=options.test_size, cache_limit=options.cache_limit
+        )
     quantity = data.classes is None
     options = replace(
         options, target=options.target or "target", model=model_over(options, quantity)
@@ -189,7 +191,11 @@ def require_no_whole_table(options: ModelOptions) -> None:
 
 
 def scanned(
-    options: ModelOptions, heard: Any, *, test_size: float = 0.0, cache_limit: str | None = None
+    options: ModelOptions,
+    on_progress: Any,
+    *,
+    test_size: float = 0.0,
+    cache_limit: str | None = None,
 ) -> BlockedData:
     """The row blocks of the table to learn from."""
     return scan(
@@ -209,7 +215,7 @@ def scanned(
         ignore=tuple(options.ignore),
         sql=options.sql,
         quantity=True if options.model in ("poly", "huber") else None,
-        heard=heard,
+        on_progress=on_progress,
         **{name: value for name in PASSED_ON if (value := getattr(options, name))},
     )
 

@@ -163,8 +163,8 @@ def _over_blocks(out: Output, options: PathOptions) -> _Rows:
             f"--model {options.model} has no path in passes, and this table is read in passes: fit "
             "--model logistic or svm, or give a larger --memory"
         )
-    with reading_bar(shown=not out.quiet) as heard:
-        data = passes.scanned(options, heard)
+    with reading_bar(shown=not out.quiet) as on_progress:
+        data = passes.scanned(options, on_progress)
     if data.classes is None:
         raise click.UsageError(
             f"column {quoted(options.target or 'target')} is a quantity, and least squares has no "

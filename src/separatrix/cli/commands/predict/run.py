@@ -70,9 +70,14 @@ def _in_passes(
     out: Output, options: PredictOptions, stored: StoredModel, reading: dict[str, str | None]
 ) -> Exit:
     """Predict rows that do not fit the memory, a block at a time."""
-    with reading_bar(shown=not out.quiet) as heard:
+    with reading_bar(shown=not out.quiet) as on_progress:
         data = blocks_like_training(
-            stored, options.data, options.missing, memory=options.memory, heard=heard, **reading
+            stored,
+            options.data,
+            options.missing,
+            memory=options.memory,
+            on_progress=on_progress,
+            **reading,
         )
     # Behind how the rows lie.
     for note in data.notes[1:]:

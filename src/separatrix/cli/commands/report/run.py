@@ -64,10 +64,10 @@ def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Repo
     recorded = stored.provenance.get("data") or {}
     known = "in_passes" in recorded and not options.missing
     reading = {"memory": options.memory, "unpacked_limit": options.unpacked_limit}
-    with reading_bar(shown=not out.quiet) as heard:
+    with reading_bar(shown=not out.quiet) as on_progress:
         data = None
         if known:
-            data = blocks_of_fit(stored, options.data, heard=heard, **reading)
+            data = blocks_of_fit(stored, options.data, on_progress=on_progress, **reading)
         if data is None or data.fingerprint != recorded["fingerprint"]:
             known = False
             data = blocks_like_training(
@@ -75,7 +75,7 @@ def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Repo
                 options.data,
                 options.missing,
                 target=target,
-                heard=heard,
+                on_progress=on_progress,
                 **reading,
             )
     parts = [("given", "rows of this table", data)]

@@ -88,13 +88,13 @@ def _read_in_passes(
 ) -> tuple[dict[str, Any], bool]:
     """The row blocks of a fit in passes, and whether they are those of the fit."""
     recorded = stored.provenance["data"]
-    with reading_bar(shown=not out.quiet) as heard:
+    with reading_bar(shown=not out.quiet) as on_progress:
         data = blocks_of_fit(
             stored,
             options.data,
             memory=options.memory,
             unpacked_limit=options.unpacked_limit,
-            heard=heard,
+            on_progress=on_progress,
         )
     same = data.fingerprint == recorded["fingerprint"]
     what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
