@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix._compiled.linear_algebra import conjugate_gradients, solve_positive
+from separatrix._compiled.linear_algebra import (
+    conjugate_gradients,
+    largest_of_rows,
+    solve_positive,
+    sums_of_rows,
+)
 
 
 def positive(n: int, seed: int = 0) -> np.ndarray:
@@ -87,3 +92,15 @@ def test_conjugate_gradients_without_curvature() -> None:
     np.testing.assert_array_equal(zero, 0.0)
     none = conjugate_gradients(lambda p: p, np.zeros(3), np.ones(3), tol=1e-6, max_iter=5)
     np.testing.assert_array_equal(none, 0.0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sums_of_rows_have_the_bits_of_numpy(order) -> None:
+    rng = np.random.default_rng(4)
+    for columns in (0, 1, 2, 3, 5, 7, 8, 9, 20):
+        a = np.asarray(rng.normal(size=(50, columns)) * 10.0 ** rng.integers(-9, 9, (50, 1)))
+        a = np.asarray(a, order=order)
+        assert sums_of_rows(a).tobytes() == a.sum(axis=1).tobytes()
+        if columns:
+            a[0, -1], a[1, 0], a[2, 0] = np.nan, np.inf, -np.inf
+            np.testing.assert_array_equal(largest_of_rows(a), a.max(axis=1))

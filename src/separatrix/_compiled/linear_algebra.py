@@ -15,10 +15,12 @@ __all__ = [
     "conjugate_gradients",
     "factorise",
     "inner",
+    "largest_of_rows",
     "lengths_of",
     "solve_positive",
     "solve_upper",
     "squared_distance",
+    "sums_of_rows",
 ]
 
 
@@ -46,6 +48,27 @@ def squared_distance(a: np.ndarray, b: np.ndarray) -> float:
         return float(np.add.reduce(np.square(a - b), axis=None))
     starts = range(0, len(a), _BLOCK)
     return float(np.sum([squared_distance(a[k : k + _BLOCK], b[k : k + _BLOCK]) for k in starts]))
+
+
+def sums_of_rows(a: np.ndarray) -> np.ndarray:
+    """``a.sum(axis=1)`` with the same bits; of few columns in a fraction of the time."""
+    return _over_columns(np.add, a)
+
+
+def largest_of_rows(a: np.ndarray) -> np.ndarray:
+    """``a.max(axis=1)``, likewise."""
+    return _over_columns(np.maximum, a)
+
+
+def _over_columns(operation: np.ufunc, a: np.ndarray) -> np.ndarray:
+    # From eight columns on numpy adds up in pairs.
+    if not 0 < a.shape[1] < 8:
+        found: np.ndarray = operation.reduce(a, axis=1)
+        return found
+    out = a[:, 0].copy()
+    for k in range(1, a.shape[1]):
+        operation(out, a[:, k], out=out)
+    return out
 
 
 @dataclass(frozen=True)

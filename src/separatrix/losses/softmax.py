@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import xlogy
 
+from separatrix._compiled.linear_algebra import largest_of_rows, sums_of_rows
+
 __all__ = ["Softmax"]
 
 
@@ -34,20 +36,20 @@ class Softmax:
         rows = np.arange(len(codes))
         relative = scores - scores[rows, codes][:, None]
         relative[rows, codes] = -np.inf
-        largest = np.maximum(relative.max(axis=1), 0.0)
-        rest = np.exp(relative - largest[:, None]).sum(axis=1)
+        largest = np.maximum(largest_of_rows(relative), 0.0)
+        rest = sums_of_rows(np.exp(relative - largest[:, None]))
         return largest + np.log1p(rest + np.expm1(-largest))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probability of every class for each row of ``scores``, shape (n, K)."""
-        shifted = scores - scores.max(axis=1, keepdims=True)
+        shifted = scores - largest_of_rows(scores)[:, None]
         np.exp(shifted, out=shifted)
-        shifted /= shifted.sum(axis=1, keepdims=True)
+        shifted /= sums_of_rows(shifted)[:, None]
         return shifted
 
     def negative_entropy(self, p: np.ndarray) -> np.ndarray:
         """The conjugate of every row: ``sum_k p_k log p_k``."""
-        return xlogy(p, p).sum(axis=1)
+        return sums_of_rows(xlogy(p, p))
 
     def divergence(self, p: np.ndarray, scores: np.ndarray) -> np.ndarray:
         r"""Fenchel-Young gap of every row: :math:`\mathrm{KL}(p \,\|\, \mathrm{softmax}(s))`."""
@@ -63,6 +65,6 @@ class Softmax:
         log_q = scores - scores[rows, first][:, None]
         odds = np.exp(log_q)
         odds[rows, first] = 0.0
-        log_q -= np.log1p(odds.sum(axis=1))[:, None]
+        log_q -= np.log1p(sums_of_rows(odds))[:, None]
         terms = xlogy(p, p)
-        return (terms - p * log_q).sum(axis=1), terms.sum(axis=1)
+        return sums_of_rows(terms - p * log_q), sums_of_rows(terms)

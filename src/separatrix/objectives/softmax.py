@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from separatrix._compiled import narrow_products as narrow
-from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.linear_algebra import inner, largest_of_rows, sums_of_rows
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Softmax
@@ -109,7 +109,7 @@ class SoftmaxObjective(Objective):
         own = np.arange(len(out)), self.codes
         # The label's slope without cancellation: minus what the others have.
         out[own] = 0.0
-        out[own] = -out.sum(axis=1)
+        out[own] = -sums_of_rows(out)
         out *= self.upper[:, None]
         return out
 
@@ -118,7 +118,7 @@ class SoftmaxObjective(Objective):
 
     def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
         out = curvature * direction
-        out -= curvature * out.sum(axis=1, keepdims=True)
+        out -= curvature * sums_of_rows(out)[:, None]
         out *= self.upper[:, None]
         return out
 
@@ -197,7 +197,7 @@ class SoftmaxObjective(Objective):
     def clipped(self, residual: np.ndarray) -> np.ndarray:
         used, p = self._mixture(residual)
         p = np.maximum(p, 0.0)
-        p /= p.sum(axis=1, keepdims=True)
+        p /= sums_of_rows(p)[:, None]
         p[np.arange(len(used)), self.codes[used]] -= 1.0
         out = np.zeros_like(residual)
         out[used] = p * self.upper[used, None]
@@ -230,7 +230,7 @@ class SoftmaxObjective(Objective):
         rows = np.arange(len(used))
         # Besides the scores' own errors what their differences are rounded by.
         radius = scores.radius[used] * (1.0 + 4.0 * UNIT)
-        radius = radius + 4.0 * UNIT * np.abs(s).max(axis=1, keepdims=True)
+        radius = radius + 4.0 * UNIT * largest_of_rows(np.abs(s))[:, None]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             # The loss rises in every score but the label's own.
             up = s + radius
@@ -250,11 +250,11 @@ class SoftmaxObjective(Objective):
         # floats hold to K units.
         q = np.maximum(residual[used], 0.0)
         q[rows, codes] = 0.0
-        sums = q.sum(axis=1)
+        sums = sums_of_rows(q)
         over = sums * (1.0 + (k + 2.0) * UNIT) > upper
         if np.any(over):
             q[over] *= (upper[over] * (1.0 - (2.0 * k + 8.0) * UNIT) / sums[over])[:, None]
-            sums = q.sum(axis=1)
+            sums = sums_of_rows(q)
         share, spread, slope = 2.0 * k * UNIT, 0.0, np.zeros(k)
         weights = np.bincount(codes, weights=upper, minlength=k)
         if self.fit_intercept and moved is None:
@@ -272,7 +272,7 @@ class SoftmaxObjective(Objective):
                 return DualPoint(np.zeros_like(residual), 0.0, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
             p, s = q / upper[:, None], np.minimum(sums / upper, 1.0)
-            entropies = xlogy(p, p).sum(axis=1)
+            entropies = sums_of_rows(xlogy(p, p))
             rest = xlog1py(1.0 - s, -s)
             value = entropies + rest
             # The derivative by p_k is log p_k - log(1 - s); a share of it for each unit.
@@ -297,7 +297,7 @@ class SoftmaxObjective(Objective):
         """What the entropies can change by where every ``U p`` moves; infinite beyond its range."""
         masses = q.copy()
         masses[np.arange(len(q)), codes] = own
-        total_mass = masses.sum(axis=1, keepdims=True)
+        total_mass = sums_of_rows(masses)[:, None]
         if np.any(moved > 0.5 * masses):
             return float("inf")
         # |d (U p log p)| <= (1 + |log p|) |d (U p)|, at the least p on the way.
@@ -312,7 +312,7 @@ class SoftmaxObjective(Objective):
 
     @staticmethod
     def _is_mixture(p: np.ndarray) -> bool:
-        return bool(np.all(p >= 0.0) and np.all(np.abs(p.sum(axis=1) - 1.0) <= 1e-9))
+        return bool(np.all(p >= 0.0) and np.all(np.abs(sums_of_rows(p) - 1.0) <= 1e-9))
 
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         used = np.flatnonzero(self.upper > 0.0)
@@ -320,7 +320,7 @@ class SoftmaxObjective(Objective):
         own = scores[used, codes]
         others = scores[used].copy()
         others[np.arange(len(used)), codes] = -np.inf
-        return used, own - others.max(axis=1)
+        return used, own - largest_of_rows(others)
 
 
 # Newton's steps towards intercepts at which the classes' sums come out, and the largest of them.
@@ -351,7 +351,7 @@ def _tilted(p: np.ndarray, u: np.ndarray, sums: np.ndarray) -> np.ndarray:
         if not float(np.abs(step).max()) <= _STEEPEST:
             break
         tilted = p * np.exp(-step)
-        tilted /= tilted.sum(axis=1, keepdims=True)
+        tilted /= sums_of_rows(tilted)[:, None]
         reached = u @ tilted
         excess = reached - sums
         if not float(np.abs(excess).max()) < size:
