@@ -19,6 +19,7 @@ from separatrix.losses import (
     SquaredHinge,
     margin_losses,
 )
+from separatrix.losses.smoothed import Smoothed
 from separatrix.objectives.base import Bound
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.mistakes import MistakeObjective
@@ -422,6 +423,36 @@ def test_best_intercept_against_a_fine_grid(loss, tau: float) -> None:
         best = min(objective.value(np.append(w, g)) for g in grid)
         for found in (b, many.best_intercept(np.tile(X @ w, times))):
             assert objective.value(np.append(w, found)) <= best + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("loss", "scores", "y", "weights", "tau"),
+    [
+        (SquaredHinge(), [-999.42, -1001.16], [1, -1], [3.9, 156e3], 0.0),
+        (SquaredHinge(), [-14.4687], [1], [1.0], 1e-12),
+        (Smoothed(Hinge(), 1e-3), [-14.4687], [1], [1.0], 1e-9),
+        (Smoothed(Hinge(), 1e-3), [0.3, -2.0, 40.0], [1, -1, -1], [1e3, 1e3, 1e3], 1e-3),
+        (LogLoss(), [-1e6, -1e6], [1, 1], [1e-170, 1e-170], 0.0),
+        (Hinge(), [0.1, -0.4, 3.0], [1, -1, 1], [1e-8, 1.0, 1e8], 1e-3),
+    ],
+)
+def test_best_intercept_past_kinks_and_beside_faint_slopes(loss, scores, y, weights, tau) -> None:
+    scores, y, weights = (np.array(values, dtype=float) for values in (scores, y, weights))
+    design = as_design(np.zeros((len(y), 1)))
+    objective = MarginObjective(design, y, loss, weights=weights, intercept_penalty=tau)
+
+    def slope(b: float) -> float:
+        return float(np.sum(weights * y * loss.derivative(y * (scores + b)))) + tau * b
+
+    def value(b: float) -> float:
+        return objective.loss_value(scores + b) + 0.5 * tau * b * b
+
+    low, high = -1e7, 1e7
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if slope(middle) > 0.0 else (middle, high)
+    best = min(value(low), value(high))
+    assert value(objective.best_intercept(scores)) <= best * (1.0 + 1e-12)
 
 
 def test_best_intercept_far_away_and_tiny() -> None:

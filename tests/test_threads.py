@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -250,13 +253,59 @@ def test_a_thread_that_wakes_when_all_is_done_is_not_waited_for() -> None:
         # Both threads of the pool are kept from helping, and there is a token for this one.
         shared.tokens.put(None)
         for _ in range(2):
-            shared.call(lambda: held.wait(60.0) and None)
+            kept = pool._Shares([lambda: held.wait(60.0)], 1)
+            shared.call(kept, kept.places[0])
         try:
             pool.run([lambda: done.append(1), lambda: done.append(2)])
         finally:
             held.set()
             shared.tokens.get()
     assert done == [1, 2]
+
+
+def test_calls_that_nobody_answers_do_not_pile_up() -> None:
+    shared = pool._Pool(2)
+    # With no token left the threads come no further than their first call.
+    shared.tokens.get()
+    shared.tokens.get()
+    late = [pool._Shares([lambda: None], 1) for _ in range(1000)]
+    for shares in late:
+        shared.call(shares, shares.places[0])
+    waiting = shared._calls.qsize()
+    assert waiting <= pool._BACKLOG * 2
+    for shares in late:
+        shares.close()
+    shared.tokens.put(None)
+    shared.tokens.put(None)
+    for _ in range(1000):
+        if shared._calls.empty():
+            break
+        time.sleep(0.01)
+    assert shared._calls.empty()
+
+
+def test_an_error_of_a_part_holds_nothing_that_the_part_held() -> None:
+    class Rows:
+        pass
+
+    def part(rows: Rows) -> None:
+        time.sleep(0.01)
+        raise ZeroDivisionError
+
+    rows = Rows()
+    held = weakref.ref(rows)
+    gc.disable()
+    try:
+        with threads(2), pytest.raises(ZeroDivisionError):
+            pool.run([functools.partial(part, rows) for _ in range(2)])
+        del rows
+        for _ in range(500):
+            if held() is None:
+                break
+            time.sleep(0.01)
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])

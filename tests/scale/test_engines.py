@@ -85,7 +85,9 @@ def test_every_block_is_worked_on_by_one_thread():
     assert {parts for parts, _ in mapped(Local(2), engine_tasks.threads_of, data)} == {1}
 
 
-def test_results_that_are_lost_on_their_way_are_fetched_again(monkeypatch):
+@pytest.mark.parametrize("state", ["lost", "finished"])
+def test_results_that_are_lost_on_their_way_are_fetched_again(monkeypatch, state):
+    """Also where the scheduler had them computed anew before anybody looked."""
     monkeypatch.setattr(dask_engine, "_LOOK", 0.01)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -98,10 +100,11 @@ def test_results_that_are_lost_on_their_way_are_fetched_again(monkeypatch):
         seen.append(direct)
         if len(seen) == 1:
             # The worker has died, and its answer never comes.
-            future.status = "lost"
+            future.status = state
             await asyncio.Event().wait()
+        future.status = "pending"
+        await asyncio.sleep(0.1)
         future.status = "finished"
-        await asyncio.sleep(0.05)
         return [7 for _ in futures]
 
     client = SimpleNamespace(
@@ -109,12 +112,14 @@ def test_results_that_are_lost_on_their_way_are_fetched_again(monkeypatch):
     )
     try:
         assert dask_engine.fetched(client, [future], True) == [7]
-        # What is whole is waited for, however long it takes.
+        # What is computed is waited for, however long it takes.
         assert seen == [True, True]
         client.status, seen[:] = "closed", []
         with pytest.raises(ConnectionError, match="has ended"):
             dask_engine.fetched(client, [future], True)
     finally:
+        # What was cancelled ends before the loop does.
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -32,6 +32,8 @@ _PARALLEL_WORK = 1_000_000
 # work alone, because it decides how sums are rounded: the number of threads must not show in them.
 _PARTS = 8
 _PART_WORK = 0.5 * _PARALLEL_WORK
+# Calls that wait for a thread, for each of the threads.
+_BACKLOG = 16
 
 
 class _Shares:
@@ -85,28 +87,31 @@ class _Pool:
 
     def __init__(self, size: int) -> None:
         self.tokens: SimpleQueue[None] = SimpleQueue()
-        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[_Shares, threading.Lock]] = SimpleQueue()
         self._size, self._threads = size, 0
         for _ in range(size):
             self.tokens.put(None)
 
-    def call(self, helper: Callable[[], None]) -> None:
-        """Let one of the threads call ``helper``, which raises nothing, once there is a token."""
+    def call(self, shares: _Shares, place: threading.Lock) -> None:
+        """Let one of the threads help, once there is a token."""
         if self._threads < self._size:
-            self._threads += 1
             # Where there is no room for a thread, who called does all of the work.
             with contextlib.suppress(RuntimeError):
                 threading.Thread(target=self._serve, name="separatrix", daemon=True).start()
-        self._calls.put(helper)
+                self._threads += 1
+        # Where the threads do not come to answer, more calls would only pile up.
+        if self._threads and self._calls.qsize() < _BACKLOG * self._size:
+            self._calls.put((shares, place))
 
     def _serve(self) -> None:
         while True:
-            helper = self._calls.get()
-            self.tokens.get()
-            helper()
-            self.tokens.put(None)
-            # It holds arrays, and the next call may be long in coming.
-            del helper
+            shares, place = self._calls.get()
+            if not place.locked():
+                self.tokens.get()
+                shares.help(place)
+                self.tokens.put(None)
+            # They hold arrays, and the next call may be long in coming.
+            del shares, place
 
 
 # By the number of their threads: one that is in use must outlive a change of the number.
@@ -274,27 +279,33 @@ def ranges(n: int, work: float, most: float = _PARTS) -> list[tuple[int, int]]:
 
 def run(tasks: list[Callable[[], Any]]) -> None:
     """Run the tasks, side by side where there are several."""
-    number = min(n_threads(), len(tasks))
+    size = n_threads()
+    number = min(size, len(tasks))
     if number <= 1 or getattr(_local, "inside", False):
         # Within a part there is no further core to be had, and to wait for one would be for ever.
         for task in tasks:
             task()
         return
-    pool = _pools.get(n_threads())
+    pool = _pools.get(size)
     if pool is None:
-        pool = _pools.setdefault(n_threads(), _Pool(n_threads()))
+        pool = _pools.setdefault(size, _Pool(size))
     # One share here: a thread that waits would have to be woken.
     shares = _Shares(tasks, number - 1)
     for place in shares.places:
-        pool.call(functools.partial(shares.help, place))
+        pool.call(shares, place)
     pool.tokens.get()
     try:
         shares.work()
     finally:
         pool.tokens.put(None)
         shares.close()
-    if shares.errors:
-        raise shares.errors[0]
+        # A traceback holds what holds it, and arrays.
+        errors, shares.errors = shares.errors, []
+    if errors:
+        try:
+            raise errors[0]
+        finally:
+            errors.clear()
 
 
 def aside(task: Callable[[], _T]) -> Callable[[], _T]:

@@ -147,7 +147,7 @@ def of_arrays(
     target: str | None,
     source: str,
 ) -> EvaluationData:
-    """The material of a model and the arrays or frames that it was fitted to."""
+    """The evaluation data of a model and the arrays or frames that it was fitted to."""
     names = _names(X) if feature_names is None else tuple(map(str, feature_names))
     if target is None:
         target = str(getattr(y, "name", None) or "target")
@@ -195,7 +195,7 @@ def of_table(
     target: str | None,
     encoded: Mapping[str, Any] | None,
 ) -> EvaluationData:
-    """The material of a stored model and a table, with the split of its fit where it is the same.
+    """The evaluation data of a stored model and a table, split as for its fit where it is the same.
 
     ``encoded`` has the matrices of ``"fit"`` and ``"held_out"`` where they are at hand, and as
     ``"test"`` rows of another table to measure on: their ``features``, ``X``, ``y``, ``weights``.
@@ -265,7 +265,7 @@ def of_sample(
     figures: Sequence[Mapping[str, Any]],
     fingerprint: str,
 ) -> EvaluationData:
-    """The material of a table that is too large, of which ``table`` has some rows."""
+    """The evaluation data of a table that is too large, of which ``table`` has some rows."""
     made = of_table(stored, table, target=target, encoded=None)
     recorded = made.provenance.get("data") or {}
     name = f"sample of {table.n_rows:,} rows"

@@ -62,7 +62,7 @@ class CompatParameter:
 
 
 class CompatParameters:
-    """An estimator with such parameters; :func:`inherits` says which."""
+    """An estimator with such parameters; :func:`compat_parameters` says which."""
 
     _inherited: ClassVar[dict[str, CompatParameter]] = {}
 

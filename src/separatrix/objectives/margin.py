@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
-from separatrix._compiled.rounding import EPS, TINY, UNIT
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.objectives.base import (
@@ -41,6 +41,7 @@ from separatrix.objectives.passes import (
     margin_slopes,
 )
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.root import bracketed_root
 
 __all__ = ["MarginObjective"]
 
@@ -514,8 +515,7 @@ class MarginObjective(Objective):
         """The intercept that minimises the objective for weights whose scores are given.
 
         ``scores`` are without intercept.  The slope in ``b`` is monotone; its root is bracketed,
-        and found by the Illinois method (Dowell and Jarratt, 1971) or, where it has steps, exactly
-        by bisection.
+        and found by interpolation or, where it has steps, exactly by bisection.
         """
         tau = self.intercept_penalty
         # The rows whose slopes still differ between the ends, and the sum of the other slopes.
@@ -531,35 +531,32 @@ class MarginObjective(Objective):
         near, far, s_near = 0.0, -1.0 if s0 > 0 else 1.0, s0
         for _ in range(1100):
             at_far, s_far = slopes(far)
-            if s_far * s0 <= 0.0:
+            if s_far == 0.0 or (s_far > 0.0) != (s0 > 0.0):
                 break
             near, far, at_near, s_near = far, 2.0 * far, at_far, s_far
         else:
             return 0.0
-        last = math.nan
         # Any intercept makes a point, and who wants an end has one that is close.
-        for _ in range(20 if self.hurried else 80):
+        most = 20 if self.hurried else 80
+        if self.smooth:
+            look = lambda b: slopes(b)[1]  # noqa: E731
+            near, far = bracketed_root(look, near, s_near, far, s_far, most)
+            most = 0
+        for _ in range(most):
             middle = 0.5 * (near + far)
-            if self.smooth:
-                middle = near + (far - near) * (s_near / (s_near - s_far))
-            inside = min(near, far) < middle < max(near, far)
-            if not inside or abs(middle - last) <= EPS * abs(last):
+            if middle in (near, far):
                 break
-            if len(y) > _FEW and not self.smooth:
+            if len(y) > _FEW:
                 # The loss is convex: a slope that is the same at both ends is so between them.
-                differ = np.flatnonzero(at_near != at_far)
-                settled += inner(weights, at_near) - inner(weights[differ], at_near[differ])
+                same, differ = at_near == at_far, np.flatnonzero(at_near != at_far)
+                settled += inner(weights[same], at_near[same])
                 y, moved, weights = y[differ], moved[differ], weights[differ]
                 at_near, at_far = at_near[differ], at_far[differ]
             at_middle, slope = slopes(middle)
-            # An end that stays twice counts half as much, so that the next point gets past it.
-            if slope * s0 > 0.0:
-                s_far *= 0.5 if last == near else 1.0
-                near, at_near, s_near = middle, at_middle, slope
+            if slope != 0.0 and (slope > 0.0) == (s0 > 0.0):
+                near, at_near = middle, at_middle
             else:
-                s_near *= 0.5 if last == far else 1.0
-                far, at_far, s_far = middle, at_middle, slope
-            last = middle
+                far, at_far = middle, at_middle
 
         def value(b: float) -> float:
             return self.loss_value(scores + b) + 0.5 * tau * b * b

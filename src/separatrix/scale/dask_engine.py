@@ -580,23 +580,30 @@ def fetched(client: Any, futures: Sequence[Any], direct: bool | None = None) -> 
     """``client.gather``, begun again where something is lost on its way.
 
     A worker that loses power while it answers may leave ``gather`` waiting for that answer, even
-    when the scheduler has noticed that the worker is gone.
+    when the scheduler has noticed that the worker is gone, and has had its tasks computed anew.
     """
+    patience = _LOOK
     while True:
         gathering = asyncio.run_coroutine_threadsafe(
             client.gather(list(futures), direct=direct, asynchronous=True), client.loop.asyncio_loop
         )
+        waited = 0.0
         try:
-            whole = True
-            while whole:
+            # What is not yet computed takes as long as it takes.
+            while waited < patience and client.status == "running":
                 if concurrent.futures.wait([gathering], timeout=_LOOK).done:
                     results: list[Any] = gathering.result()
                     return results
-                whole = all(future.status == "finished" for future in futures)
+                states = {future.status for future in futures}
+                waited += _LOOK if states == {"finished"} else 0.0
+                if not states <= {"finished", "pending"}:
+                    break
         finally:
             gathering.cancel()
         if client.status != "running":
             raise ConnectionError("the connection to the scheduler has ended")
+        # A message that takes long is not cut off for ever.
+        patience *= 2.0
 
 
 class _Shared:

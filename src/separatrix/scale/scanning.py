@@ -156,6 +156,8 @@ def scan(
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
     if "heard" in reading:
+        if on_progress is not None:
+            raise TypeError("scan takes on_progress or its old name heard, not both")
         warn("scan(heard=...) is called on_progress now; heard will be refused.", FutureWarning)
         on_progress = reading.pop("heard")
     if not 0.0 <= float(test_size) < 1.0:

@@ -935,7 +935,7 @@ def _found_groups(
 ) -> dict[str, str]:
     """Which CSV columns are numbers, booleans or dates, over all rows of all files.
 
-    A sample proposes; every row is then options, so that a late surprise is never lost: here, or
+    A sample proposes; every row is then asked, so that a late surprise is never lost: here, or
     where ``supposing``, while the rows are read.
     """
     if not names:
@@ -951,11 +951,9 @@ def _found_groups(
         # Telling values that do not fit from marks for missing values is slow to plan and to do, so
         # only the columns where something did not fit are asked that.
         for counting in (files.ValueSql.count_unfit, files.ValueSql.count_other):
-            options = [names[j] for j in doubtful]
-            if options:
-                odd = sum(
-                    part.count(connection, options, marks, counting, [kind]) for part in parts
-                )
+            asked = [names[j] for j in doubtful]
+            if asked:
+                odd = sum(part.count(connection, asked, marks, counting, [kind]) for part in parts)
                 doubtful = doubtful[odd[0] > 0]
         rank[doubtful] += 1
     return {name: order[k] for name, k in zip(names, rank, strict=True)}
