@@ -830,13 +830,16 @@ class _Fit:
 
     def _look_last(self, solver: Solver, start: Candidate) -> None:
         """Compare the last point, or the start where there is none, with the best so far."""
-        rehearsal = self.rehearsal
+        rehearsal, problem = self.rehearsal, self.problem
+        # A point of a kernel machine gets its threshold from the method, and what a pass over row
+        # blocks has found is at hand.
+        begun = self.iteration > 0 or problem.in_passes or problem.coupled
         if rehearsal is not None and rehearsal.iteration == self.iteration:
             # No step has been completed since: its point is the last one.
             self._learn(rehearsal.candidate, rehearsal.bound)
-        elif self.state is None or (self.iteration == 0 and not self.problem.in_passes):
+        elif self.state is None or not begun:
             # Where the start was to be certified first, it may have been.
-            if self.best is None and not self.problem.in_passes and not self.problem.affords(0.0):
+            if self.best is None and not problem.in_passes and not problem.affords(0.0):
                 self._consider_alone(start, np.inf)
             elif self.best is None:
                 self.check(start)
