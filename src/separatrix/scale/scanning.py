@@ -155,11 +155,7 @@ def scan(
     ...     data.shape, list(data.feature_names)
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
-    if "heard" in reading:
-        if on_progress is not None:
-            raise TypeError("scan takes on_progress or its old name heard, not both")
-        warn("scan(heard=...) is called on_progress now; heard will be refused.", FutureWarning)
-        on_progress = reading.pop("heard")
+    on_progress = _by_old_name(on_progress, reading)
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
     marks = given_marks(missing)
@@ -217,6 +213,19 @@ def scan(
         reading=reading,
     )
     return scan_files(source if names is None else names, options)
+
+
+def _by_old_name(
+    on_progress: ProgressCallback | None, reading: dict[str, Any]
+) -> ProgressCallback | None:
+    """The callback, also where it is given by the name that it had; taken out of the options."""
+    if "heard" not in reading:
+        return on_progress
+    if on_progress is not None:
+        raise TypeError("scan takes on_progress or its old name heard, not both")
+    warn("scan(heard=...) is called on_progress now; heard will be refused.", FutureWarning)
+    found: ProgressCallback | None = reading.pop("heard")
+    return found
 
 
 def _require_files(options: Mapping[str, Any], what: str) -> None:
