@@ -23,9 +23,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 
 # Below this many multiplications a second thread costs more than it saves.  Measured on two cores:
-# to hand half of a product over and to hear that it is done takes 0.1 to 0.2 ms, for two threads
-# that sleep must wake; a product with CSR rows makes a million multiplications in 0.5 ms, where two
-# threads and one are about level (from three million on two are 1.7 times as fast).
+# to hand half of a product over and to hear that it is done takes 0.03 to 0.1 ms, for a thread that
+# sleeps must wake; a product with CSR rows makes a million multiplications in 0.5 ms.
 _PARALLEL_WORK = 1_000_000
 # The most parts that work is split into: enough for the cores that most machines have, and few
 # enough that what the parts add up to costs little beside them.  How many there are depends on the
