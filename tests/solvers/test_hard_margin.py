@@ -574,42 +574,44 @@ def test_formula() -> None:
 def test_a_face_stays_a_factorisation(constant: float) -> None:
     rng = np.random.default_rng(0)
     width = 12
-    face = ActiveSet(width, constant)
+    active_set = ActiveSet(width, constant)
     pool = rng.normal(size=(60, width))
     if constant:
         pool[:, -1] = constant * rng.choice([-1.0, 1.0], size=60)
     for k in range(60):
-        if len(face) == width - 1 or (len(face) > 2 and rng.random() < 0.4):
-            face.drop(int(rng.integers(len(face))))
-        face.add(k, pool[k], 1.0)
-        np.testing.assert_array_equal(face.rows, pool[face.members])
-        k_ = len(face)
-        np.testing.assert_allclose(face.basis @ face.basis.T, np.eye(k_), atol=1e-13)
+        if len(active_set) == width - 1 or (len(active_set) > 2 and rng.random() < 0.4):
+            active_set.drop(int(rng.integers(len(active_set))))
+        active_set.add(k, pool[k], 1.0)
+        np.testing.assert_array_equal(active_set.rows, pool[active_set.members])
+        k_ = len(active_set)
+        np.testing.assert_allclose(active_set.basis @ active_set.basis.T, np.eye(k_), atol=1e-13)
         # alpha with R alpha = Q'v are the multipliers of any point v in the span.
         alpha = rng.normal(size=k_)
-        found = face.multipliers(face.basis @ (alpha @ face.rows))
+        found = active_set.multipliers(active_set.basis @ (alpha @ active_set.rows))
         np.testing.assert_allclose(found, alpha, atol=1e-10)
-        c, offset = face.shortest(np.ones(k_))
-        u = c @ face.basis
+        c, offset = active_set.shortest(np.ones(k_))
+        u = c @ active_set.basis
         if constant:
-            np.testing.assert_allclose(face.rows @ u + face.signs * offset, 1.0, atol=1e-10)
+            np.testing.assert_allclose(
+                active_set.rows @ u + active_set.signs * offset, 1.0, atol=1e-10
+            )
             assert abs(u[-1]) <= 1e-10
         else:
-            np.testing.assert_allclose(face.rows @ u, 1.0, atol=1e-10)
+            np.testing.assert_allclose(active_set.rows @ u, 1.0, atol=1e-10)
 
 
 def test_a_face_rebuilt_leaves_dependent_rows_out() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(4, 6))
     rows = np.vstack([rows, rows[0] - 2 * rows[3], rows[1], rng.normal(size=6)])
-    face = ActiveSet(6, 0.0)
-    face.rebuild(np.arange(10, 17), rows)
+    active_set = ActiveSet(6, 0.0)
+    active_set.rebuild(np.arange(10, 17), rows)
     # The fifth and the sixth are no news, and there is no room for a seventh.
-    assert face.members == [10, 11, 12, 13]
-    np.testing.assert_array_equal(face.rows, rows[:4])
-    face.rebuild(np.arange(3), rows[[6, 0, 1]])
-    assert face.members == [0, 1, 2]
-    np.testing.assert_allclose(face.basis @ face.basis.T, np.eye(3), atol=1e-14)
+    assert active_set.members == [10, 11, 12, 13]
+    np.testing.assert_array_equal(active_set.rows, rows[:4])
+    active_set.rebuild(np.arange(3), rows[[6, 0, 1]])
+    assert active_set.members == [0, 1, 2]
+    np.testing.assert_allclose(active_set.basis @ active_set.basis.T, np.eye(3), atol=1e-14)
 
 
 # --- under the driver --------------------------------------------------------------------------

@@ -37,8 +37,8 @@ def second_for(loss):
 def test_the_second_takes_over_where_passes_are_slow(loss, fit_intercept) -> None:
     # Columns of shrinking size under a weak penalty: thousands of passes, or a few Hessians.
     slow = problem(loss, C=1e4, decay=1.5, fit_intercept=fit_intercept)
-    relay = Switching(second_for(loss), 50.0)
-    solution = minimise(slow, relay, tol=1e-8, max_iter=2000, seed=0)
+    switching = Switching(second_for(loss), 50.0)
+    solution = minimise(slow, switching, tol=1e-8, max_iter=2000, seed=0)
     assert solution.certificate.ok, str(solution.certificate)
     assert solution.state.handed_over
     assert solution.certificate.n_iter < 500

@@ -212,8 +212,8 @@ def test_products_are_fewer_with_two_levels(C):
 
 def test_rows_that_never_settle_are_handed_over():
     hard = MarginObjective(as_design(X), Y, LogLoss(), C=1e4)
-    relay = Switching(Newton(dense=False, levels=True), 700.0)
-    solution = minimise(hard, relay, tol=1e-6, max_iter=300, seed=0)
+    switching = Switching(Newton(dense=False, levels=True), 700.0)
+    solution = minimise(hard, switching, tol=1e-6, max_iter=300, seed=0)
     assert solution.certificate.ok and solution.state.handed_over
     # It goes on from where dual descent ended, and no worse.
     left = hard.value(solution.state.left.theta)

@@ -13,14 +13,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from separatrix._compiled.rounding import EPS
+from separatrix._compiled.rounding import EPS, TINY
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.exact.products import product_signs
 
 __all__ = ["Hyperplane", "design_of", "exact_scores", "signs_of"]
 
-_TINIEST = 5e-324
 # Sizes whose squares and products neither overflow nor underflow.
 _TAME = 2.0**500
 # Longer equations name only their largest terms.
@@ -53,7 +52,7 @@ def exact_scores(design: Design, w: np.ndarray, b: float) -> np.ndarray:
 
         def doubtful(values: np.ndarray, scale: Any) -> np.ndarray:
             # Twice what can have been lost, to underflow too.  NaN and overflow are in doubt.
-            slack = (terms + 4) * (EPS * (scale + abs(b)) + 2 * _TINIEST)
+            slack = (terms + 4) * (EPS * (scale + abs(b)) + 2 * TINY)
             return np.flatnonzero(~(np.abs(values) > slack))
 
         # One bound for all rows comes first: reading no row again is the ordinary case.
@@ -65,7 +64,7 @@ def exact_scores(design: Design, w: np.ndarray, b: float) -> np.ndarray:
         rows = rows[doubtful(scores[rows], part.absolute_dot(w))]
     if len(rows):
         signs, values = product_signs(design.take(rows), np.ones(len(rows)), w, b)
-        scores[rows] = np.where((values == 0.0) & (signs != 0), signs * _TINIEST, values)
+        scores[rows] = np.where((values == 0.0) & (signs != 0), signs * TINY, values)
     return scores
 
 

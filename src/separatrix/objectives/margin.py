@@ -539,24 +539,23 @@ class MarginObjective(Objective):
         # Any intercept makes a point, and who wants an end has one that is close.
         most = 20 if self.hurried else 80
         if self.smooth:
-            look = lambda b: slopes(b)[1]  # noqa: E731
-            near, far = bracketed_root(look, near, s_near, far, s_far, most)
-            most = 0
-        for _ in range(most):
-            middle = 0.5 * (near + far)
-            if middle in (near, far):
-                break
-            if len(y) > _FEW:
-                # The loss is convex: a slope that is the same at both ends is so between them.
-                same, differ = at_near == at_far, np.flatnonzero(at_near != at_far)
-                settled += inner(weights[same], at_near[same])
-                y, moved, weights = y[differ], moved[differ], weights[differ]
-                at_near, at_far = at_near[differ], at_far[differ]
-            at_middle, slope = slopes(middle)
-            if slope != 0.0 and (slope > 0.0) == (s0 > 0.0):
-                near, at_near = middle, at_middle
-            else:
-                far, at_far = middle, at_middle
+            near, far = bracketed_root(lambda b: slopes(b)[1], near, s_near, far, s_far, most)
+        else:
+            for _ in range(most):
+                middle = 0.5 * (near + far)
+                if middle in (near, far):
+                    break
+                if len(y) > _FEW:
+                    # The loss is convex: a slope that is the same at both ends is so between them.
+                    same, differ = at_near == at_far, np.flatnonzero(at_near != at_far)
+                    settled += inner(weights[same], at_near[same])
+                    y, moved, weights = y[differ], moved[differ], weights[differ]
+                    at_near, at_far = at_near[differ], at_far[differ]
+                at_middle, slope = slopes(middle)
+                if slope != 0.0 and (slope > 0.0) == (s0 > 0.0):
+                    near, at_near = middle, at_middle
+                else:
+                    far, at_far = middle, at_middle
 
         def value(b: float) -> float:
             return self.loss_value(scores + b) + 0.5 * tau * b * b
