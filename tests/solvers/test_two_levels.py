@@ -12,7 +12,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2
 from separatrix.scale import Local, scan
 from separatrix.scale.objectives import BlockedMargin
-from separatrix.solvers import Newton, Switching, TwoLevels, select_solver
+from separatrix.solvers import Newton, Switching, TwoLevels, forecast, select_solver
 from separatrix.solvers import two_level_preconditioner as levels_file
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
@@ -210,9 +210,25 @@ def test_products_are_fewer_with_two_levels(C):
     assert products < many / 2
 
 
+def categories(n: int, d: int, each: int) -> MarginObjective:
+    """Rows that have one level each of so many categories of as many levels."""
+    rng = np.random.default_rng(0)
+    levels = d // each
+    columns = rng.integers(levels, size=(n, each)) + levels * np.arange(each)
+    matrix = sp.csr_matrix((np.ones(n * each), columns.ravel(), each * np.arange(n + 1)), (n, d))
+    return MarginObjective(as_design(matrix), np.resize([-1.0, 1.0], n), LogLoss(), C=100.0)
+
+
+def test_the_forecast_counts_the_products_of_long_rows():
+    long, many = categories(300, 3000, 300), categories(20_000, 5000, 20)
+    # Of rows with few entries the levels save many products, of long ones they are dear to make.
+    assert forecast.two_levels(long) > 3.0 * forecast.conjugate_gradients(long)
+    assert forecast.two_levels(many) < forecast.conjugate_gradients(many)
+
+
 def test_rows_that_never_settle_are_handed_over():
     hard = MarginObjective(as_design(X), Y, LogLoss(), C=1e4)
-    switching = Switching(Newton(dense=False, levels=True), 700.0)
+    switching = Switching(Newton(dense=False, levels=True), 1400.0)
     solution = minimise(hard, switching, tol=1e-6, max_iter=300, seed=0)
     assert solution.certificate.ok and solution.state.handed_over
     # It goes on from where dual descent ended, and no worse.

@@ -18,6 +18,7 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import LinearProblem
+from separatrix.solvers.two_level_preconditioner import FREQUENT
 
 __all__ = [
     "augmented_lagrangian",
@@ -37,11 +38,13 @@ __all__ = [
 
 # A visit of a row by dual descent: for each entry, dense and sparse; for the row, whose best
 # multiplier has a formula, or is the root of an equation; and for a pass of whatever length.
-_DENSE_VISIT, _SPARSE_VISIT = 0.5, 3.0
+_DENSE_VISIT, _SPARSE_VISIT = 0.5, 2.0
 _ROW, _ROOT = 40.0, 160.0
 _PASS = 2e5
 # An extrapolation of passes, in evaluations: the products with its points and the search along it.
 _LEAP = 2.2
+# The share of the rows that have a curvature at the optimum, where rows settle.
+_SETTLED = 1.0 / 3.0
 # Value and gradient at a point, for each entry, and for the row.
 _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
 # A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
@@ -49,8 +52,8 @@ _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
 _DENSE_GRAM, _SPARSE_GRAM, _SQUARE, _CUBE = 0.055, 1.1, 5.0, 0.013
 _STEP = 2e5
 # Passes of dual descent to a gap of 1e-6: those in any case, and how many times the root of what
-# makes them many, of losses without rows that settle and with such rows.
-_LEAST, _MORE, _SETTLING = 3.0, 9.0, 11.0
+# makes them many, of losses without rows that settle, dense and sparse, and with such rows.
+_LEAST, _MORE, _MORE_SPARSE, _SETTLING = 3.0, 9.0, 18.0, 11.0
 # Steps of Newton's method, in any case and for each decade of the losses' strength beside the
 # penalty; and the evaluations of each.
 _STEPS, _STEPS_MORE, _LOOKS = 2.5, 1.5, 4.0
@@ -63,11 +66,14 @@ _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
 # Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
 # Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
-# than columns and of fewer, of which dense rows take how many times as many; and as its logarithm,
-# of fewer rows with a loss whose curvature falls as margins grow.  Those with two levels of
-# columns, and what it takes to make these.
-_PRODUCTS, _TALL, _WIDE, _TOGETHER, _TAILED = 40.0, 6.0, 20.0, 3.0, 17.0
-_LEVELLED, _LEVELS = 50.0, 2.5e8
+# than columns, of those of each category, and of fewer, of which dense rows take how many times as
+# many; and as its logarithm, of fewer rows with a loss whose curvature falls as margins grow.
+_PRODUCTS, _TALL, _COLLINEAR, _WIDE, _TOGETHER, _TAILED = 40.0, 6.0, 4.0, 20.0, 3.0, 17.0
+# Those with two levels of columns: in any case, and as the root of the strength.  Each needs the
+# factor, for each of its entries; and the levels are made by adding up the products of the entries
+# of a row or, of long rows, by dense products.
+_LEVELLED, _LEVELLED_MORE, _SOLVED = 15.0, 2.5, 2.0
+_ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
 # Of several outputs: the weights of a row for each pair of them; products in a step as the root of
 # the number of columns, and how many more steps are taken with products.
 _PAIR, _COUNTED, _INEXACT = 25.0, 0.8, 1.25
@@ -99,14 +105,15 @@ def passes(problem: LinearProblem, tol: float) -> float:
     together = 1.0 / max(bond, 1e-300) + 1.0 / spread
     # Where the squares of the entries overflow, neither does.
     hard = 1.0 / together if together > 0.0 else math.inf
-    more = _MORE if problem.loss.unattained else _SETTLING  # type: ignore[attr-defined]
+    more = _MORE_SPARSE if isinstance(problem.design, CSRDesign) else _MORE
+    more = more if problem.loss.unattained else _SETTLING  # type: ignore[attr-defined]
     return (_LEAST + more * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
 
 
 def _in_play(problem: LinearProblem) -> float:
     """The rows that have a curvature at the optimum: all, or about a third where rows settle."""
     settles = not problem.loss.unattained  # type: ignore[attr-defined]
-    return problem.design.n_samples / (3.0 if settles else 1.0)
+    return problem.design.n_samples * (_SETTLED if settles else 1.0)
 
 
 def _few_in_play(problem: LinearProblem) -> bool:
@@ -183,14 +190,31 @@ def conjugate_gradients(problem: LinearProblem) -> float:
         # which grows with the logarithm of what it was at zero.
         count = _PRODUCTS + _TAILED * math.log1p(4.0 * bond)
         return count * (0.5 * _STEP + _evaluation(problem))
-    if n > d:
+    sparse = isinstance(problem.design, CSRDesign)
+    if n > d and sparse:
+        # Rows without curvature count for as little as those of a loss that settles.
+        hard = min(bond, _spread(d / (_SETTLED * problem.design.n_samples)))
+        more = _COLLINEAR * math.sqrt(categories) if (categories := _categories(problem)) else _TALL
+        count = _PRODUCTS + more * math.sqrt(hard)
+    elif n > d:
         count = _PRODUCTS + _TALL * math.sqrt(min(bond, _spread(d / n)))
     else:
         count = _PRODUCTS + _WIDE * math.sqrt(bond)
-    if not isinstance(problem.design, CSRDesign):
+    if not sparse:
         # Columns of numbers go together more often than those of words and categories do.
         count *= _TOGETHER
     return count * (0.5 * _STEP + _evaluation(problem))
+
+
+def _categories(problem: LinearProblem) -> float:
+    """How many categories there seem to be, of which every row has one level; 0 where it has not.
+
+    All rows are equally long then.  The levels of every category add up to the same column of ones,
+    and only the penalty tells what each of the categories has of it.
+    """
+    design = problem.design
+    alike = design.gram_cost * design.n_samples == float(design.n_stored) ** 2
+    return design.n_stored / max(design.n_samples, 1) if alike else 0.0
 
 
 def step_by_hessian(problem: LinearProblem) -> float:
@@ -211,8 +235,14 @@ def step_by_products(problem: LinearProblem) -> float:
 
 
 def two_levels(problem: LinearProblem) -> float:
-    """The same with two levels of columns, which takes two factors of the frequent ones."""
-    return _LEVELS + _LEVELLED * (0.5 * _STEP + _evaluation(problem))
+    """The same with two levels of columns, which takes factors of the frequent ones."""
+    design = problem.design
+    length = design.n_stored / max(design.n_samples, 1)
+    size = min(FREQUENT, design.n_features) + min(length, _RUNS) + 1.0
+    products = min(_ADDED * design.gram_cost, _SUMMED * design.n_samples * size**2)
+    count = _LEVELLED + _LEVELLED_MORE * math.sqrt(_bond(problem))
+    a_product = 0.5 * _STEP + _evaluation(problem) + _SOLVED * size**2
+    return products + _factorised(size) + count * a_product
 
 
 def hessian_in_passes(problem: LinearProblem) -> float:
@@ -234,7 +264,10 @@ def _hessian(problem: LinearProblem) -> float:
 
 def factorisation(problem: LinearProblem) -> float:
     """The factorisation of a Hessian of all parameters, however many rows it is formed from."""
-    size = float(np.prod(problem.shape))
+    return _factorised(float(np.prod(problem.shape)))
+
+
+def _factorised(size: float) -> float:
     return (_SQUARE + _CUBE * size) * size**2
 
 
