@@ -53,7 +53,7 @@ _STRETCH = 2_000_000
 _DRIFT = 1e-9
 # What the first pass from a point that is near leaves of the gap that it meets.
 _LEFT = 0.3
-# How many times its own move the multipliers are to answer the intercept with.
+# How many times its own move the multipliers are to answer the intercept with, at most.
 _ANSWER = 200.0
 # Rows side by side that a pass visits after one another, where it has too many entries for a
 # core's cache.
@@ -331,7 +331,10 @@ class DualDescent:
         # How far all multipliers move, one by one, as the intercept does by one.
         bends = squares[rows] + problem.loss.dual_curvature(0.5 * upper, upper)
         answer = float(np.sum(1.0 / bends[bends > 0.0]))
-        return (min(most, _ANSWER / answer) if answer > 0.0 else most), most
+        # In a pass the sum wanders as far as the root of the number of rows goes, in moves of one.
+        # What that pulls at a row with is to be no more than what the row itself pulls with.
+        times = min(_ANSWER, float(np.sqrt(len(rows))))
+        return (min(most, times / answer) if answer > 0.0 else most), most
 
     @staticmethod
     def _correct(state: DualDescentState, excess: float) -> None:
