@@ -199,3 +199,12 @@ def test_an_intercept_costs_few_passes_on_rows_that_are_nearly_orthogonal() -> N
             for intercept in (False, True)
         ]
         assert passes[1] <= 3 * passes[0], (loss, passes)
+
+
+def test_to_ask_whether_it_is_able_copies_no_rows() -> None:
+    X, y = data(3000, 40)
+    design = as_design(np.asfortranarray(X))
+    DualDescent().requires(MarginObjective(design, y, LogLoss()))
+    assert "rows" not in vars(design)
+    assert design.rows[0].flags.c_contiguous
+    assert "rows" in vars(design)

@@ -23,6 +23,7 @@ about half as much.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -235,7 +236,8 @@ class DualDescent:
 
     def requires(self, problem: MarginObjective) -> None:
         for owner, name in ((problem.loss, "dual_step"), (problem.design, "rows")):
-            if not hasattr(owner, name):
+            # Rows of a matrix that lies by columns are a copy, which is made when they are read.
+            if inspect.getattr_static(owner, name, None) is None:
                 raise TypeError(f"Dual descent needs {name!r}, which {owner!r} does not have.")
         if not problem.penalty.ridge:
             raise TypeError("Dual descent needs an L2 penalty.")
