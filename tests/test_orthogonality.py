@@ -75,3 +75,16 @@ def test_an_unpenalised_fit_forms_a_gram_matrix_for_each_step_and_one_more(monke
     assert model.certificate_.ok
     assert len(formed) <= model.certificate_.n_iter + 1
     assert model.information_.shape == (111, 111)
+
+
+def test_many_independent_columns_take_no_other_factor_than_that_of_their_gram_matrix(
+    monkeypatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(800, 120))
+    y = X @ rng.normal(size=120) + 8 * rng.normal(size=len(X)) > 0
+    expected = LogisticRegression(penalty=None).fit(X, y).certificate_
+    monkeypatch.setattr(orthogonality.scipy.linalg, "qr", None)
+    found = LogisticRegression(penalty=None).fit(X, y).certificate_
+    assert found.ok
+    assert (found.primal, found.dual) == (expected.primal, expected.dual)

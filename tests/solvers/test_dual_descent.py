@@ -182,3 +182,29 @@ def test_a_row_with_a_repeated_index_has_its_true_norm() -> None:
         shape=(3, 3),
     )
     np.testing.assert_array_equal(as_design(matrix).row_squares(), [26.0, 0.0, 25.0])
+
+
+def test_an_intercept_costs_few_passes_on_rows_that_are_nearly_orthogonal() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3000))
+    y = np.where(rng.normal(size=300) > 0.0, 1.0, -1.0)
+    for loss in (LogLoss(), SquaredHinge()):
+        passes = [
+            minimise(
+                MarginObjective(as_design(X), y, loss, fit_intercept=intercept),
+                DualDescent(),
+                tol=1e-6,
+                seed=0,
+            ).certificate.n_iter
+            for intercept in (False, True)
+        ]
+        assert passes[1] <= 3 * passes[0], (loss, passes)
+
+
+def test_to_ask_whether_it_is_able_copies_no_rows() -> None:
+    X, y = data(3000, 40)
+    design = as_design(np.asfortranarray(X))
+    DualDescent().requires(MarginObjective(design, y, LogLoss()))
+    assert "rows" not in vars(design)
+    assert design.rows[0].flags.c_contiguous
+    assert "rows" in vars(design)

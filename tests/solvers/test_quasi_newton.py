@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from separatrix import select_solver
-from separatrix.data.design import as_design
+from separatrix.data.design import DenseDesign, as_design
 from separatrix.losses import LogLoss, SquaredError, SquaredHinge
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
@@ -107,9 +107,61 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-def test_it_needs_a_penalty() -> None:
+def test_it_needs_a_penalty_or_few_parameters() -> None:
+    wide = as_design(sp.eye_array(3000, format="csr"))
+    y = np.where(np.arange(3000) % 2, 1.0, -1.0)
     with pytest.raises(TypeError, match="penalty"):
-        minimise(problem(penalty=NoPenalty()), QuasiNewton())
+        minimise(MarginObjective(wide, y, LogLoss(), penalty=NoPenalty()), QuasiNewton())
+
+
+def many_columns() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 120))
+    return X, np.where(X @ rng.normal(size=120) + 12 * rng.normal(size=6000) > 0.0, 1.0, -1.0)
+
+
+def unpenalised(X: np.ndarray, y: np.ndarray) -> MarginObjective:
+    return MarginObjective(as_design(X), y, LogLoss(), penalty=NoPenalty())
+
+
+def test_without_a_penalty_the_hessian_of_all_rows_is_formed_near_the_end(monkeypatch) -> None:
+    X, y = many_columns()
+    formed: list[int] = []
+    gram = DenseDesign.gram
+    monkeypatch.setattr(
+        DenseDesign, "gram", lambda *of: formed.append(of[0].n_samples) or gram(*of)
+    )
+    objective = unpenalised(X, y)
+    solver = select_solver(objective)
+    assert isinstance(solver, QuasiNewton)
+    found = minimise(objective, solver, tol=1e-6, seed=0).certificate
+    assert found.ok, str(found)
+    assert formed.count(len(X)) <= 2
+    exact = minimise(objective, Newton(), tol=1e-9).certificate
+    assert found.dual <= exact.primal * (1 + 1e-12)
+    assert exact.dual <= found.primal * (1 + 1e-12)
+
+
+def test_without_a_penalty_a_sample_that_lacks_rows_is_not_believed() -> None:
+    X, y = many_columns()
+    # Six rows of a level, of both classes: most samples have those of one.
+    X[:, 0] = 0.0
+    X[[0, 1000, 2000, 3000, 4000, 5000], 0] = 1.0
+    y[[0, 1000, 2000, 3000, 4000, 5000]] = [1.0, 1.0, 1.0, -1.0, 1.0, 1.0]
+    found = minimise(unpenalised(X, y), QuasiNewton(), tol=1e-6, seed=0).certificate
+    assert found.ok, str(found)
+    assert found.n_iter <= 12
+
+
+@pytest.mark.parametrize("flips", [0, 300])
+def test_without_a_penalty_it_finds_that_the_loss_falls_for_ever(flips: int) -> None:
+    X, _ = many_columns()
+    y = np.where(X[:, 1] > 0.0, 1.0, -1.0)
+    y[:flips] = -y[:flips]
+    X[:, 0] = 0.0
+    X[np.flatnonzero(y > 0.0)[:500], 0] = 1.0
+    found = minimise(unpenalised(X, y), QuasiNewton(), tol=1e-6, seed=0).certificate
+    assert found.status == ("quasi_separable" if flips else "separable")
 
 
 def test_no_sample_is_taken_where_factorisations_take_longer_than_gram_matrices() -> None:

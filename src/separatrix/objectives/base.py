@@ -1007,10 +1007,14 @@ class Objective(LinearProblem):
             self.check_interrupt()
             return self.hessian_product(curvature, p)
 
-        r = residual
+        r, left = residual, math.inf
         # One step leaves rounding alone, which the next takes most of.
         for _ in range(2 if self.hurried else 5):
             g = self.adjoint(r)
+            before, left = left, float(np.abs(g).max(initial=0.0))
+            if left > 0.5 * before:
+                # As far as rounding lets it.
+                break
             if hessian is not None:
                 try:
                     step = solve_positive(hessian, -g.ravel()).reshape(self.shape)

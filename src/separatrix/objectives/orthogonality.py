@@ -40,8 +40,10 @@ from separatrix.objectives.enclosure import (
 __all__ = ["Projector"]
 
 # Numbers in a weighted matrix up to which it is factorised as it is; of a longer one, its Gram
-# matrix, which sees half as many digits.
+# matrix, which sees half as many digits.  From so many columns on the Gram matrix is tried first,
+# and does where no pivot is less than this part of the largest.
 _WHOLE = 4_000_000
+_MANY, _PLAIN = 100, 1e-4
 # Columns up to which the rounding of a product with the factor is bounded entry by entry.
 _FEW = 64
 # Coefficients of an exact dependence are looked for among the fractions with such denominators.
@@ -138,7 +140,19 @@ def _factor(
     """Independent columns, and the approximate inverse of a triangular factor of them."""
     n, d = design.shape
     size = d + int(fit_intercept)
-    if n * size <= _WHOLE:
+    found = None
+    if n * size > _WHOLE or size >= _MANY:
+        found = _factor_of_gram(gram(weights))
+        if found is None:
+            return None
+        pivots = np.diagonal(found[0])
+        if n * size <= _WHOLE and not np.all(pivots > _PLAIN * pivots.max()):
+            # Columns that nearly depend on one another need all digits.
+            found = None
+    if found is not None:
+        triangle, order, scale = found
+        least = math.sqrt(64.0 * max(n, size) * UNIT)
+    else:
         root = np.sqrt(weights)
         whole = np.empty((n, d))
         for rows, block in design.blocks():
@@ -153,15 +167,6 @@ def _factor(
         )
         triangle = triangle[:size, :size]
         least = 8.0 * max(n, size) * UNIT
-    else:
-        matrix = gram(weights)
-        scale = np.sqrt(np.diagonal(matrix))
-        if not np.all(np.isfinite(matrix)):
-            return None
-        scale = np.where(scale > 0.0, scale, 1.0)
-        triangle, order, _, _ = scipy.linalg.lapack.dpstrf(matrix / np.outer(scale, scale))
-        triangle, order = np.triu(triangle), order - 1
-        least = math.sqrt(64.0 * max(n, size) * UNIT)
     pivots = np.abs(np.diagonal(triangle))
     rank = int(np.count_nonzero(pivots > least * pivots.max(initial=0.0)))
     columns, others = order[:rank], order[rank:]
@@ -183,6 +188,18 @@ def _factor(
     if not np.all(np.isfinite(factor)):
         return None
     return columns, factor
+
+
+def _factor_of_gram(
+    matrix: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The triangular factor of a Gram matrix, the order of its columns, and their lengths."""
+    scale = np.sqrt(np.diagonal(matrix))
+    if not np.all(np.isfinite(matrix)):
+        return None
+    scale = np.where(scale > 0.0, scale, 1.0)
+    triangle, order, _, _ = scipy.linalg.lapack.dpstrf(matrix / np.outer(scale, scale))
+    return np.triu(triangle), order - 1, scale
 
 
 def _depends(design: Design, column: int, columns: np.ndarray, shares: np.ndarray) -> bool:
@@ -226,13 +243,14 @@ def _reach(
     long = np.sqrt(np.square(factor).sum(axis=1)) * (1.0 + gamma(size)) if size > _FEW else None
     for rows, block in design.blocks():
         beat()
-        part = _with_constant(block)[:, columns]
-        b = part @ factor
+        part = np.asfortranarray(_with_constant(block)[:, columns])
         if long is not None:
             errors[rows] = gamma(size) * (np.abs(part) @ long) * (1.0 + 2.0 * gamma(size))
         else:
             error = gamma(size) * (np.abs(part) @ sizes) * (1.0 + gamma(size))
             errors[rows] = np.sqrt(np.einsum("ij,ij->i", error, error)) * (1.0 + gamma(size))
+        # The factor is a triangle, so that half of the terms are none.
+        b = scipy.linalg.blas.dtrmm(1.0, factor, part, side=1, overwrite_b=1) if size else part
         lengths[rows] = np.sqrt(np.einsum("ij,ij->i", b, b)) * (1.0 + gamma(size))
         b *= np.sqrt(weights[rows, None])
         square += b.T @ b

@@ -94,9 +94,10 @@ def select_solver(problem: LinearProblem) -> Solver:
 
     A sample is used where it leaves out two thirds of the rows or more, where forming its Hessian
     costs little against the passes over all rows, and where the factorisation, which no sample
-    makes cheaper, takes less than forming it from all (:meth:`QuasiNewton.pays`), under a penalty
-    and for one output; of data that are read in passes always.  Where no rows can be left out, and
-    a Hessian costs as much as ten passes, :class:`QuasiNewton` begins with its diagonal.
+    makes cheaper, takes less than forming it from all (:meth:`QuasiNewton.pays`), for one output;
+    without a penalty where the Hessian costs two passes or more; of data that are read in passes
+    always.  Where no rows can be left out, and a Hessian costs as much as ten passes,
+    :class:`QuasiNewton` begins with its diagonal, under a penalty.
 
     The forecasts (:mod:`separatrix.solvers.forecast`) count the multiplications of passes, of
     Hessians and of their factors, at speeds that are constants of the library, so that the same

@@ -23,6 +23,7 @@ about half as much.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,7 +54,7 @@ _STRETCH = 2_000_000
 _DRIFT = 1e-9
 # What the first pass from a point that is near leaves of the gap that it meets.
 _LEFT = 0.3
-# How many times its own move the multipliers are to answer the intercept with.
+# How many times its own move the multipliers are to answer the intercept with, at most.
 _ANSWER = 200.0
 # Rows side by side that a pass visits after one another, where it has too many entries for a
 # core's cache.
@@ -235,7 +236,8 @@ class DualDescent:
 
     def requires(self, problem: MarginObjective) -> None:
         for owner, name in ((problem.loss, "dual_step"), (problem.design, "rows")):
-            if not hasattr(owner, name):
+            # Rows of a matrix that lies by columns are a copy, which is made when they are read.
+            if inspect.getattr_static(owner, name, None) is None:
                 raise TypeError(f"Dual descent needs {name!r}, which {owner!r} does not have.")
         if not problem.penalty.ridge:
             raise TypeError("Dual descent needs an L2 penalty.")
@@ -331,7 +333,10 @@ class DualDescent:
         # How far all multipliers move, one by one, as the intercept does by one.
         bends = squares[rows] + problem.loss.dual_curvature(0.5 * upper, upper)
         answer = float(np.sum(1.0 / bends[bends > 0.0]))
-        return (min(most, _ANSWER / answer) if answer > 0.0 else most), most
+        # In a pass the sum wanders as far as the root of the number of rows goes, in moves of one.
+        # What that pulls at a row with is to be no more than what the row itself pulls with.
+        times = min(_ANSWER, float(np.sqrt(len(rows))))
+        return (min(most, times / answer) if answer > 0.0 else most), most
 
     @staticmethod
     def _correct(state: DualDescentState, excess: float) -> None:

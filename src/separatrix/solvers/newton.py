@@ -35,6 +35,8 @@ from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["Newton", "NewtonState"]
 
+# What :func:`receding` may find.
+RECEDING = ("separable", "quasi_separable")
 # Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
 _LARGE = 5_000_000
 # Up to so many parameters an output its block of the Hessian is factorised,
@@ -357,15 +359,10 @@ class Newton:
             status = "precision_limit"
             if value > state.value:
                 return _ended(state, status)
-        if not problem.penalty.coercive and problem.loss.unattained:
-            if problem.separates(scores):
-                status = "separable"
-            elif -slope < 1e-2 * abs(value) and problem.has_recession_direction(scores, direction):
-                status = "quasi_separable"
         return replace(
             new,
             decrement=-0.5 * slope,
-            status=status,
+            status=receding(problem, scores, value, direction, slope) or status,
             diagonal=state.diagonal,
             blocks=state.blocks,
             levels=state.levels,
@@ -393,6 +390,26 @@ class Newton:
 
     def stopped(self, problem: Objective, state: Any) -> str | None:
         return state.status
+
+
+def receding(
+    problem: Objective,
+    scores: np.ndarray,
+    value: float,
+    direction: np.ndarray | None = None,
+    slope: float = -np.inf,
+) -> str | None:
+    """The status where no point is optimal, because the loss falls for ever.
+
+    ``direction``: a step of Newton's method, and ``slope`` that of the objective along it.
+    """
+    if problem.penalty.coercive or not problem.loss.unattained:
+        return None
+    if problem.separates(scores):
+        return "separable"
+    if direction is None or not -slope < 1e-2 * abs(value):
+        return None
+    return "quasi_separable" if problem.has_recession_direction(scores, direction) else None
 
 
 def _norm(x: np.ndarray) -> float:

@@ -20,6 +20,12 @@ point as well: the slopes at the old point, moved along their tangents to the ne
 Newton's equation the weights that belong to it are the new ones, so that all of its gap is what the
 tangents miss, of second order in the step; the slopes at the new point would be as far from optimal
 as the gradient is long.
+
+Without a penalty the gap is not known from the gradient's length, but from what the matrix at hand
+promises a step to gain, and the bound needs the Hessian of all rows.  That is formed once, where
+the steps come to their end: it says what is left, whether the loss falls for ever along what would
+be the next step, and the bound has it from there.  It is formed before, too, where the passes so
+far have cost as much as it does.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import forecast
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.newton import _norm, _search
+from separatrix.solvers.newton import RECEDING, _norm, _search, receding
 
 __all__ = ["QuasiNewton", "QuasiNewtonState"]
 
@@ -64,6 +70,13 @@ _LARGE = 100_000
 _DEAR, _TRIED = 10.0, 4
 # The passes that are left once there is a Hessian; and the relative gap to which all are counted.
 _LEFT, _GOAL = 6.0, 1e-6
+# Without a penalty, what of the tolerance the matrix of a sample has to see left for the Hessian of
+# all rows to be formed.
+_SURE = 0.3
+# How many passes a Hessian has to cost there for a sample to be worth the risk that it misleads.
+_FEWEST = 2.0
+# Which part of the usual curvature is as good as none.
+_GONE = 0.3
 
 
 @dataclass(frozen=True)
@@ -80,8 +93,9 @@ class QuasiNewtonState:
     rng: np.random.Generator
     pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...] = ()
     decrement: float = np.inf
-    # How many of the steps since the factor did little.
+    # How many of the steps since the factor did little; and how many steps there were.
     slow: int = 0
+    steps: int = 0
     status: str | None = None
     # Whether steps are Newton's, and the dual point of the last one with its gap.
     exact: bool = False
@@ -179,15 +193,33 @@ class _Diagonal:
 
 
 class QuasiNewton:
-    """L-BFGS from the factorised Hessian of a sample.  Needs curvature and a quadratic penalty."""
+    """L-BFGS from the factorised Hessian of a sample.
+
+    Needs curvature, and a quadratic penalty or few parameters of rows in memory.
+    """
 
     name = "quasi-newton"
+
+    def __init__(self) -> None:
+        self.tol = _GOAL
+
+    def aimed(self, tol: float) -> QuasiNewton:
+        """The method for a tolerance."""
+        out = type(self)()
+        out.__dict__.update(self.__dict__, tol=tol)
+        return out
 
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The quasi-Newton method needs a loss with 'curvature' (a smooth one).")
-        if not (problem.penalty.smooth and problem.penalty.curvature > 0.0):
-            raise TypeError("The quasi-Newton method needs a smooth penalty of positive curvature.")
+        if problem.penalty.smooth and problem.penalty.curvature > 0.0:
+            return
+        few = not problem.output_shape and int(np.prod(problem.shape)) <= DENSE_HESSIAN
+        if problem.penalty.coercive or problem.in_passes or not few:
+            raise TypeError(
+                "The quasi-Newton method needs a smooth penalty of positive curvature, or none for "
+                f"up to {DENSE_HESSIAN:,} parameters of rows in memory."
+            )
 
     def pays(self, problem: Objective) -> bool:
         """Whether there are rows to leave out, and parameters few enough to factorise."""
@@ -196,6 +228,8 @@ class QuasiNewton:
         except TypeError:
             return False
         if problem.output_shape or problem.design.n_stored < _LARGE:
+            return False
+        if not problem.penalty.coercive and forecast.hessian_in_passes(problem) < _FEWEST:
             return False
         n, rows = problem.design.n_samples, self._sample_size(problem)
         # The sample's Gram matrix may cost some dozens of passes, in the blocks of BLAS.
@@ -227,6 +261,8 @@ class QuasiNewton:
             small = self.step(part, small, problem.check_interrupt)
             if small.status or small.decrement <= enough * abs(small.value):
                 break
+        if not problem.penalty.coercive and self._misleads(part, theta, small):
+            return replace(self._at(problem, theta, rng), exact=True)
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.
         n = problem.design.n_samples
         cheap = rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored
@@ -238,6 +274,21 @@ class QuasiNewton:
         if not state.value < problem.null_loss():
             return self._at(problem, theta, rng)
         return replace(state, factor=small.factor, rows=small.rows)
+
+    @staticmethod
+    def _misleads(part: Objective, start: np.ndarray, state: QuasiNewtonState) -> bool:
+        """Whether a sample's optimum is far off for want of rows, where no penalty holds it.
+
+        The curvature along some column is then gone, and along the others is not: its rows in the
+        sample are of one class.
+        """
+        if state.status in RECEDING:
+            return True
+        first = part.hessian_diagonal(part.curvature(part.linear(start)))
+        last = part.hessian_diagonal(part.curvature(state.scores))
+        if not np.all(first > 0.0):
+            return True
+        return bool(np.min(last / first) < _GONE * np.median(last / first))
 
     @staticmethod
     def _sample_size(problem: Objective) -> int:
@@ -257,6 +308,8 @@ class QuasiNewton:
         if int(np.prod(problem.shape)) > DENSE_HESSIAN or problem.output_shape:
             return False
         if problem.in_passes or self._sample_size(problem) < problem.design.n_samples:
+            return False
+        if not problem.penalty.coercive:
             return False
         return forecast.hessian_in_passes(problem) >= _DEAR
 
@@ -304,8 +357,11 @@ class QuasiNewton:
     def step(
         self, problem: Objective, state: QuasiNewtonState, check_interrupt: Callable[[], None]
     ) -> QuasiNewtonState:
+        n = problem.design.n_samples
         if state.exact:
-            state = self._with_factor(problem, state, problem.design.n_samples)
+            # It may have been formed at the end of the last step.
+            if state.pairs or state.factor is None or state.rows < n:
+                state = self._with_factor(problem, state, n)
         elif state.factor is None:
             if self._begins_with_diagonal(problem):
                 state = replace(state, factor=_Diagonal.of(problem, state))
@@ -316,10 +372,10 @@ class QuasiNewton:
                 left = state.factor.left(_GOAL * abs(state.value))
                 if left > forecast.hessian_in_passes(problem) + _LEFT:
                     # Its first steps are not held against it.
-                    n = problem.design.n_samples
                     state = replace(self._with_factor(problem, state, n), slow=-1)
         elif state.slow >= 2:
-            state = self._with_factor(problem, state, 4 * state.rows)
+            rows = 4 * state.rows if problem.penalty.coercive else n
+            state = self._with_factor(problem, state, rows)
         check_interrupt()
         direction = self._direction(state)
         slope = inner(state.gradient, direction)
@@ -366,7 +422,9 @@ class QuasiNewton:
                 decrement=-0.5 * slope,
                 status=status,
             )
-        if state.exact and near:
+        if not problem.penalty.coercive:
+            pass
+        elif state.exact and near:
             scores = new.evaluation.scores
             tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
             new = replace(new, tangents=tangents, slack=slack)
@@ -374,7 +432,7 @@ class QuasiNewton:
             left = _CLOSER if near else _FAR
             closer = _gap(problem, new) < left * _gap(problem, state)
             new = replace(new, exact=not closer)
-        return replace(
+        new = replace(
             new,
             exact=state.exact or new.exact,
             factor=factor,
@@ -382,8 +440,26 @@ class QuasiNewton:
             pairs=pairs,
             decrement=-0.5 * slope,
             slow=slow,
+            steps=state.steps + 1,
             status=status,
         )
+        return new if problem.penalty.coercive else self._looked_ahead(problem, new)
+
+    def _looked_ahead(self, problem: Objective, state: QuasiNewtonState) -> QuasiNewtonState:
+        """Without a penalty: the state with the Hessian of all rows, where it is time for that.
+
+        It then knows what is left, and whether what is left is a way without an end.
+        """
+        status = state.status or receding(problem, state.scores, state.value)
+        near = _gap(problem, state) <= _SURE * self.tol * abs(state.value)
+        due = state.exact or near or state.steps >= forecast.hessian_in_passes(problem)
+        if not due or status in RECEDING:
+            return replace(state, status=status)
+        state = self._with_factor(problem, state, problem.design.n_samples)
+        direction = self._direction(state)
+        slope = inner(state.gradient, direction)
+        status = status or receding(problem, state.scores, state.value, direction, slope)
+        return replace(state, exact=True, status=status)
 
     @staticmethod
     def _is_cheap(problem: Objective) -> bool:
@@ -398,6 +474,8 @@ class QuasiNewton:
 
     def should_check(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
         target = tol * abs(state.value)
+        if not problem.penalty.coercive:
+            return state.exact and _gap(problem, state) <= target
         slack = 2.0 if problem.fit_intercept else 1.0
         return _gap(problem, state) <= slack * target or state.slack <= 0.9 * target
 
@@ -406,7 +484,14 @@ class QuasiNewton:
 
 
 def _gap(problem: Objective, state: QuasiNewtonState) -> float:
-    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing."""
+    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing.
+
+    Without a penalty, what the matrix at hand expects a step to gain.
+    """
+    if not problem.penalty.coercive:
+        if state.factor is None:
+            return math.inf
+        return -0.5 * inner(state.gradient, QuasiNewton._direction(state))
     w = problem.weights_of(state.gradient)
     return 0.5 * inner(w, w) / problem.penalty.curvature
 
