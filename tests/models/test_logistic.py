@@ -182,6 +182,17 @@ def test_quasi_separable_data() -> None:
     no_penalty(sp.csr_array(X), y, "quasi_separable")
 
 
+def test_columns_that_depend_on_one_another_to_rounding_separate_nothing() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    X[:, 0] = X[:, 1] + X[:, 2]
+    y = (X[:, 3] + rng.logistic(scale=2.0, size=300) > 0).astype(int)
+    # Along (1, -1, -1) all scores stay but for rounding; a finite optimum is not ruled out.
+    with pytest.warns(ConvergenceWarning, match="precision_limit"):
+        model = LogisticRegression(penalty=None).fit(X, y)
+    assert model.certificate_.status == "precision_limit"
+
+
 def test_iris_without_a_penalty_is_separable_in_part() -> None:
     from sklearn.datasets import load_iris
 

@@ -716,7 +716,10 @@ class Objective(LinearProblem):
                 return False
         columns = direction.reshape(len(direction), -1).T
         size = np.sum([self.absolute_linear(t) for t in columns], axis=0)[used]
-        if not (moves.max(initial=0.0) > 0.0 and np.all(moves >= -1e-7 * size)):
+        # A move that is a rounding error of its own terms is none: columns that depend on one another
+        # have directions in which no score moves but by those.
+        least = 1e-7 * size
+        if not (np.any(moves > least) and np.all(moves >= -least)):
             return False
         return self.loss_value(scores + 1e6 * along) <= self.loss_value(scores)
 
