@@ -16,7 +16,7 @@ from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton, ProximalNewton, Smoothing, proximal_newton, select_solver
 from separatrix.solvers.class_columns import ClassColumnModel
-from separatrix.solvers.column_model import ColumnModel, reach
+from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import minimise
 
 N, D = 120, 40
@@ -343,6 +343,63 @@ def test_the_search_along_a_line_ends_at_the_least_point_on_it(seed: int, flat: 
         assert value(np.array([length]))[0] <= value(t).min() + 1e-9
     if last >= 0:
         assert abs(x[last] + length * step[last]) < 1e-12
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_weights_move_together_to_the_least_point_on_their_line(flat: bool) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        x = np.round(rng.normal(size=5), 1) * (rng.random(5) < 0.7)
+        # In balance, where nothing but the kinks bends the line.
+        slope = rng.normal(size=5) * 3.0
+        slope -= slope.mean() * flat
+        kinks, bend = (rng.random(5), rng.random(5)), 0.0 if flat else rng.random() * 5.0
+        found = common_move(slope, x, bend, *kinks)
+
+        def value(t, slope=slope, bend=bend, x=x, kinks=kinks):
+            moved = x[:, None] + t
+            sizes = np.where(moved > 0.0, kinks[0][:, None], kinks[1][:, None]) * np.abs(moved)
+            return slope.sum() * t + 0.5 * bend * t * t + sizes.sum(axis=0)
+
+        if bend == 0.0 and abs(slope.sum()) > min(kinks[0].sum(), kinks[1].sum()):
+            continue
+        assert value(np.array([found]))[0] <= value(np.linspace(-30.0, 30.0, 6001)).min() + 1e-9
+
+
+def test_weights_of_several_classes_meet_their_kinks_in_few_systems(monkeypatch) -> None:
+    """Each column has a direction that no probability sees: one kink a system were hundreds."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 40))
+    codes = np.argmax(X[:, :3] + rng.gumbel(scale=0.3, size=(300, 3)), axis=1)
+    problem = SoftmaxObjective(as_design(X), codes, 3, ElasticNet(0.5), C=1e3)
+    systems = []
+    solve = proximal_newton.solve_positive
+
+    def counted(matrix, rhs):
+        systems.append(len(rhs))
+        return solve(matrix, rhs)
+
+    monkeypatch.setattr(proximal_newton, "solve_positive", counted)
+    found = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert found.certificate.ok
+    assert not found.state.by_columns
+    assert len(systems) <= 4 * found.certificate.n_iter
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_factor_that_dwarfs_the_products_is_not_made(classes: int) -> None:
+    """Of rows of few entries a Hessian is formed in no time, and factorised in a long one."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((200, 400), density=0.02, format="csr", rng=rng)
+    y = rng.integers(classes, size=200)
+    options = {"C": 1e3, "penalty": ElasticNet(0.5)}
+    if classes == 2:
+        problem = MarginObjective(as_design(X), 2.0 * y - 1.0, LogLoss(), **options)
+    else:
+        problem = SoftmaxObjective(as_design(X), y, classes, **options)
+    found = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert found.certificate.ok
+    assert found.state.by_columns
 
 
 @pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.3)], ids=repr)

@@ -23,6 +23,7 @@ of the order of the model's error, the square of the step, and not of the step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,11 +33,10 @@ import numpy as np
 from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, solve_positive
-from separatrix.data.design import Design
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.penalties import Penalty, soft_threshold
 from separatrix.solvers.class_columns import ClassColumnModel
-from separatrix.solvers.column_model import ColumnModel, reach
+from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["ProximalNewton", "ProximalNewtonState"]
@@ -46,14 +46,16 @@ __all__ = ["ProximalNewton", "ProximalNewtonState"]
 _NEAR = 0.05
 # The Hessian is kept as long as it foresees the fall of the objective to this part of it.
 _STALE = 0.1
-# The model is minimised to this part of the relative gap.
-_EXACT = 1e-3
+# The model is minimised to this part of the relative gap: of the threshold, or of what slopes are
+# off at the start, where that is more, for then the next model is worth more than the rest of this.
+_EXACT, _FORCED = 1e-3, 0.1
 # The ridge, as a part of the Hessian's diagonal and of the relative gap.
 _RIDGE = 1e-6
-# The Hessian of the working set is formed where its rows have no more than so many entries, or as
-# many times that where they are full.
+# The Hessian of the working set is formed where that costs no more than so many products, and its
+# factor as well; how many times faster than these the former is where rows are full, and the latter
+# always.
 _CHEAP = 40.0
-_DENSE_SPEED = 25.0
+_DENSE_SPEED, _BLOCKS = 25.0, 40.0
 # So few columns are taken a part at a time, the strongest first; of more, all that may be needed.
 _FEW = 500
 # Weights of several classes, of all columns that may be needed, up to which there is a Hessian; it
@@ -87,10 +89,11 @@ _ROUNDS = 200
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _descend(hessian, slope, x, threshold, below, tol, passes):
+def _descend(hessian, slope, x, threshold, below, classes, held, tol, passes):
     """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
 
-    Below zero the factor is ``below``.
+    Below zero the factor is ``below``.  Of ``classes`` weights each that belong to one column, all
+    move together before each moves by itself.  ``held``: whether weights with a kink stay at zero.
     ``x`` moves to ``x + u``, and ``slope`` to the gradient of the smooth part there.  Returns by
     how much, in the last pass, a slope was at most away from where it had to be; ends after a
     pass where that is at most ``tol``.
@@ -99,7 +102,21 @@ def _descend(hessian, slope, x, threshold, below, tol, passes):
     for _ in range(passes):
         worst = 0.0
         for j in range(len(x)):
+            if classes > 1 and j % classes == 0 and threshold[j] > 0.0:
+                end = j + classes
+                bend = 0.0
+                for m in range(j, end):
+                    for k in range(j, end):
+                        bend += hessian[m, k]
+                together = common_move(slope[j:end], x[j:end], bend, threshold[j:end], below[j:end])
+                if together != 0.0:
+                    for m in range(j, end):
+                        x[m] += together
+                        for k in range(len(x)):
+                            slope[k] += together * hessian[m, k]
             h = hessian[j, j]
+            if held and x[j] == 0.0 and threshold[j] > 0.0:
+                continue
             if h > 0.0:
                 new = soft_threshold(x[j] * h - slope[j], threshold[j], below[j]) / h
             else:
@@ -132,6 +149,7 @@ def _minimise_model(
     x: np.ndarray,
     threshold: np.ndarray,
     below: np.ndarray,
+    classes: int,
     tol: float,
     check_interrupt: Callable[[], None],
 ) -> None:
@@ -140,10 +158,12 @@ def _minimise_model(
     On the coordinates that coordinate descent leaves at other values than zero, and as long as
     none of them changes its sign, the model is quadratic and its minimum a linear system.
     """
+    fixed = hessian, slope, x, threshold, below, classes
     met = False
     for _ in range(_ROUNDS):
-        # Weights that have just met their kinks stay there until the others are at their best.
-        if not met and _descend(hessian, slope, x, threshold, below, tol, _PASSES) <= tol:
+        # Weights that have just met their kinks stay there until the others are at their best,
+        # which a pass over these brings nearer than a system that ends at the next kink.
+        if _descend(*fixed, met, tol, _PASSES) <= tol and not met:
             return
         check_interrupt()
         free = np.flatnonzero((x != 0.0) | (threshold == 0.0))
@@ -215,14 +235,27 @@ def _beyond(slope: np.ndarray, penalty: Penalty) -> np.ndarray:
     return np.abs(slope) - penalty.threshold
 
 
-def _is_cheap(design: Design, index: np.ndarray) -> bool:
+def _away(slope: np.ndarray, x: np.ndarray, threshold: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return by how much slopes are away from where they have to be."""
+    kinked = np.abs(slope + np.where(x < 0.0, -below, threshold))
+    beyond = np.maximum(-slope - threshold, slope - below)
+    return np.where(x != 0.0, kinked, np.maximum(beyond, 0.0))
+
+
+def _is_cheap(problem: Objective, index: np.ndarray) -> bool:
     """Whether a Hessian of some columns costs little against the products that do without it.
 
-    A row that has ``k`` entries in them makes ``k`` products in the one and one in the other.
+    A row that has ``k`` entries in them makes ``k`` products in the one and one in the other, with
+    several classes in a block for every pair of these and one for each; and the Hessian is to be
+    factorised, too.
     """
+    design, classes = problem.design, math.prod(problem.output_shape)
     stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
     speed = _DENSE_SPEED if stored == cells else 1.0
-    return len(index) < DENSE_HESSIAN and stored <= _CHEAP * speed * design.n_samples
+    weights = classes * len(index)
+    formed = 0.5 * (classes + 1) * stored <= _CHEAP * speed * design.n_samples
+    factorised = weights**3 <= 3.0 * _BLOCKS * _CHEAP * classes * stored
+    return weights < DENSE_HESSIAN and formed and factorised
 
 
 @dataclass(frozen=True)
@@ -375,7 +408,7 @@ class ProximalNewton:
         if problem.output_shape and needed * problem.output_shape[0] > _MANY_WEIGHTS:
             return None
         free = min(max(2 * int(used.sum()), 100), d - int(used.sum()))
-        if len(near) > free and (len(near) <= _FEW or _is_cheap(problem.design, near)):
+        if len(near) > free and (len(near) <= _FEW or _is_cheap(problem, near)):
             near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
         return np.arange(d) if 2 * used.sum() > d else np.flatnonzero(used)
@@ -387,7 +420,7 @@ class ProximalNewton:
             return self._by_columns(problem, state, check_interrupt)
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
-        if index is None or not (problem.output_shape or _is_cheap(problem.design, index)):
+        if index is None or not _is_cheap(problem, index):
             return self._by_columns(problem, state, check_interrupt)
         if part is None or not np.array_equal(index, state.index):
             part, hessian = problem.restricted(index), None
@@ -408,13 +441,17 @@ class ProximalNewton:
         kinks = threshold.ravel(), below.ravel()
         theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
-        tol = _EXACT * problem.penalty.threshold * relative
+        start = float(_away(slope, old, threshold, below).max())
+        tol = relative * max(_EXACT * problem.penalty.threshold, _FORCED * start)
         # Where columns depend on one another the model is flat, and its minimum far off or
         # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
         # Qi and Yamashita, 2004).
         ridge = 1.0 + _RIDGE * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
-        _minimise_model(hessian, ahead.ravel(), theta.ravel(), *kinks, tol, check_interrupt)
+        classes = math.prod(problem.output_shape)
+        _minimise_model(
+            hessian, ahead.ravel(), theta.ravel(), *kinks, classes, tol, check_interrupt
+        )
         direction = theta - old
         kink = inner(threshold, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
@@ -470,7 +507,6 @@ class ProximalNewton:
         residual = problem.residual(state.scores)
         slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
         used, beyond = state.theta != 0.0, np.maximum(-slope - threshold, slope - below)
-        kinked = np.abs(slope + threshold * np.sign(state.theta))
         d = problem.design.n_features
         needed = (used | (beyond > -_NEAR * level))[:d].reshape(d, -1)
         active = np.flatnonzero(np.any(needed, axis=1))
@@ -488,7 +524,7 @@ class ProximalNewton:
                 problem.design.turned, active, bends, residual, state.theta, threshold, below, own,
                 least,
             )  # fmt: skip
-        return model, slope, threshold, np.where(used, kinked, np.maximum(beyond, 0.0))
+        return model, slope, threshold, _away(slope, state.theta, threshold, below)
 
     def _by_columns(
         self,

@@ -20,6 +20,7 @@ sample's columns (:mod:`column_model`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -279,8 +280,8 @@ class ProximalQuasiNewton:
         theta, ahead = old.copy(), slope.copy()
         tol = _EXACT * problem.penalty.threshold * min(state.relative_gap, 1.0)
         _minimise_model(
-            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), below.ravel(), tol,
-            check_interrupt,
+            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), below.ravel(),
+            math.prod(problem.output_shape), tol, check_interrupt,
         )  # fmt: skip
         direction = theta - old
         kink = inner(threshold, np.abs(theta) - np.abs(old))
