@@ -412,6 +412,48 @@ def test_multinomial(penalty, intercept: bool) -> None:
         optimal(problem, solution.theta, 1e-3)
 
 
+def tall(loss=None) -> MarginObjective:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 3))
+    y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=len(X)) > 1.0, 1.0, -1.0)
+    return MarginObjective(as_design(X), y, loss or LogLoss(), ElasticNet(0.5))
+
+
+@pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
+def test_many_rows_begin_at_the_optimum_of_a_sample(monkeypatch, loss) -> None:
+    problem = tall(loss)
+    sampled = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
+    again = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
+    monkeypatch.setattr(proximal_newton, "_TALL", 10**9)
+    whole = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
+    assert sampled.certificate.ok
+    assert sampled.certificate.n_iter < whole.certificate.n_iter
+    np.testing.assert_array_equal(sampled.theta, again.theta)
+    np.testing.assert_allclose(sampled.certificate.primal, whole.certificate.primal, rtol=2e-10)
+
+
+def test_a_sample_without_weight_is_none() -> None:
+    problem = tall()
+    problem.upper[1:-1] = 0.0
+    for seed in range(3):
+        assert minimise(problem, ProximalNewton(), tol=1e-8, seed=seed).certificate.ok
+
+
+def test_a_model_that_is_far_off_gives_no_dual_point(monkeypatch) -> None:
+    made = []
+    dual = ProximalNewton._with_dual
+
+    def counted(problem, state, residual):
+        made.append(1)
+        return dual(problem, state, residual)
+
+    monkeypatch.setattr(ProximalNewton, "_with_dual", staticmethod(counted))
+    found = minimise(objective(LogLoss(), C=100.0), ProximalNewton(), tol=1e-8)
+    assert found.certificate.ok
+    # That of the start is one more.
+    assert len(made) < found.certificate.n_iter
+
+
 def test_two_softmax_columns_are_one_logistic_regression() -> None:
     # w = (u, -u) has twice the penalty of u, and softmax the margin 2 u.x.
     X, y = data()

@@ -16,6 +16,8 @@ the rest of this one (Yuan, Ho and Lin, 2012), and near it by conjugate gradient
 whose Hessian has a block for every pair of them, have a model of their own
 (:mod:`class_columns`).
 
+Of many rows it begins at about the optimum of a sample of them, found in the same way.
+
 The dual point is not the slope of the loss at the new point but that of its linear model there.
 The product of the working set's columns is then exactly what the penalty allows, so that the gap is
 of the order of the model's error, the square of the step, and not of the step.
@@ -41,6 +43,11 @@ from separatrix.solvers.driver import Candidate
 
 __all__ = ["ProximalNewton", "ProximalNewtonState"]
 
+# Rows of a sample for each parameter, and of all data that are worth one.
+_ROWS, _TALL = 12, 20_000
+# Steps on a sample, and what the last may gain: of the objective, this share for as many parameters
+# as rows.
+_STEPS, _VARIES = 60, 0.05
 # Columns whose adjoint comes this close to the threshold are taken in as well: the next step may
 # need them, and to copy the columns again costs more than a few zero weights among them.
 _NEAR = 0.05
@@ -49,6 +56,9 @@ _STALE = 0.1
 # The model is minimised to this part of the relative gap: of the threshold, or of what slopes are
 # off at the start, where that is more, for then the next model is worth more than the rest of this.
 _EXACT, _FORCED = 1e-3, 0.1
+# A step has a dual point where the model misses the objective by no more than this part of it: what
+# the gap would be is more than that.
+_PROMISING = 1e-3
 # The ridge, as a part of the Hessian's diagonal and of the relative gap.
 _RIDGE = 1e-6
 # The Hessian of the working set is formed where that costs no more than so many products, and its
@@ -269,8 +279,8 @@ class ProximalNewtonState:
         The objective.
     residual : ndarray
         The best dual point so far, of the value ``dual``.
-    adjoint : ndarray
-        ``X' r`` at the last dual point.
+    adjoint : ndarray or None
+        ``X' r`` at the last dual point, None where the last step had none.
     index : ndarray
         Columns of the working set.
     part : Objective or None
@@ -296,7 +306,7 @@ class ProximalNewtonState:
     value: float
     residual: np.ndarray
     dual: float
-    adjoint: np.ndarray
+    adjoint: np.ndarray | None
     index: np.ndarray
     part: Objective | None = None
     curvature: np.ndarray | None = None
@@ -338,6 +348,10 @@ class ProximalNewton:
         residual: np.ndarray | None = None,
     ) -> ProximalNewtonState:
         theta = np.array(theta, dtype=np.float64)
+        if not theta.any():
+            part = problem.some(self._sample_size(problem), rng)
+            if part is not problem:
+                theta = self.optimum(part, rng, problem.check_interrupt)
         scores = problem.linear(theta)
         value = problem.value(theta, scores)
         nothing = np.zeros_like(scores)
@@ -358,6 +372,29 @@ class ProximalNewton:
             state = self._with_dual(problem, state, residual)
         # The products that count are those at the point itself.
         return self._with_dual(problem, state, problem.residual(scores))
+
+    @staticmethod
+    def _sample_size(problem: Objective) -> int:
+        """The rows of a sample to begin with; all where a step on these costs little more."""
+        n = problem.design.n_samples
+        # A loss of the residual has next to one curvature: the first model is as good as the last.
+        if n < _TALL or problem.output_shape or problem.loss.of_residual:
+            return n
+        rows = max(_ROWS * problem.shape[0], n // 16)
+        return rows if 3 * rows <= n else n
+
+    def optimum(
+        self, part: Objective, rng: np.random.Generator, check_interrupt: Callable[[], None]
+    ) -> np.ndarray:
+        """About the optimum on a sample of the rows: as nearly as it may itself be off."""
+        state = self.init(part, part.zero(), rng)
+        enough = _VARIES * math.prod(part.shape) / part.design.n_samples
+        for _ in range(_STEPS):
+            check_interrupt()
+            before, state = state.value, self.step(part, state, check_interrupt)
+            if state.status or before - state.value <= enough * abs(state.value):
+                break
+        return state.theta
 
     @staticmethod
     def _with_dual(
@@ -390,11 +427,8 @@ class ProximalNewton:
         threshold = problem.penalty.threshold
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
-        # The model's products are those of columns that it knew.
-        crowded = 2 * used.sum() > d
-        adjoint = problem.design.t_dot(problem.residual(state.scores)) if crowded else state.adjoint
         # By how much the slope at zero, or at the weight, is away from where it has to be.
-        slope = adjoint + problem.penalty.gradient(w)
+        slope = state.adjoint + problem.penalty.gradient(w)
         excess = np.where(
             w == 0.0, _beyond(slope, problem.penalty), np.abs(slope + threshold * np.sign(w))
         )
@@ -418,6 +452,14 @@ class ProximalNewton:
     ) -> ProximalNewtonState:
         if state.by_columns:
             return self._by_columns(problem, state, check_interrupt)
+        d, residual = problem.design.n_features, problem.residual(state.scores)
+        used = np.any(problem.weights_of(state.theta).reshape(d, -1), axis=1)
+        # The products of a dual point are those of columns that the model knew.
+        adjoint = None if 2 * int(used.sum()) > d else state.adjoint
+        fresh = adjoint is None
+        if adjoint is None:
+            adjoint = problem.design.t_dot(residual)
+            state = replace(state, adjoint=adjoint)
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
         if index is None or not _is_cheap(problem, index):
@@ -425,10 +467,13 @@ class ProximalNewton:
         if part is None or not np.array_equal(index, state.index):
             part, hessian = problem.restricted(index), None
         check_interrupt()
-        rows = np.append(index, problem.design.n_features) if problem.fit_intercept else index
+        rows = np.append(index, d) if problem.fit_intercept else index
         old = state.theta[rows]
-        residual = problem.residual(state.scores)
-        slope = part.penalty_gradient(old) + part.adjoint(residual)
+        if fresh:
+            pulls = problem.join(adjoint[index], residual.sum(axis=0))
+        else:
+            pulls = part.adjoint(residual)
+        slope = part.penalty_gradient(old) + pulls
         if curvature is None or diagonal is None or hessian is None:
             curvature = part.curvature(state.scores)
             hessian = part.hessian(curvature)
@@ -458,7 +503,7 @@ class ProximalNewton:
         foreseen = 0.5 * inner(slope + ahead, direction) + kink
         scores = part.linear(theta)
         along = scores - state.scores
-        new = self._with_dual(problem, state, residual + part.curvature_apply(curvature, along))
+        slopes = residual + part.curvature_apply(curvature, along)
         value, t = part.value(theta, scores), 1.0
         if not value <= state.value + 1e-2 * expected:
             t = _least(part, old, direction, state.scores, along, threshold)
@@ -466,9 +511,15 @@ class ProximalNewton:
             scores = part.linear(theta)
             value = part.value(theta, scores)
             if not value <= state.value:
+                new = self._with_dual(problem, state, slopes)
                 return replace(new, status="precision_limit")
-        if not abs(value - state.value - foreseen) <= _STALE * abs(foreseen):
+        missed = abs(value - state.value - foreseen)
+        if not missed <= _STALE * abs(foreseen):
             hessian = None
+        if missed <= _PROMISING * abs(value):
+            new = self._with_dual(problem, state, slopes)
+        else:
+            new = replace(state, adjoint=None)
         whole = state.theta.copy()
         whole[rows] = theta
         gain = new.dual - state.dual
