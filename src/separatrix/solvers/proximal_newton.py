@@ -54,8 +54,9 @@ _NEAR = 0.05
 # The Hessian is kept as long as it foresees the fall of the objective to this part of it.
 _STALE = 0.1
 # The model is minimised to this part of the relative gap: of the threshold, or of what slopes are
-# off at the start, where that is more, for then the next model is worth more than the rest of this.
-_EXACT, _FORCED = 1e-3, 0.1
+# off at the start, where that is more, for then the next model is worth more than the rest of this;
+# unless the weights are so few that this rest costs nothing.
+_EXACT, _FORCED, _LITTLE = 1e-3, 0.1, 20
 # A step has a dual point where the model misses the objective by no more than this part of it: what
 # the gap would be is more than that.
 _PROMISING = 1e-3
@@ -247,7 +248,7 @@ def _beyond(slope: np.ndarray, penalty: Penalty) -> np.ndarray:
 
 def _away(slope: np.ndarray, x: np.ndarray, threshold: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Return by how much slopes are away from where they have to be."""
-    kinked = np.abs(slope + np.where(x < 0.0, -below, threshold))
+    kinked = np.abs(slope + threshold * np.sign(x))
     beyond = np.maximum(-slope - threshold, slope - below)
     return np.where(x != 0.0, kinked, np.maximum(beyond, 0.0))
 
@@ -453,9 +454,10 @@ class ProximalNewton:
         if state.by_columns:
             return self._by_columns(problem, state, check_interrupt)
         d, residual = problem.design.n_features, problem.residual(state.scores)
-        used = np.any(problem.weights_of(state.theta).reshape(d, -1), axis=1)
+        w = problem.weights_of(state.theta)
+        used = np.count_nonzero(w if w.ndim == 1 else np.any(w, axis=1))
         # The products of a dual point are those of columns that the model knew.
-        adjoint = None if 2 * int(used.sum()) > d else state.adjoint
+        adjoint = None if 2 * used > d else state.adjoint
         fresh = adjoint is None
         if adjoint is None:
             adjoint = problem.design.t_dot(residual)
@@ -486,8 +488,10 @@ class ProximalNewton:
         kinks = threshold.ravel(), below.ravel()
         theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
-        start = float(_away(slope, old, threshold, below).max())
-        tol = relative * max(_EXACT * problem.penalty.threshold, _FORCED * start)
+        tol = _EXACT * problem.penalty.threshold
+        if old.size > _LITTLE:
+            tol = max(tol, _FORCED * float(_away(slope, old, threshold, below).max()))
+        tol *= relative
         # Where columns depend on one another the model is flat, and its minimum far off or
         # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
         # Qi and Yamashita, 2004).
