@@ -16,7 +16,7 @@ from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton, ProximalNewton, Smoothing, proximal_newton, select_solver
 from separatrix.solvers.class_columns import ClassColumnModel
-from separatrix.solvers.column_model import ColumnModel, reach
+from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import minimise
 
 N, D = 120, 40
@@ -345,6 +345,63 @@ def test_the_search_along_a_line_ends_at_the_least_point_on_it(seed: int, flat: 
         assert abs(x[last] + length * step[last]) < 1e-12
 
 
+@pytest.mark.parametrize("flat", [True, False])
+def test_weights_move_together_to_the_least_point_on_their_line(flat: bool) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        x = np.round(rng.normal(size=5), 1) * (rng.random(5) < 0.7)
+        # In balance, where nothing but the kinks bends the line.
+        slope = rng.normal(size=5) * 3.0
+        slope -= slope.mean() * flat
+        kinks, bend = (rng.random(5), rng.random(5)), 0.0 if flat else rng.random() * 5.0
+        found = common_move(slope, x, bend, *kinks)
+
+        def value(t, slope=slope, bend=bend, x=x, kinks=kinks):
+            moved = x[:, None] + t
+            sizes = np.where(moved > 0.0, kinks[0][:, None], kinks[1][:, None]) * np.abs(moved)
+            return slope.sum() * t + 0.5 * bend * t * t + sizes.sum(axis=0)
+
+        if bend == 0.0 and abs(slope.sum()) > min(kinks[0].sum(), kinks[1].sum()):
+            continue
+        assert value(np.array([found]))[0] <= value(np.linspace(-30.0, 30.0, 6001)).min() + 1e-9
+
+
+def test_weights_of_several_classes_meet_their_kinks_in_few_systems(monkeypatch) -> None:
+    """Each column has a direction that no probability sees: one kink a system were hundreds."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 40))
+    codes = np.argmax(X[:, :3] + rng.gumbel(scale=0.3, size=(300, 3)), axis=1)
+    problem = SoftmaxObjective(as_design(X), codes, 3, ElasticNet(0.5), C=1e3)
+    systems = []
+    solve = proximal_newton.solve_positive
+
+    def counted(matrix, rhs):
+        systems.append(len(rhs))
+        return solve(matrix, rhs)
+
+    monkeypatch.setattr(proximal_newton, "solve_positive", counted)
+    found = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert found.certificate.ok
+    assert not found.state.by_columns
+    assert len(systems) <= 4 * found.certificate.n_iter
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_factor_that_dwarfs_the_products_is_not_made(classes: int) -> None:
+    """Of rows of few entries a Hessian is formed in no time, and factorised in a long one."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((200, 400), density=0.02, format="csr", rng=rng)
+    y = rng.integers(classes, size=200)
+    options = {"C": 1e3, "penalty": ElasticNet(0.5)}
+    if classes == 2:
+        problem = MarginObjective(as_design(X), 2.0 * y - 1.0, LogLoss(), **options)
+    else:
+        problem = SoftmaxObjective(as_design(X), y, classes, **options)
+    found = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert found.certificate.ok
+    assert found.state.by_columns
+
+
 @pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.3)], ids=repr)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_multinomial(penalty, intercept: bool) -> None:
@@ -353,6 +410,48 @@ def test_multinomial(penalty, intercept: bool) -> None:
         solution = minimise(problem, ProximalNewton(), tol=1e-9)
         assert solution.certificate.ok, str(solution.certificate)
         optimal(problem, solution.theta, 1e-3)
+
+
+def tall(loss=None) -> MarginObjective:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 3))
+    y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=len(X)) > 1.0, 1.0, -1.0)
+    return MarginObjective(as_design(X), y, loss or LogLoss(), ElasticNet(0.5))
+
+
+@pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
+def test_many_rows_begin_at_the_optimum_of_a_sample(monkeypatch, loss) -> None:
+    problem = tall(loss)
+    sampled = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
+    again = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
+    monkeypatch.setattr(proximal_newton, "_TALL", 10**9)
+    whole = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
+    assert sampled.certificate.ok
+    assert sampled.certificate.n_iter < whole.certificate.n_iter
+    np.testing.assert_array_equal(sampled.theta, again.theta)
+    np.testing.assert_allclose(sampled.certificate.primal, whole.certificate.primal, rtol=2e-10)
+
+
+def test_a_sample_without_weight_is_none() -> None:
+    problem = tall()
+    problem.upper[1:-1] = 0.0
+    for seed in range(3):
+        assert minimise(problem, ProximalNewton(), tol=1e-8, seed=seed).certificate.ok
+
+
+def test_a_model_that_is_far_off_gives_no_dual_point(monkeypatch) -> None:
+    made = []
+    dual = ProximalNewton._with_dual
+
+    def counted(problem, state, residual):
+        made.append(1)
+        return dual(problem, state, residual)
+
+    monkeypatch.setattr(ProximalNewton, "_with_dual", staticmethod(counted))
+    found = minimise(objective(LogLoss(), C=100.0), ProximalNewton(), tol=1e-8)
+    assert found.certificate.ok
+    # That of the start is one more.
+    assert len(made) < found.certificate.n_iter
 
 
 def test_two_softmax_columns_are_one_logistic_regression() -> None:

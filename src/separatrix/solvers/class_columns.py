@@ -5,7 +5,8 @@ The curvature of a row's loss is then a matrix, of the multinomial loss with pro
 weights of a column for all classes at once: their slopes come from one reading of the column, and
 so does what their moves change.  Each moves as if the others did not, against twice its own
 curvature, which is at least that of all together, since the matrix is diagonally dominant; so the
-model falls (a block of Tseng and Yun, 2009).
+model falls (a block of Tseng and Yun, 2009).  Before that they move together, which the loss does
+not see.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from separatrix._compiled.compilation import specialise
 from separatrix._compiled.row_access import row_entry, row_length
 from separatrix.data.design import Design
 from separatrix.objectives.penalties import soft_threshold
-from separatrix.solvers.column_model import ColumnModel
+from separatrix.solvers.column_model import ColumnModel, common_move
 
 __all__ = ["ClassColumnModel"]
 
@@ -63,14 +64,21 @@ def _descend(
                 i, value = row_entry(rows, j, q)
                 for k in range(classes):
                     slope[k] += value * u[np.uint64(i), k]
-            farthest, moved, zero = -np.inf, False, True
+            farthest, moved, zero, bent = -np.inf, False, True, 0.0
             for k in range(classes):
-                at, kink, low = x[j, k], threshold[j, k], below[j, k]
-                g = slope[k] + own[j, k] * at + shift[j, k]
+                slope[k] += own[j, k] * x[j, k] + shift[j, k]
+                zero = zero and x[j, k] == 0.0
+                bent += own[j, k]
+            if not zero:
+                together = common_move(slope, x[j], bent, threshold[j], below[j])
+                for k in range(classes):
+                    x[j, k] += together
+                    slope[k] += own[j, k] * together
+            for k in range(classes):
+                at, kink, low, g = x[j, k], threshold[j, k], below[j, k], slope[k]
                 if at == 0.0:
                     away = max(-g - kink, g - low)
                 else:
-                    zero = False
                     away = abs(g + kink) if at > 0.0 else abs(g - low)
                 farthest = max(farthest, away)
                 move[k] = 0.0

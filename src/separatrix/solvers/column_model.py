@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.compilation import specialise
+from separatrix._compiled.compilation import scalar, specialise
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.row_access import row_dot, row_entry, row_length
 from separatrix.data.design import Design
 from separatrix.objectives.penalties import soft_threshold
 
-__all__ = ["ColumnModel", "reach"]
+__all__ = ["ColumnModel", "common_move", "reach"]
 
 # Products that a leap may take.
 _PRODUCTS = 300
@@ -37,6 +37,45 @@ _PRODUCTS = 300
 _COARSE, _CROWD = 0.05, 0.01
 # Passes of coordinate descent between two looks at the clock.
 _CHUNK = 8
+
+
+@scalar
+def common_move(slope, x, bend, threshold, below):
+    """How far to move some weights together, to the least of a model along this line.
+
+    ``slope`` are the slopes of its smooth part, whose sum rises by ``bend`` a unit.  Several
+    classes need it: to move the weights of a column together changes no probability, so that this
+    line is next to flat but for the kinks, and weights that move one by one come along it next to
+    nowhere.
+    """
+    above, under = 0.0, 0.0
+    for k in range(len(x)):
+        above += slope[k] + (threshold[k] if x[k] >= 0.0 else -below[k])
+        under += slope[k] + (threshold[k] if x[k] > 0.0 else -below[k])
+    if above < 0.0:
+        sign, steep = 1.0, above
+    elif under > 0.0:
+        sign, steep = -1.0, -under
+    else:
+        return 0.0
+    at = 0.0
+    while True:
+        # The next kink on the way, of which several may be at one place.
+        kink, jump = np.inf, 0.0
+        for k in range(len(x)):
+            when = -sign * x[k]
+            if when > at and when < kink:
+                kink, jump = when, 0.0
+            if when == kink:
+                jump += threshold[k] + below[k]
+        rise = bend * (kink - at) if bend > 0.0 else 0.0
+        if kink == np.inf or steep + rise >= 0.0:
+            break
+        at = kink
+        steep += rise + jump
+        if steep >= 0.0:
+            return sign * at
+    return sign * (at - steep / bend) if bend > 0.0 else sign * at
 
 
 def _descend(

@@ -16,6 +16,8 @@ the rest of this one (Yuan, Ho and Lin, 2012), and near it by conjugate gradient
 whose Hessian has a block for every pair of them, have a model of their own
 (:mod:`class_columns`).
 
+Of many rows it begins at about the optimum of a sample of them, found in the same way.
+
 The dual point is not the slope of the loss at the new point but that of its linear model there.
 The product of the working set's columns is then exactly what the penalty allows, so that the gap is
 of the order of the model's error, the square of the step, and not of the step.
@@ -23,6 +25,7 @@ of the order of the model's error, the square of the step, and not of the step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,28 +35,38 @@ import numpy as np
 from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, solve_positive
-from separatrix.data.design import Design
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.penalties import Penalty, soft_threshold
 from separatrix.solvers.class_columns import ClassColumnModel
-from separatrix.solvers.column_model import ColumnModel, reach
+from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["ProximalNewton", "ProximalNewtonState"]
 
+# Rows of a sample for each parameter, and of all data that are worth one.
+_ROWS, _TALL = 12, 20_000
+# Steps on a sample, and what the last may gain: of the objective, this share for as many parameters
+# as rows.
+_STEPS, _VARIES = 60, 0.05
 # Columns whose adjoint comes this close to the threshold are taken in as well: the next step may
 # need them, and to copy the columns again costs more than a few zero weights among them.
 _NEAR = 0.05
 # The Hessian is kept as long as it foresees the fall of the objective to this part of it.
 _STALE = 0.1
-# The model is minimised to this part of the relative gap.
-_EXACT = 1e-3
+# The model is minimised to this part of the relative gap: of the threshold, or of what slopes are
+# off at the start, where that is more, for then the next model is worth more than the rest of this;
+# unless the weights are so few that this rest costs nothing.
+_EXACT, _FORCED, _LITTLE = 1e-3, 0.1, 20
+# A step has a dual point where the model misses the objective by no more than this part of it: what
+# the gap would be is more than that.
+_PROMISING = 1e-3
 # The ridge, as a part of the Hessian's diagonal and of the relative gap.
 _RIDGE = 1e-6
-# The Hessian of the working set is formed where its rows have no more than so many entries, or as
-# many times that where they are full.
+# The Hessian of the working set is formed where that costs no more than so many products, and its
+# factor as well; how many times faster than these the former is where rows are full, and the latter
+# always.
 _CHEAP = 40.0
-_DENSE_SPEED = 25.0
+_DENSE_SPEED, _BLOCKS = 25.0, 40.0
 # So few columns are taken a part at a time, the strongest first; of more, all that may be needed.
 _FEW = 500
 # Weights of several classes, of all columns that may be needed, up to which there is a Hessian; it
@@ -87,10 +100,11 @@ _ROUNDS = 200
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _descend(hessian, slope, x, threshold, below, tol, passes):
+def _descend(hessian, slope, x, threshold, below, classes, held, tol, passes):
     """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
 
-    Below zero the factor is ``below``.
+    Below zero the factor is ``below``.  Of ``classes`` weights each that belong to one column, all
+    move together before each moves by itself.  ``held``: whether weights with a kink stay at zero.
     ``x`` moves to ``x + u``, and ``slope`` to the gradient of the smooth part there.  Returns by
     how much, in the last pass, a slope was at most away from where it had to be; ends after a
     pass where that is at most ``tol``.
@@ -99,7 +113,21 @@ def _descend(hessian, slope, x, threshold, below, tol, passes):
     for _ in range(passes):
         worst = 0.0
         for j in range(len(x)):
+            if classes > 1 and j % classes == 0 and threshold[j] > 0.0:
+                end = j + classes
+                bend = 0.0
+                for m in range(j, end):
+                    for k in range(j, end):
+                        bend += hessian[m, k]
+                together = common_move(slope[j:end], x[j:end], bend, threshold[j:end], below[j:end])
+                if together != 0.0:
+                    for m in range(j, end):
+                        x[m] += together
+                        for k in range(len(x)):
+                            slope[k] += together * hessian[m, k]
             h = hessian[j, j]
+            if held and x[j] == 0.0 and threshold[j] > 0.0:
+                continue
             if h > 0.0:
                 new = soft_threshold(x[j] * h - slope[j], threshold[j], below[j]) / h
             else:
@@ -132,6 +160,7 @@ def _minimise_model(
     x: np.ndarray,
     threshold: np.ndarray,
     below: np.ndarray,
+    classes: int,
     tol: float,
     check_interrupt: Callable[[], None],
 ) -> None:
@@ -140,10 +169,12 @@ def _minimise_model(
     On the coordinates that coordinate descent leaves at other values than zero, and as long as
     none of them changes its sign, the model is quadratic and its minimum a linear system.
     """
+    fixed = hessian, slope, x, threshold, below, classes
     met = False
     for _ in range(_ROUNDS):
-        # Weights that have just met their kinks stay there until the others are at their best.
-        if not met and _descend(hessian, slope, x, threshold, below, tol, _PASSES) <= tol:
+        # Weights that have just met their kinks stay there until the others are at their best,
+        # which a pass over these brings nearer than a system that ends at the next kink.
+        if _descend(*fixed, met, tol, _PASSES) <= tol and not met:
             return
         check_interrupt()
         free = np.flatnonzero((x != 0.0) | (threshold == 0.0))
@@ -215,14 +246,27 @@ def _beyond(slope: np.ndarray, penalty: Penalty) -> np.ndarray:
     return np.abs(slope) - penalty.threshold
 
 
-def _is_cheap(design: Design, index: np.ndarray) -> bool:
+def _away(slope: np.ndarray, x: np.ndarray, threshold: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return by how much slopes are away from where they have to be."""
+    kinked = np.abs(slope + threshold * np.sign(x))
+    beyond = np.maximum(-slope - threshold, slope - below)
+    return np.where(x != 0.0, kinked, np.maximum(beyond, 0.0))
+
+
+def _is_cheap(problem: Objective, index: np.ndarray) -> bool:
     """Whether a Hessian of some columns costs little against the products that do without it.
 
-    A row that has ``k`` entries in them makes ``k`` products in the one and one in the other.
+    A row that has ``k`` entries in them makes ``k`` products in the one and one in the other, with
+    several classes in a block for every pair of these and one for each; and the Hessian is to be
+    factorised, too.
     """
+    design, classes = problem.design, math.prod(problem.output_shape)
     stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
     speed = _DENSE_SPEED if stored == cells else 1.0
-    return len(index) < DENSE_HESSIAN and stored <= _CHEAP * speed * design.n_samples
+    weights = classes * len(index)
+    formed = 0.5 * (classes + 1) * stored <= _CHEAP * speed * design.n_samples
+    factorised = weights**3 <= 3.0 * _BLOCKS * _CHEAP * classes * stored
+    return weights < DENSE_HESSIAN and formed and factorised
 
 
 @dataclass(frozen=True)
@@ -236,8 +280,8 @@ class ProximalNewtonState:
         The objective.
     residual : ndarray
         The best dual point so far, of the value ``dual``.
-    adjoint : ndarray
-        ``X' r`` at the last dual point.
+    adjoint : ndarray or None
+        ``X' r`` at the last dual point, None where the last step had none.
     index : ndarray
         Columns of the working set.
     part : Objective or None
@@ -263,7 +307,7 @@ class ProximalNewtonState:
     value: float
     residual: np.ndarray
     dual: float
-    adjoint: np.ndarray
+    adjoint: np.ndarray | None
     index: np.ndarray
     part: Objective | None = None
     curvature: np.ndarray | None = None
@@ -305,6 +349,10 @@ class ProximalNewton:
         residual: np.ndarray | None = None,
     ) -> ProximalNewtonState:
         theta = np.array(theta, dtype=np.float64)
+        if not theta.any():
+            part = problem.some(self._sample_size(problem), rng)
+            if part is not problem:
+                theta = self.optimum(part, rng, problem.check_interrupt)
         scores = problem.linear(theta)
         value = problem.value(theta, scores)
         nothing = np.zeros_like(scores)
@@ -325,6 +373,29 @@ class ProximalNewton:
             state = self._with_dual(problem, state, residual)
         # The products that count are those at the point itself.
         return self._with_dual(problem, state, problem.residual(scores))
+
+    @staticmethod
+    def _sample_size(problem: Objective) -> int:
+        """The rows of a sample to begin with; all where a step on these costs little more."""
+        n = problem.design.n_samples
+        # A loss of the residual has next to one curvature: the first model is as good as the last.
+        if n < _TALL or problem.output_shape or problem.loss.of_residual:
+            return n
+        rows = max(_ROWS * problem.shape[0], n // 16)
+        return rows if 3 * rows <= n else n
+
+    def optimum(
+        self, part: Objective, rng: np.random.Generator, check_interrupt: Callable[[], None]
+    ) -> np.ndarray:
+        """About the optimum on a sample of the rows: as nearly as it may itself be off."""
+        state = self.init(part, part.zero(), rng)
+        enough = _VARIES * math.prod(part.shape) / part.design.n_samples
+        for _ in range(_STEPS):
+            check_interrupt()
+            before, state = state.value, self.step(part, state, check_interrupt)
+            if state.status or before - state.value <= enough * abs(state.value):
+                break
+        return state.theta
 
     @staticmethod
     def _with_dual(
@@ -357,11 +428,8 @@ class ProximalNewton:
         threshold = problem.penalty.threshold
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
-        # The model's products are those of columns that it knew.
-        crowded = 2 * used.sum() > d
-        adjoint = problem.design.t_dot(problem.residual(state.scores)) if crowded else state.adjoint
         # By how much the slope at zero, or at the weight, is away from where it has to be.
-        slope = adjoint + problem.penalty.gradient(w)
+        slope = state.adjoint + problem.penalty.gradient(w)
         excess = np.where(
             w == 0.0, _beyond(slope, problem.penalty), np.abs(slope + threshold * np.sign(w))
         )
@@ -375,7 +443,7 @@ class ProximalNewton:
         if problem.output_shape and needed * problem.output_shape[0] > _MANY_WEIGHTS:
             return None
         free = min(max(2 * int(used.sum()), 100), d - int(used.sum()))
-        if len(near) > free and (len(near) <= _FEW or _is_cheap(problem.design, near)):
+        if len(near) > free and (len(near) <= _FEW or _is_cheap(problem, near)):
             near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
         return np.arange(d) if 2 * used.sum() > d else np.flatnonzero(used)
@@ -385,17 +453,29 @@ class ProximalNewton:
     ) -> ProximalNewtonState:
         if state.by_columns:
             return self._by_columns(problem, state, check_interrupt)
+        d, residual = problem.design.n_features, problem.residual(state.scores)
+        w = problem.weights_of(state.theta)
+        used = np.count_nonzero(w if w.ndim == 1 else np.any(w, axis=1))
+        # The products of a dual point are those of columns that the model knew.
+        adjoint = None if 2 * used > d else state.adjoint
+        fresh = adjoint is None
+        if adjoint is None:
+            adjoint = problem.design.t_dot(residual)
+            state = replace(state, adjoint=adjoint)
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
-        if index is None or not (problem.output_shape or _is_cheap(problem.design, index)):
+        if index is None or not _is_cheap(problem, index):
             return self._by_columns(problem, state, check_interrupt)
         if part is None or not np.array_equal(index, state.index):
             part, hessian = problem.restricted(index), None
         check_interrupt()
-        rows = np.append(index, problem.design.n_features) if problem.fit_intercept else index
+        rows = np.append(index, d) if problem.fit_intercept else index
         old = state.theta[rows]
-        residual = problem.residual(state.scores)
-        slope = part.penalty_gradient(old) + part.adjoint(residual)
+        if fresh:
+            pulls = problem.join(adjoint[index], residual.sum(axis=0))
+        else:
+            pulls = part.adjoint(residual)
+        slope = part.penalty_gradient(old) + pulls
         if curvature is None or diagonal is None or hessian is None:
             curvature = part.curvature(state.scores)
             hessian = part.hessian(curvature)
@@ -408,20 +488,26 @@ class ProximalNewton:
         kinks = threshold.ravel(), below.ravel()
         theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
-        tol = _EXACT * problem.penalty.threshold * relative
+        tol = _EXACT * problem.penalty.threshold
+        if old.size > _LITTLE:
+            tol = max(tol, _FORCED * float(_away(slope, old, threshold, below).max()))
+        tol *= relative
         # Where columns depend on one another the model is flat, and its minimum far off or
         # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
         # Qi and Yamashita, 2004).
         ridge = 1.0 + _RIDGE * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
-        _minimise_model(hessian, ahead.ravel(), theta.ravel(), *kinks, tol, check_interrupt)
+        classes = math.prod(problem.output_shape)
+        _minimise_model(
+            hessian, ahead.ravel(), theta.ravel(), *kinks, classes, tol, check_interrupt
+        )
         direction = theta - old
         kink = inner(threshold, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
         foreseen = 0.5 * inner(slope + ahead, direction) + kink
         scores = part.linear(theta)
         along = scores - state.scores
-        new = self._with_dual(problem, state, residual + part.curvature_apply(curvature, along))
+        slopes = residual + part.curvature_apply(curvature, along)
         value, t = part.value(theta, scores), 1.0
         if not value <= state.value + 1e-2 * expected:
             t = _least(part, old, direction, state.scores, along, threshold)
@@ -429,9 +515,15 @@ class ProximalNewton:
             scores = part.linear(theta)
             value = part.value(theta, scores)
             if not value <= state.value:
+                new = self._with_dual(problem, state, slopes)
                 return replace(new, status="precision_limit")
-        if not abs(value - state.value - foreseen) <= _STALE * abs(foreseen):
+        missed = abs(value - state.value - foreseen)
+        if not missed <= _STALE * abs(foreseen):
             hessian = None
+        if missed <= _PROMISING * abs(value):
+            new = self._with_dual(problem, state, slopes)
+        else:
+            new = replace(state, adjoint=None)
         whole = state.theta.copy()
         whole[rows] = theta
         gain = new.dual - state.dual
@@ -470,7 +562,6 @@ class ProximalNewton:
         residual = problem.residual(state.scores)
         slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
         used, beyond = state.theta != 0.0, np.maximum(-slope - threshold, slope - below)
-        kinked = np.abs(slope + threshold * np.sign(state.theta))
         d = problem.design.n_features
         needed = (used | (beyond > -_NEAR * level))[:d].reshape(d, -1)
         active = np.flatnonzero(np.any(needed, axis=1))
@@ -488,7 +579,7 @@ class ProximalNewton:
                 problem.design.turned, active, bends, residual, state.theta, threshold, below, own,
                 least,
             )  # fmt: skip
-        return model, slope, threshold, np.where(used, kinked, np.maximum(beyond, 0.0))
+        return model, slope, threshold, _away(slope, state.theta, threshold, below)
 
     def _by_columns(
         self,

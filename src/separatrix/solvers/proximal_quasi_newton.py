@@ -20,6 +20,7 @@ sample's columns (:mod:`column_model`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +30,7 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.certificate import relative_to
-from separatrix.objectives.base import DENSE_HESSIAN, Objective
+from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.column_model import ColumnModel
 from separatrix.solvers.driver import Candidate
@@ -50,8 +51,6 @@ _NEAR = 0.2
 # What of the gap a step may leave before the Hessian is suspected, and how many of these there are
 # before there is another one.
 _SLOW, _PATIENCE = 0.3, 2
-# The steps on the sample, and what its relative gap need not fall below.
-_STEPS, _ENOUGH = 60, 1e-5
 _HALVINGS = 40
 # Steps without a gain, before the method gives up.
 _STUCK = 5
@@ -137,24 +136,11 @@ class ProximalQuasiNewton:
         if not theta.any():
             part = self._sample(problem, rng)
             if part is not problem:
-                start = self._at(problem, self._optimum(part, rng, problem.check_interrupt), rng)
+                there = ProximalNewton().optimum(part, rng, problem.check_interrupt)
+                start = self._at(problem, there, rng)
                 if start.value < problem.null_loss():
                     return start
         return self._at(problem, theta, rng)
-
-    @staticmethod
-    def _optimum(
-        part: Objective, rng: np.random.Generator, check_interrupt: Callable[[], None]
-    ) -> np.ndarray:
-        """About the optimum on a sample: as nearly as it may itself be off."""
-        solver = ProximalNewton()
-        state = solver.init(part, part.zero(), rng)
-        for _ in range(_STEPS):
-            check_interrupt()
-            state = solver.step(part, state, check_interrupt)
-            if state.status or state.relative_gap <= _ENOUGH:
-                break
-        return state.theta
 
     @staticmethod
     def _at(problem: Any, theta: np.ndarray, rng: np.random.Generator) -> ProximalQuasiNewtonState:
@@ -279,8 +265,8 @@ class ProximalQuasiNewton:
         theta, ahead = old.copy(), slope.copy()
         tol = _EXACT * problem.penalty.threshold * min(state.relative_gap, 1.0)
         _minimise_model(
-            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), below.ravel(), tol,
-            check_interrupt,
+            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), below.ravel(),
+            math.prod(problem.output_shape), tol, check_interrupt,
         )  # fmt: skip
         direction = theta - old
         kink = inner(threshold, np.abs(theta) - np.abs(old))
