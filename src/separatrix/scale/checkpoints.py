@@ -16,6 +16,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from separatrix.data.atomic_files import whole_file
 from separatrix.exceptions import DataError
 
 __all__ = ["Checkpoint"]
@@ -50,13 +51,8 @@ class Checkpoint:
             parts.append({"part": part, "shapes": shapes})
         note = {"identity": self.identity, "passes": str(count), "parts": json.dumps(parts)}
         data = save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, metadata=note)
-        data = hashlib.sha256(data).digest() + data
-        aside = self.path.with_name(self.path.name + ".new")
-        with open(aside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, self.path)
+        with whole_file(self.path, durable=True) as file:
+            file.write(hashlib.sha256(data).digest() + data)
 
     def load(self) -> tuple[int, dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]] | None:
         """How many passes it took, and of each part the point and its sums; None without a file.

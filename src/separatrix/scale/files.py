@@ -23,6 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from separatrix._compiled import pool
+from separatrix.data.atomic_files import sweep
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Message, Parameter
 from separatrix.scale import encoding
@@ -42,7 +43,7 @@ from separatrix.scale.encoding import (
 )
 from separatrix.scale.samples import drawn, taken
 from separatrix.scale.statistics import Statistics, Sums, is_number, total_of
-from separatrix.scale.storage import StoredBlock, unwritable, write_block
+from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
@@ -251,15 +252,11 @@ def _scratch(folder: Path, stack: contextlib.ExitStack) -> Path:
 
 def _sweep(folder: Path) -> None:
     """Remove what processes that are no more have left half done."""
-    for path in folder.iterdir():
-        found = re.search(r"^tmp-(\d+)-|\.(\d+)\.new$", path.name)
-        if found is None or _is_alive(int(found[1] or found[2])):
-            continue
-        with contextlib.suppress(OSError):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink()
+    sweep(folder)
+    for path in folder.glob("tmp-*"):
+        found = re.match(r"tmp-(\d+)-", path.name)
+        if found is not None and not _is_alive(int(found[1])):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_alive(process: int) -> bool:
@@ -915,14 +912,8 @@ def _expanded(table: Table, name: str, counts: np.ndarray, rows: np.ndarray, n_r
 
 
 def _replace(path: Path, data: bytes) -> None:
-    aside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        aside.write_bytes(data)
-        os.replace(aside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise unwritable(path, error) from None
+    with cache_file(path) as file:
+        file.write(data)
 
 
 def _note(fit: Sequence[Block], stored: bool) -> str:
