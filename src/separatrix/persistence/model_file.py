@@ -45,7 +45,6 @@ before it; they have no ``digest``.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import json
 import math
@@ -63,6 +62,7 @@ from safetensors.numpy import save as _serialise_tensors
 from sklearn.exceptions import NotFittedError
 
 from separatrix.data.atomic_files import file_beside, whole_file
+from separatrix.data.digests import sha256_of
 from separatrix.data.rules import ModelCheckError
 from separatrix.exceptions import ModelFileError
 from separatrix.models.registry import ESTIMATORS, estimator
@@ -366,9 +366,8 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
             f"this {type(model).__name__} takes {len(data):,} bytes, and the limit of a model file "
             f"is {MAX_BYTES:,}"
         )
-    digest = hashlib.sha256(data).hexdigest()
     # The placeholder stands once in the document, before anything that a user named.
-    return data.replace(placeholder(NO_DIGEST), placeholder(digest), 1)
+    return data.replace(placeholder(NO_DIGEST), placeholder(sha256_of(data)), 1)
 
 
 def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:

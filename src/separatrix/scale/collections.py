@@ -7,7 +7,6 @@ partition, where a worker keeps it; the cluster computes it anew where that work
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import pickle
@@ -21,6 +20,7 @@ import numpy as np
 
 from separatrix._compiled.rounding import EPS
 from separatrix.data.design import as_design
+from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, require_weights
 from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
@@ -165,9 +165,6 @@ class _Collection:
         order = list(range(len(held)))
         sample = _gathered(engine, client.map(_drawn, held, order, share=share, pure=False))
         told = repr((n_rows, [] if classes is None else classes.tolist()))
-        digest = hashlib.sha256(told.encode())
-        for one in facts:
-            digest.update(one["digest"])
         return BlockedData(
             tuple(
                 ClusterBlock(
@@ -180,7 +177,7 @@ class _Collection:
             sum(one["counts"] for one in facts) if n_classes else np.empty(0, dtype=np.int64),
             sum(one["totals"] for one in facts) if n_classes else np.empty(0),
             source="a Dask collection",
-            fingerprint=digest.hexdigest(),
+            fingerprint=sha256_of(told, *(bytes.fromhex(one["digest"]) for one in facts)),
             sample=joined([one for one in sample if one is not None]),
             single=facts[0]["single"],
             memory=memory,
@@ -303,10 +300,7 @@ def _facts(held: Held, n_classes: int) -> dict[str, Any]:
     """Summarise an encoded piece."""
     rows = held.load()
     matrix, target = rows.matrix, rows.target
-    digest = hashlib.sha256(np.ascontiguousarray(rows.squares).tobytes())
-    digest.update(target.tobytes())
-    if rows.weights is not None:
-        digest.update(rows.weights.tobytes())
+    parts = [one for one in (rows.squares, target, rows.weights) if one is not None]
     counts, totals = None, None
     if n_classes:
         counts = np.bincount(target, minlength=n_classes)
@@ -318,7 +312,7 @@ def _facts(held: Held, n_classes: int) -> dict[str, Any]:
         "single": bool(matrix.dtype == np.float32),
         "counts": counts,
         "totals": totals,
-        "digest": digest.digest(),
+        "digest": sha256_of(*parts),
     }
 
 

@@ -24,6 +24,7 @@ from safetensors.numpy import load, save
 
 from separatrix._compiled import pool
 from separatrix.data.atomic_files import sweep
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Message, Parameter
 from separatrix.scale import encoding
@@ -124,13 +125,11 @@ class ScanOptions:
         told["coding"] = sorted(self.text.items(), key=str), self.min_frequency
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
         text = repr((_FORMAT, told, sorted(self.kinds.items()), reading))
-        digest = hashlib.sha256(text.encode())
-        if self.encoder is not None:
-            meta, arrays = self.encoder.state()
-            digest.update(json.dumps(meta, sort_keys=True).encode())
-            for name in sorted(arrays):
-                digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-        return digest.hexdigest()
+        if self.encoder is None:
+            return sha256_of(text)
+        meta, arrays = self.encoder.state()
+        numbers = [arrays[name] for name in sorted(arrays)]
+        return sha256_of(text, json.dumps(meta, sort_keys=True), *numbers)
 
 
 def scan_files(source: Any, options: ScanOptions) -> BlockedData:
@@ -139,7 +138,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
     with contextlib.ExitStack() as stack:
         if not isinstance(source, list):
             source = [_written(source, root, stack, options)]
-        key = hashlib.sha256(f"{options.identity()} {_files_of(source)!r}".encode()).hexdigest()
+        key = sha256_of(f"{options.identity()} {_files_of(source)!r}")
         folder = root / key[:32]
         found = _remembered(folder, options)
         if found is not None:
@@ -306,10 +305,8 @@ def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: Sc
             relation.write_parquet(str(path))
     except duckdb.Error as error:
         raise DataError(f"the rows cannot be read: {str(error).splitlines()[0]}") from None
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while part := file.read(1 << 22):
-            digest.update(part)
+        digest = hashlib.file_digest(file, "sha256")
     # Named by what is in it, so that the same rows are found again.
     named = root / f"rows-{digest.hexdigest()[:32]}.parquet"
     if not named.exists():
@@ -324,10 +321,7 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         data = (folder / _ENCODING).read_bytes()
     except (OSError, ValueError):
         return None
-    if (
-        manifest.get("format") != _FORMAT
-        or manifest["encoding"] != hashlib.sha256(data).hexdigest()
-    ):
+    if manifest.get("format") != _FORMAT or manifest["encoding"] != sha256_of(data):
         return None
     try:
         encoder = Encoder.from_state(manifest["meta"], load(data))
@@ -551,7 +545,7 @@ class _Scan:
             memory=self.reading,
             readers=self.readers,
             folder=str(self.folder),
-            identity=hashlib.sha256(text.encode()).hexdigest(),
+            identity=sha256_of(text),
         )
         read = self._read_once(recipe, names)
         columns, facts = known.of_columns(names, encoder, read)
@@ -783,9 +777,8 @@ class _Scan:
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
         room = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
-        mark = hashlib.sha256(state + json.dumps(meta, sort_keys=True).encode())
-        mark.update(repr((spans, recipe.sources, share)).encode())
-        work = _Encoding(recipe, self.folder, options, share, stored, mark.hexdigest())
+        told = json.dumps(meta, sort_keys=True) + repr((spans, recipe.sources, share))
+        work = _Encoding(recipe, self.folder, options, share, stored, sha256_of(state, told))
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
@@ -810,8 +803,8 @@ class _Scan:
             totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
         # Of the rows, and not of how they are cut: with other memory the data are the same.
-        digest = hashlib.sha256(contents.digest() + aside.digest())
-        digest.update(repr((None if labels is None else labels.tolist(), names)).encode())
+        told = repr((None if labels is None else labels.tolist(), names))
+        fingerprint = sha256_of(contents.digest(), aside.digest(), told)
         notes = [*self.notes]
         kept: Rows | None = None
         if sample:
@@ -821,7 +814,7 @@ class _Scan:
         note = _note(fit, stored)
         if stored:
             self._remember(meta, state, fit, held, block if kept is not None else None, labels,
-                           counts, totals, digest.hexdigest(), notes, note)  # fmt: skip
+                           counts, totals, fingerprint, notes, note)  # fmt: skip
         return BlockedData(
             blocks=tuple(fit),
             n_features=recipe.encoder.n_features_,
@@ -832,7 +825,7 @@ class _Scan:
             feature_names=names,
             encoder=recipe.encoder,
             source=self.layout.source,
-            fingerprint=digest.hexdigest(),
+            fingerprint=fingerprint,
             sample=kept,
             single=options.single,
             memory=options.memory,
@@ -864,7 +857,7 @@ class _Scan:
         manifest = {
             "format": _FORMAT,
             "meta": meta,
-            "encoding": hashlib.sha256(state).hexdigest(),
+            "encoding": sha256_of(state),
             "blocks": [
                 {**block.__dict__, "path": os.path.basename(block.__dict__["path"])}
                 for block in blocks
