@@ -365,7 +365,7 @@ def _errors(material: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], 
         target = plain(material.target, 28)
         ax.set_xlabel(f"predicted {target}")
         ax.set_ylabel(
-            f"observed {target}" if kind.startswith("actual") else "observed minus predicted"
+            f"observed {target}" if kind == "actual_vs_predicted" else "observed minus predicted"
         )
         return figure_of(ax), ""
 

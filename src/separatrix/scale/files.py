@@ -337,7 +337,6 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
     n_fit, n_held = manifest["fit"], manifest["held"]
     sample = blocks[n_fit + n_held].load() if len(blocks) > n_fit + n_held else None
     classes = manifest["classes"]
-    note = manifest["note"]
     return BlockedData(
         blocks=tuple(blocks[:n_fit]),
         n_features=encoder.n_features_,
@@ -352,7 +351,7 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         sample=sample,
         single=options.single,
         memory=options.memory,
-        notes=(note.replace("encoded into the cache", "found in the cache"), *manifest["notes"]),
+        notes=(_note(blocks[:n_fit], "found in the cache"), *manifest["notes"]),
     )
 
 
@@ -811,10 +810,10 @@ class _Scan:
             block = write_block(self.folder / "sample.block", sample, "the sample")
             sample.clear()
             kept = block.load()
-        note = _note(fit, stored)
+        note = _note(fit, "encoded into the cache" if stored else None)
         if stored:
             self._remember(meta, state, fit, held, block if kept is not None else None, labels,
-                           counts, totals, fingerprint, notes, note)  # fmt: skip
+                           counts, totals, fingerprint, notes)  # fmt: skip
         return BlockedData(
             blocks=tuple(fit),
             n_features=recipe.encoder.n_features_,
@@ -850,7 +849,6 @@ class _Scan:
         totals: np.ndarray,
         fingerprint: str,
         notes: list[str],
-        note: str,
     ) -> None:
         """Write down last what makes the cache whole."""
         blocks = [*fit, *held, *([] if sample is None else [sample])]
@@ -870,7 +868,6 @@ class _Scan:
             "source": self.layout.source,
             "fingerprint": fingerprint,
             "notes": [str(one) for one in notes],
-            "note": note,
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
@@ -909,14 +906,12 @@ def _replace(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def _note(fit: Sequence[Block], stored: bool) -> str:
+def _note(fit: Sequence[Block], place: str | None) -> str:
     rows = sum(block.n_rows for block in fit)
     size = sum(block.nbytes for block in fit)
-    how = (
-        f"{size / 1e6:,.0f} MB encoded into the cache"
-        if stored
-        else "decoded in every pass, because the cache is too small for them"
-    )
+    how = "decoded in every pass, because the cache is too small for them"
+    if place is not None:
+        how = f"{size / 1e6:,.0f} MB {place}"
     noun = "block" if len(fit) == 1 else "blocks"
     return f"{rows:,} rows in {len(fit):,} {noun}, {how}"
 
