@@ -252,6 +252,8 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     _least_iter = -1
     _counts_each = True
     _label = "support vector machine"
+    _margin_loss = "hinge"
+    _has_margin = True
     # Small machines on one matrix, and who fits them all at once.
     _joint: ClassVar[tuple[type[JointObjective], type[JointDecomposition]]] = (
         JointObjective,

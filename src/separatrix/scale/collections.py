@@ -39,7 +39,7 @@ from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
 from separatrix.tables.placeholders import Part, of_parts, read_as_missing, sentence
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
-from separatrix.tables.table import missing_mask, nearest, quote, text_counts
+from separatrix.tables.table import is_nothing, missing_mask, nearest, quote, text_counts
 
 __all__ = ["of_collections"]
 
@@ -269,10 +269,8 @@ def _lacking(y: np.ndarray) -> np.ndarray:
         return np.isnan(y)
     if y.dtype.kind != "O":
         return np.zeros(len(y), dtype=bool)
-    # None, NaN, and the two that pandas has, are not equal to themselves or have no truth.
-    return np.array(
-        [v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in y], dtype=bool
-    )
+    # NaN is not equal to itself, and pandas' two have no truth.
+    return np.array([is_nothing(v) or v != v for v in y], dtype=bool)
 
 
 def _seen(y: np.ndarray, w: Any, quantity: bool) -> np.ndarray:

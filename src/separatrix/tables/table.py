@@ -349,6 +349,11 @@ def number_column(values: Any, gone: Any) -> Any:
     return masked(numbers, gone | np.isnan(numbers))
 
 
+def is_nothing(value: Any) -> bool:
+    """Whether a value of a column of objects is None or one of the two that pandas has for none."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
 def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[Any, bool]:
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=None)
     if array.ndim != 1:
@@ -373,8 +378,8 @@ def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[
             gone[i] |= is_marked(item.strip(BLANKS), marks)
         elif isinstance(item, float):
             gone[i] |= math.isnan(item)
-        else:  # None, and the two that pandas has
-            gone[i] |= item is None or type(item).__name__ in ("NAType", "NaTType")
+        else:
+            gone[i] |= is_nothing(item)
     kept = [item for item, lost in zip(items, gone, strict=True) if not lost]
     if kept and all(isinstance(item, (bool, np.bool_)) for item in kept):
         flags = [not lost and bool(item) for item, lost in zip(items, gone, strict=True)]
