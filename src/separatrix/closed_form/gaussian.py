@@ -41,7 +41,7 @@ from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
 from separatrix.data.moments import Moments
 from separatrix.exceptions import DataError
-from separatrix.messages import Column, Joined, Message
+from separatrix.messages import Column, Joined, Message, plural
 
 __all__ = [
     "Estimate",
@@ -352,7 +352,7 @@ class _Support:
             )
         rest = len(others) - (_MOST_NAMED - bool(constant))
         if rest > 0:
-            texts.append(f"and {rest:,} more such {'column' if rest == 1 else 'columns'}")
+            texts.append(f"and {rest:,} more such {plural('column', rest)}")
         return Joined(tuple(texts), separator=", ")
 
 
@@ -788,8 +788,7 @@ def _singular(covariance: np.ndarray, kept: np.ndarray, k: int, weight: float, n
     r = len(kept)
     label = names.label(k)
     if weight <= r:
-        noun = "row" if weight == 1 else "rows"
-        why: Any = f"it has {weight:g} {noun}, too few for {r} columns"
+        why: Any = f"it has {weight:g} {plural('row', weight)}, too few for {r} columns"
         return Message("singular_in_class", label=label, why=why)
     own = _Support.of(covariance)
     # Back to the numbers of all columns.

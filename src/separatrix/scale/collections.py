@@ -24,6 +24,7 @@ from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, require_weights
 from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
+from separatrix.messages import counted
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.dask_engine import (
     ClusterBlock,
@@ -144,8 +145,8 @@ class _Collection:
             classes = _united([looked[k]["labels"] for k in some])
             if len(classes) < 2:
                 raise DataError(
-                    f"the target of the Dask collection has {len(classes)} class"
-                    f"{'' if len(classes) == 1 else 'es'}; a classifier needs rows of at least two"
+                    "the target of the Dask collection has "
+                    f"{counted(len(classes), 'class')}; a classifier needs rows of at least two"
                 )
         plan = self.settle([looked[k] for k in some], classes)
         known = self.told()

@@ -26,7 +26,7 @@ from separatrix._compiled import pool
 from separatrix.data.atomic_files import sweep
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message, Parameter
+from separatrix.messages import Message, Parameter, counted, plural
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
@@ -514,7 +514,7 @@ class _Scan:
             needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
             lacking = [n for n in options.encoder.kinds_ if n not in names and part_of(n) is None]
             if lacking:
-                noun = "column" if len(lacking) == 1 else "columns"
+                noun = plural("column", len(lacking))
                 raise DataError(
                     f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
                     f"needs; it has {joined(names)}"
@@ -912,8 +912,7 @@ def _note(fit: Sequence[Block], place: str | None) -> str:
     how = "decoded in every pass, because the cache is too small for them"
     if place is not None:
         how = f"{size / 1e6:,.0f} MB {place}"
-    noun = "block" if len(fit) == 1 else "blocks"
-    return f"{rows:,} rows in {len(fit):,} {noun}, {how}"
+    return f"{rows:,} rows in {counted(len(fit), 'block')}, {how}"
 
 
 @dataclass

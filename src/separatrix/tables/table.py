@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Joined, Message, Setting, quoted, said_by
+from separatrix.messages import Joined, Message, Setting, counted, plural, quoted, said_by
 from separatrix.tables.coded import Coded
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "OPTIONS", "Table"]
@@ -190,7 +190,7 @@ class Table:
         if not gone.any():
             return self
         lacking = int(gone.sum())
-        note = f"{lacking:,} {'row' if lacking == 1 else 'rows'} without {quote(name)} left out"
+        note = f"{counted(lacking, 'row')} without {quote(name)} left out"
         return replace(self.select(~gone), notes=(*self.notes, note))
 
     def row_number(self, i: int) -> int:
@@ -601,7 +601,7 @@ class Remarks:
         """Sorts and sentences, and at the end how many more there are of each sort."""
         more = {sort: count - self._IN_FULL for sort, count in self._counts.items()}
         return self._entries + [
-            (sort, f"{count:,} more {'column' if count == 1 else 'columns'} {sort}")
+            (sort, f"{count:,} more {plural('column', count)} {sort}")
             for sort, count in more.items()
             if count > 0
         ]
@@ -648,7 +648,8 @@ def nearest(name: str, names: Iterable[str], cutoff: float = 0.5) -> str:
 
 def no_such_column(absent: str | Sequence[str], names: Sequence[str], source: str) -> str:
     absent = [absent] if isinstance(absent, str) else absent
-    noun, hint = ("column", nearest(absent[0], names)) if len(absent) == 1 else ("columns", "")
+    hint = nearest(absent[0], names) if len(absent) == 1 else ""
+    noun = plural("column", len(absent))
     return f"{source} has no {noun} {joined(absent)}; its columns are {joined(names)}{hint}"
 
 
@@ -670,8 +671,7 @@ def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> 
 
 
 def unknown_columns(names: Sequence[str]) -> str:
-    noun = "column" if len(names) == 1 else "columns"
-    return f"{len(names):,} {noun} ignored, not known at fit: {joined(names)}"
+    return f"{counted(len(names), 'column')} ignored, not known at fit: {joined(names)}"
 
 
 def date_note(name: str, how: str = "") -> str:
