@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from separatrix._compiled.splitmix import mixed
 from separatrix.data.design import Design
 
-__all__ = ["Columns", "Moments", "columns_of"]
+__all__ = ["ColumnMoments", "Columns", "columns_of"]
 
 # Bytes of a float64 row block: small enough for the second-level cache.
 _BLOCK_BYTES = 1 << 20
@@ -29,7 +29,7 @@ _TAME = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class ColumnMoments:
     """Moments of every column.
 
     Attributes
@@ -76,7 +76,7 @@ class Columns(ABC):
 
     @cached_property
     @abstractmethod
-    def moments(self) -> Moments:
+    def moments(self) -> ColumnMoments:
         """Range, mean and deviation of every column."""
 
     @cached_property
@@ -167,7 +167,7 @@ def _exponents(largest: np.ndarray) -> np.ndarray:
 
 class _Dense(Columns):
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> ColumnMoments:
         low, high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
         nonzero = np.zeros(self.d, dtype=np.int64)
         ones = np.zeros(self.d, dtype=np.int64)
@@ -249,7 +249,7 @@ class _Dense(Columns):
 
 class _Sparse(Columns):
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> ColumnMoments:
         x = self.x
         low, high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
         stored = np.zeros(self.d, dtype=np.int64)
@@ -386,9 +386,9 @@ def _moments(
     exponents: np.ndarray,
     nonzero: np.ndarray,
     ones: np.ndarray,
-) -> Moments:
+) -> ColumnMoments:
     same = low == high
-    return Moments(
+    return ColumnMoments(
         low=low,
         high=high,
         mean=np.where(same, low, np.ldexp(mean, exponents)),

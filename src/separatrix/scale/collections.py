@@ -38,7 +38,7 @@ from separatrix.scale.dask_engine import (
 from separatrix.scale.samples import drawn, joined, sample_size, taken
 from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
-from separatrix.tables.placeholders import Part, of_parts, read_as_missing, sentence
+from separatrix.tables.placeholders import ColumnEnds, of_parts, read_as_missing, sentence
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import is_nothing, missing_mask, nearest, quote, text_counts
 
@@ -496,17 +496,17 @@ class _EndsSeen:
 
     Attributes
     ----------
-    ends : Part
+    ends : ColumnEnds
     inner : _NumberSeen
         The values that are written like no placeholder, or are not at the ends.
     """
 
-    ends: Part
+    ends: ColumnEnds
     inner: _NumberSeen
 
     @classmethod
     def of(cls, name: str, values: np.ndarray, n_missing: int) -> _EndsSeen:
-        ends, left = Part.of(values)
+        ends, left = ColumnEnds.of(values)
         return cls(ends, _NumberSeen.of(name, left, n_missing))
 
     def without(self, away: Container[float]) -> list[_NumberSeen]:
