@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from separatrix._compiled import blas
 from separatrix.closed_form import gaussian
 from separatrix.closed_form.gaussian import (
-    Factor,
+    Cholesky,
     Gaussians,
     Names,
     certify_gaussian,
@@ -42,7 +42,7 @@ def positive(d: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("d", [1, 2, 7, 64, 65, 150])
 def test_factor(d: int) -> None:
     S = positive(d)
-    factor = Factor.of(S, certify=True)
+    factor = Cholesky.of(S, certify=True)
     L = factor.lower * factor.scale[:, None]
     np.testing.assert_allclose(L @ L.T, S, rtol=1e-11, atol=1e-12)
     assert not np.triu(factor.lower, 1).any()
@@ -61,7 +61,7 @@ def test_factor(d: int) -> None:
 def test_the_residual_of_a_wrong_factor_shows() -> None:
     S = positive(300)
     scale, R = np.sqrt(np.diag(S)), S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
-    factor = Factor.of(S)
+    factor = Cholesky.of(S)
     norm = np.abs(R).sum(axis=0).max()
     for i, j in [(0, 0), (299, 3), (299, 299), (280, 260), (10, 2)]:
         wrong = factor.lower.copy()
@@ -75,22 +75,25 @@ def test_the_residual_of_a_wrong_factor_shows() -> None:
 @pytest.mark.parametrize("d", [1, 3, 70])
 def test_a_factor_without_the_routines_of_scipy(d: int, monkeypatch) -> None:
     S = positive(d)
-    plain = Factor.of(S, certify=True)
+    plain = Cholesky.of(S, certify=True)
     assert blas._routine("dpotrf") is not None
     monkeypatch.setattr(blas, "_routine", lambda name: None)
-    other = Factor.of(S, certify=True)
+    other = Cholesky.of(S, certify=True)
     np.testing.assert_allclose(other.lower, plain.lower, rtol=1e-13, atol=1e-15)
     assert other.condition == pytest.approx(plain.condition, rel=1e-9)
     assert other.residual <= 1e-15
     singular = np.ones((d + 1, d + 1))
-    assert Factor.of(singular) is None
+    assert Cholesky.of(singular) is None
 
 
 @pytest.mark.parametrize("size", [1e-140, 1e140])
 def test_a_factor_of_numbers_near_the_ends_of_the_range(size: float) -> None:
     S = positive(9)
     units = np.where(np.arange(9) % 2, size, 1.0)
-    plain, other = Factor.of(S, certify=True), Factor.of(S * units[:, None] * units, certify=True)
+    plain, other = (
+        Cholesky.of(S, certify=True),
+        Cholesky.of(S * units[:, None] * units, certify=True),
+    )
     np.testing.assert_allclose(other.lower, plain.lower, rtol=1e-13, atol=1e-15)
     assert other.residual <= 1e-15
 
@@ -98,11 +101,11 @@ def test_a_factor_of_numbers_near_the_ends_of_the_range(size: float) -> None:
 def test_determinants_of_any_scale() -> None:
     S = positive(200)
     for scale in (1e-150, 1e150):
-        factor = Factor.of(S * scale * scale)
+        factor = Cholesky.of(S * scale * scale)
         expected = np.linalg.slogdet(S)[1] + 400 * np.log(scale)
         np.testing.assert_allclose(factor.log_determinant, expected, rtol=1e-12)
     mixed = np.logspace(-150, 150, 200)
-    factor = Factor.of(S * mixed[:, None] * mixed)
+    factor = Cholesky.of(S * mixed[:, None] * mixed)
     np.testing.assert_allclose(factor.log_determinant, np.linalg.slogdet(S)[1], atol=1e-6)
 
 
@@ -113,16 +116,16 @@ def test_an_ill_conditioned_factor_in_extended_precision(power: int) -> None:
     S += np.eye(d) * 10.0**-power
     with mpmath.workdps(60):
         exact = mpmath.log(mpmath.det(mpmath.matrix(S.tolist())))
-    np.testing.assert_allclose(Factor.of(S).log_determinant, float(exact), rtol=1e-10)
+    np.testing.assert_allclose(Cholesky.of(S).log_determinant, float(exact), rtol=1e-10)
 
 
 def test_singular_matrices_have_no_factor() -> None:
     Z = np.random.default_rng(0).normal(size=(5, 7))
-    assert Factor.of(Z.T @ Z) is None
-    assert Factor.of(np.diag([1.0, 0.0])) is None
-    assert Factor.of(np.array([[1.0, 1.0], [1.0, 1.0]])) is None
+    assert Cholesky.of(Z.T @ Z) is None
+    assert Cholesky.of(np.diag([1.0, 0.0])) is None
+    assert Cholesky.of(np.array([[1.0, 1.0], [1.0, 1.0]])) is None
     # 1e-9 of a standard deviation apart is apart, in 16 digits; in a covariance it is not.
-    assert Factor.of(np.array([[1.0, 1.0 - 1e-10], [1.0 - 1e-10, 1.0]])) is not None
+    assert Cholesky.of(np.array([[1.0, 1.0 - 1e-10], [1.0 - 1e-10, 1.0]])) is not None
 
 
 # --- densities ---------------------------------------------------------------------------------

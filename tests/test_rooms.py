@@ -74,3 +74,18 @@ def test_no_circles_between_files() -> None:
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
     assert set(graph) <= set(order)
+
+
+# What stands once, by a mark that only its home has.
+HOMES = {
+    "0xBF58476D1CE4E5B9": {"_compiled.splitmix"},
+    "os.fsync(": {"data.atomic_files"},
+    # Tables and files are read piece by piece, and machine code stands before all rooms.
+    "hashlib.": {"data.digests", "_compiled.compilation", "tables.table", "scale.files"},
+}
+
+
+@pytest.mark.parametrize("mark", HOMES)
+def test_one_fact_has_one_home(mark: str) -> None:
+    found = {module for module, path in FILES.items() if mark in path.read_text("utf-8")}
+    assert found == HOMES[mark]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._compiled.splitmix import GOLDEN, mixed, mixed_word
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
 
@@ -30,3 +31,11 @@ def test_many_columns_are_numbered_in_blocks() -> None:
     X = np.random.default_rng(0).normal(size=(30, 20_000))
     np.testing.assert_array_equal(keys_of(X), np.concatenate([keys_of(X[:7]), keys_of(X[7:])]))
     np.testing.assert_array_equal(keys_of(sp.csr_array(X)), keys_of(X))
+
+
+def test_words_are_scrambled_as_splitmix_does_it() -> None:
+    # The first numbers of the generator whose seed is 0 (Vigna's splitmix64.c).
+    expected = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    words = np.arange(1, 4, dtype=np.uint64) * GOLDEN
+    assert mixed(words).tolist() == expected
+    assert [int(mixed_word(word)) for word in words] == expected

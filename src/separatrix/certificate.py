@@ -95,8 +95,7 @@ def _number(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
     if value == 0 or 1e-2 <= abs(value) < 1e9:
-        text = f"{value:,.2f}" if abs(value) >= 100 else f"{value:.5g}"
-        return text
+        return f"{value:,.2f}" if abs(value) >= 100 else f"{value:.5g}"
     return f"{value:.5g}"
 
 

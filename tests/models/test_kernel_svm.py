@@ -645,6 +645,10 @@ def test_the_refused_pair_is_named() -> None:
     X, y = data(3, n=60)
     with pytest.raises(NotSeparableError, match="separates 0 from 1"):
         SVC(kernel="linear", C=np.inf).fit(X, y)
+    # By the classes themselves, whatever they are called.
+    named = np.array(["home vs away", "none", "other"])[y]
+    with pytest.raises(NotSeparableError, match="separates home vs away from none"):
+        SVC(kernel="linear", C=np.inf).fit(X, named)
 
 
 # --- kernels that are no scalar products -------------------------------------------------------

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from separatrix.data import atomic_files
 from separatrix.exceptions import DataError
 from separatrix.scale import scan, storage
 from separatrix.scale.blocks import Rows
+from separatrix.scale.checkpoints import Checkpoint
 from separatrix.scale.storage import write_block
 
 duckdb = pytest.importorskip("duckdb")
@@ -162,11 +164,11 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "(FORMAT parquet, ROW_GROUP_SIZE 2048)"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "open", nearly_full, raising=False)
+        patch.setattr(atomic_files, "open", nearly_full, raising=False)
         with pytest.raises(DataError, match="the disk is full: another block does not fit"):
             scan(path, "y", cache=tmp_path / "cache", block_rows=1000)
     left = [entry.name for entry in (tmp_path / "cache").rglob("*") if entry.is_file()]
-    assert not [name for name in left if "new" in name or name == "manifest.json"]
+    assert not [name for name in left if ".tmp" in name or name == "manifest.json"]
     assert scan(path, "y", cache=tmp_path / "cache", block_rows=1000).n_rows == 9000
 
 
@@ -211,3 +213,14 @@ def test_memory(tmp_path: Path) -> None:
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert out[1] == "optimal"
     assert int(out[0]) <= 525e6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks as POSIX has them")
+def test_a_checkpoint_takes_away_what_a_killed_save_left(tmp_path: Path) -> None:
+    (tmp_path / ".separatrix-12-0123456789abcdef.tmp").write_bytes(b"half")
+    checkpoint = Checkpoint(tmp_path / "fit", "this one")
+    checkpoint.hold("part", np.ones(2), {"loss": np.float64(3.0)})
+    checkpoint.save(4)
+    assert [path.name for path in tmp_path.iterdir()] == ["fit"]
+    passes, held = Checkpoint(tmp_path / "fit", "this one").load() or (0, {})
+    assert passes == 4 and held["part"][1]["loss"] == 3.0

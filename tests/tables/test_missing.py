@@ -10,7 +10,7 @@ from separatrix.scale import scan
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, Table, read_table, take_quantity
 from separatrix.tables.column_encodings import PLACEHOLDERS
-from separatrix.tables.placeholders import Part, of_parts, of_values
+from separatrix.tables.placeholders import ColumnEnds, of_parts, of_values
 from separatrix.tables.table import missing_mask
 
 duckdb = pytest.importorskip("duckdb")
@@ -189,7 +189,7 @@ def test_files_in_passes_and_partitions_are_judged_as_tables_are(held, tmp_path)
     for name, column in {**columns, **HOLD_NONE}.items():
         values = np.asarray(column, dtype=np.float64)
         for n_parts in (1, 3, 40):
-            parts = [Part.of(part)[0] for part in np.array_split(values, n_parts)]
+            parts = [ColumnEnds.of(part)[0] for part in np.array_split(values, n_parts)]
             mean = lambda away, values=values: values[~np.isin(values, list(away))].mean()  # noqa: E731
             assert of_parts(parts, mean) == of_values(values), (name, n_parts)
 

@@ -9,6 +9,7 @@ from typing import Any
 from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.messages import Message, said_by
+from separatrix.models.registry import stated
 
 __all__ = ["certificate_findings", "certificate_of", "certificate_record"]
 
@@ -54,7 +55,7 @@ def certificate_record(
     }
     if isinstance(certificate, ResidualCertificate):
         return record | {"kind": "equations", "words": _of_equations(certificate)}
-    if type(model).__name__ == "Perceptron":
+    if stated(model, "_counts_mistakes"):
         return record | {"kind": "mistakes", "words": _of_mistakes(certificate)}
     return record | {
         "kind": "gap",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from separatrix.assessment.decision import Decision, positive_of
 from separatrix.assessment.provenance_checks import known_origin
 from separatrix.assessment.rows import both_parts, labelled
 from separatrix.assessment.scoring import Predictions, predictions
+from separatrix.data.digests import sha256_of
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table
@@ -304,13 +304,12 @@ def _check_labels(model: Any, labels: np.ndarray) -> None:
 
 def _digest(X: Any, y: np.ndarray) -> str:
     """SHA-256 over arrays, in the order and the type that they have."""
-    digest = hashlib.sha256(b"separatrix arrays 1\0")
     matrix = X.tocsr() if sparse.issparse(X) else X
     arrays = (matrix.indptr, matrix.indices, matrix.data) if sparse.issparse(X) else (matrix,)
-    digest.update(repr(tuple(map(int, matrix.shape))).encode())
+    parts: list[Any] = ["separatrix arrays 1\0", repr(tuple(map(int, matrix.shape)))]
     for array in (*arrays, y):
-        if array.dtype == object:
-            digest.update("\0".join(map(str, array.ravel().tolist())).encode("utf-8", "replace"))
+        if array.dtype.hasobject:  # texts that lie elsewhere
+            parts.append("\0".join(map(str, array.ravel().tolist())).encode("utf-8", "replace"))
         else:
-            digest.update(array.dtype.str.encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+            parts += [array.dtype.str, array]
+    return sha256_of(*parts)

@@ -27,7 +27,7 @@ from separatrix import __version__
 from separatrix._compiled.memory import is_tight
 from separatrix.assessment.documents import jsonable
 from separatrix.cli.wording import TERMINAL
-from separatrix.messages import said_by
+from separatrix.messages import counted, said_by
 
 JSON_VERSION = 1
 LABEL_WIDTH = 10
@@ -321,7 +321,7 @@ def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractCon
 
     def state(record: Any) -> str:
         part = before() + (f"{printable(str(record.part))}: " if record.part else "")
-        count = f"{record.iteration:,} iteration{'' if record.iteration == 1 else 's'}"
+        count = counted(record.iteration, "iteration")
         if not math.isnan(record.sample_gap):
             # How far a part of the rows is says nothing yet of all of them.
             return f"{part}sample of the rows, gap {record.sample_gap:.1e}"

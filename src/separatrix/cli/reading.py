@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from separatrix.assessment.rows import both_parts, labelled
 from separatrix.assessment.scoring import gives_probabilities
 from separatrix.cli.options import TableOptions
 from separatrix.cli.output import Output
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, load_model
@@ -173,11 +173,9 @@ class RawTable(LabelledTable):
     def digest(self) -> str:
         """SHA-256 over the numbers of the matrix, dense or CSR."""
         X = self.X
-        digest = hashlib.sha256(repr((type(X).__name__, tuple(map(int, X.shape)))).encode())
-        for part in (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else (X,):
-            kind = "<f8" if part.dtype.kind == "f" else "<i8"
-            digest.update(np.ascontiguousarray(part, dtype=kind).tobytes())
-        return digest.hexdigest()
+        parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else (X,)
+        alike = (part.astype("<f8" if part.dtype.kind == "f" else "<i8") for part in parts)
+        return sha256_of(repr((type(X).__name__, tuple(map(int, X.shape)))), *alike)
 
 
 def encode_raw(table: Table, target: str | None, *, labels_too: bool = False) -> RawTable:

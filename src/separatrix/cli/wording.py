@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from separatrix.certificate import Certificate
 from separatrix.messages import Column, Row, Setting, Wording, quoted
+from separatrix.models.registry import stated
 
 __all__ = ["TERMINAL", "Terminal", "describe_certificate"]
 
@@ -171,7 +172,7 @@ TERMINAL = Terminal()
 def describe_certificate(model: Any, certificate: Any, *, advice: bool = True) -> str:
     """A certificate in one sentence, with what to do about it unless `advice` is false."""
     sentence = certificate.outcome
-    if isinstance(certificate, Certificate) and type(model).__name__ == "Perceptron":
+    if isinstance(certificate, Certificate) and stated(model, "_counts_mistakes"):
         sentence = certificate.in_mistakes()
     remedy = certificate.remedy if advice else ""
     return f"{sentence}; {TERMINAL(remedy)}" if remedy else sentence

@@ -41,11 +41,11 @@ from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
 from separatrix.data.moments import Moments
 from separatrix.exceptions import DataError
-from separatrix.messages import Column, Joined, Message
+from separatrix.messages import Column, Joined, Message, plural
 
 __all__ = [
+    "Cholesky",
     "Estimate",
-    "Factor",
     "Gaussians",
     "Names",
     "certify_gaussian",
@@ -137,7 +137,7 @@ def require_memory(n_features: int, n_matrices: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
+class Cholesky:
     """A covariance as ``D L L' D``: standard deviations, and a triangle of the correlations.
 
     Attributes
@@ -158,7 +158,7 @@ class Factor:
     residual: float = math.nan
 
     @classmethod
-    def of(cls, covariance: np.ndarray, *, certify: bool = False) -> Factor | None:
+    def of(cls, covariance: np.ndarray, *, certify: bool = False) -> Cholesky | None:
         """The factor, with its residual if ``certify``; None for a singular matrix, to rounding."""
         scale, upper = _correlations(covariance)
         r = len(scale)
@@ -303,14 +303,14 @@ class _Support:
     kept: np.ndarray
     dropped: np.ndarray
     slopes: np.ndarray
-    factor: Factor
+    factor: Cholesky
 
     @classmethod
     def of(cls, covariance: np.ndarray) -> _Support:
         p = len(covariance)
         scale, correlations = _correlations(covariance)
         if np.all(scale > 0):
-            factor = Factor.of(covariance)
+            factor = Cholesky.of(covariance)
             if factor is not None:
                 none = np.empty(0, dtype=np.intp)
                 return cls(np.arange(p), none, np.empty((0, p)), factor)
@@ -318,9 +318,9 @@ class _Support:
         r = _in_order(correlations, 2.0 * _least_residual(p), lower, kept)
         index = kept[:r].astype(np.intp)
         dropped = np.setdiff1d(np.arange(p), index)
-        factor = Factor.of(covariance[np.ix_(index, index)])
+        factor = Cholesky.of(covariance[np.ix_(index, index)])
         if factor is None:
-            factor = Factor(scale[index], np.ascontiguousarray(lower[:r, :r]), math.inf)
+            factor = Cholesky(scale[index], np.ascontiguousarray(lower[:r, :r]), math.inf)
         slopes = np.zeros((len(dropped), r))
         if r and len(dropped):
             solved = scipy.linalg.cho_solve(
@@ -352,7 +352,7 @@ class _Support:
             )
         rest = len(others) - (_MOST_NAMED - bool(constant))
         if rest > 0:
-            texts.append(f"and {rest:,} more such {'column' if rest == 1 else 'columns'}")
+            texts.append(f"and {rest:,} more such {plural('column', rest)}")
         return Joined(tuple(texts), separator=", ")
 
 
@@ -594,7 +594,7 @@ def _repair(
     moments: Moments,
     priors: np.ndarray,
     matrices: np.ndarray,
-    factors: list[Factor | None],
+    factors: list[Cholesky | None],
     floored: np.ndarray,
     pooled: bool,
     names: Names,
@@ -625,7 +625,7 @@ def _repair(
         kept, warning = np.flatnonzero(floor > 0.0), None
     for k, own in enumerate(matrices):
         part = own[np.ix_(kept, kept)]
-        factors[k] = None if apart else Factor.of(part, certify=not pooled)
+        factors[k] = None if apart else Cholesky.of(part, certify=not pooled)
         if factors[k] is not None:
             continue
         if not floored.any():
@@ -633,7 +633,7 @@ def _repair(
         floored[k] = True
         # In place: it is the covariance that the discriminants are of.
         own[np.diag_indices_from(own)] += floor
-        factors[k] = Factor.of(own[np.ix_(kept, kept)], certify=not pooled)
+        factors[k] = Cholesky.of(own[np.ix_(kept, kept)], certify=not pooled)
         if factors[k] is None:
             raise DataError(Message("no_floor_helps", singular=warning))
     if floored.any():
@@ -652,13 +652,13 @@ def _floor(moments: Moments) -> np.ndarray:
     return _FLOOR * (np.diagonal(scatter) / moments.total + between)
 
 
-def _factors(matrices: np.ndarray, *, certify: bool) -> list[Factor | None]:
+def _factors(matrices: np.ndarray, *, certify: bool) -> list[Cholesky | None]:
     """Factorise every matrix; the threads share the matrices."""
-    out: list[Factor | None] = [None] * len(matrices)
+    out: list[Cholesky | None] = [None] * len(matrices)
 
     def work(a: int, b: int) -> None:
         for k in range(a, b):
-            out[k] = Factor.of(matrices[k], certify=certify)
+            out[k] = Cholesky.of(matrices[k], certify=certify)
 
     ranges = pool.ranges(len(matrices), float(len(matrices)) * matrices.shape[1] ** 3)
     pool.run([partial(work, a, b) for a, b in ranges])
@@ -788,8 +788,7 @@ def _singular(covariance: np.ndarray, kept: np.ndarray, k: int, weight: float, n
     r = len(kept)
     label = names.label(k)
     if weight <= r:
-        noun = "row" if weight == 1 else "rows"
-        why: Any = f"it has {weight:g} {noun}, too few for {r} columns"
+        why: Any = f"it has {weight:g} {plural('row', weight)}, too few for {r} columns"
         return Message("singular_in_class", label=label, why=why)
     own = _Support.of(covariance)
     # Back to the numbers of all columns.
@@ -829,7 +828,7 @@ def _linear_residual(
 def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:
     """Certify the linear equations of the shared covariance, or the factors of each covariance."""
 
-    def part(equations: str, residual: float, factor: Factor, seconds: float = 0.0) -> Any:
+    def part(equations: str, residual: float, factor: Cholesky, seconds: float = 0.0) -> Any:
         return ResidualCertificate.of(
             equations=equations,
             relative_residual=residual,
@@ -1082,7 +1081,7 @@ class Gaussians:
     kept : ndarray of int, shape (r,)
         Columns that are independent of one another; the others follow from them, and densities
         are those of these.
-    factors : tuple of Factor
+    factors : tuple of Cholesky
         Of the covariances of ``kept``: one, or one a class.
     rest : ndarray of shape (K, p) or None
         What the means round off, where it is known: of an offset that is large against the spread,
@@ -1102,7 +1101,7 @@ class Gaussians:
     covariance: np.ndarray
     priors: np.ndarray
     kept: np.ndarray
-    factors: tuple[Factor, ...] = field(repr=False)
+    factors: tuple[Cholesky, ...] = field(repr=False)
     rest: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
@@ -1131,7 +1130,7 @@ class Gaussians:
         factors = []
         for k, matrix in enumerate(_stacked(covariance)):
             own = matrix[np.ix_(index, index)] if len(index) < p else matrix
-            factor = Factor.of(own)
+            factor = Cholesky.of(own)
             if factor is None:
                 names = names or Names()
                 which = "" if covariance.ndim == 2 else f" of class {names.label(k)}"
@@ -1182,7 +1181,7 @@ class Gaussians:
         diagonal = np.diagonal(self.matrices, axis1=-2, axis2=-1)
         return np.sqrt(diagonal[0] if self.pooled else self.priors @ diagonal)
 
-    def factor(self, k: int) -> Factor:
+    def factor(self, k: int) -> Cholesky:
         return self.factors[0] if self.pooled else self.factors[k]
 
     # --- one covariance: linear discriminants -----------------------------------------------

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._compiled.splitmix import mixed
 from separatrix.data.design import Design
 
-__all__ = ["Columns", "Moments", "columns_of"]
+__all__ = ["ColumnMoments", "Columns", "columns_of"]
 
 # Bytes of a float64 row block: small enough for the second-level cache.
 _BLOCK_BYTES = 1 << 20
@@ -28,7 +29,7 @@ _TAME = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class ColumnMoments:
     """Moments of every column.
 
     Attributes
@@ -75,7 +76,7 @@ class Columns(ABC):
 
     @cached_property
     @abstractmethod
-    def moments(self) -> Moments:
+    def moments(self) -> ColumnMoments:
         """Range, mean and deviation of every column."""
 
     @cached_property
@@ -150,15 +151,11 @@ def columns_of(design: Design) -> Columns:
     return _Sparse(x)
 
 
-def _mix(values: np.ndarray) -> np.ndarray:
-    """Scrambled bits of numbers; 0 stays 0.  The finaliser of SplitMix64 (Steele et al., 2014)."""
-    z = (values.astype(np.float64, copy=False) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return z
+def _mixed_bits(values: np.ndarray) -> np.ndarray:
+    """Scrambled bits of numbers; both zeros give 0."""
+    numbers = values.astype(np.float64, copy=False)
+    words: np.ndarray = mixed((numbers + 0.0).view(np.uint64))  # -0.0 becomes 0.0
+    return words
 
 
 def _exponents(largest: np.ndarray) -> np.ndarray:
@@ -170,7 +167,7 @@ def _exponents(largest: np.ndarray) -> np.ndarray:
 
 class _Dense(Columns):
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> ColumnMoments:
         low, high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
         nonzero = np.zeros(self.d, dtype=np.int64)
         ones = np.zeros(self.d, dtype=np.int64)
@@ -205,9 +202,9 @@ class _Dense(Columns):
         rows = np.empty(self.n, dtype=np.uint64)
         columns = np.zeros(self.d, dtype=np.uint64)
         for span in self._spans():
-            mixed = _mix(np.ascontiguousarray(self.x[span]))
-            rows[span] = mixed @ by_column
-            columns += by_row[span] @ mixed
+            words = _mixed_bits(np.ascontiguousarray(self.x[span]))
+            rows[span] = words @ by_column
+            columns += by_row[span] @ words
         return rows, columns
 
     def equal_rows(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -252,7 +249,7 @@ class _Dense(Columns):
 
 class _Sparse(Columns):
     @cached_property
-    def moments(self) -> Moments:
+    def moments(self) -> ColumnMoments:
         x = self.x
         low, high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
         stored = np.zeros(self.d, dtype=np.int64)
@@ -308,11 +305,11 @@ class _Sparse(Columns):
         columns = np.zeros(self.d, dtype=np.uint64)
         for span, part in self._parts():
             ends = x.indptr[span.start : span.stop + 1] - x.indptr[span.start]
-            mixed = sp.csr_array(
-                (_mix(x.data[part]), x.indices[part], ends), shape=(len(ends) - 1, self.d)
+            words = sp.csr_array(
+                (_mixed_bits(x.data[part]), x.indices[part], ends), shape=(len(ends) - 1, self.d)
             )
-            rows[span] = mixed @ by_column
-            columns += mixed.T @ by_row[span]
+            rows[span] = words @ by_column
+            columns += words.T @ by_row[span]
         return rows, columns
 
     def equal_rows(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -389,9 +386,9 @@ def _moments(
     exponents: np.ndarray,
     nonzero: np.ndarray,
     ones: np.ndarray,
-) -> Moments:
+) -> ColumnMoments:
     same = low == high
-    return Moments(
+    return ColumnMoments(
         low=low,
         high=high,
         mean=np.where(same, low, np.ldexp(mean, exponents)),

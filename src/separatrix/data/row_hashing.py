@@ -10,19 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.compilation import scalar, specialise
+from separatrix._compiled.compilation import specialise
 from separatrix._compiled.row_access import row_entry, row_length
+from separatrix._compiled.splitmix import GOLDEN, mixed, mixed_word
 from separatrix.data.design import Design
 
 __all__ = ["canonical_order", "row_keys"]
-
-
-@scalar
-def _mixed(word: Any) -> Any:
-    """A bijection of 64-bit words without structure (splitmix64; Steele et al., 2014)."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
 
 
 def _keys(rows: Any, columns: Any, out: Any) -> None:
@@ -32,7 +25,7 @@ def _keys(rows: Any, columns: Any, out: Any) -> None:
             j, value = row_entry(rows, i, k)
             # Entries that are not stored are zero, and zero has two signs.
             if value != 0.0:
-                total += _mixed(np.float64(value).view(np.uint64) ^ columns[j])
+                total += mixed_word(np.float64(value).view(np.uint64) ^ columns[j])
         out[i] = total
 
 
@@ -49,11 +42,7 @@ def row_keys(design: Design) -> np.ndarray:
         Different rows share a number with a chance of one in 2^64 a pair.
     """
     kernel = specialise(_keys, row_length=design.row_length, row_entry=design.row_entry)
-    golden = np.uint64(0x9E3779B97F4A7C15)
-    columns = np.arange(1, design.n_features + 1, dtype=np.uint64) * golden
-    columns = (columns ^ (columns >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    columns = (columns ^ (columns >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    columns ^= columns >> np.uint64(31)
+    columns = mixed(np.arange(1, design.n_features + 1, dtype=np.uint64) * GOLDEN)
     out = np.zeros(design.n_samples, dtype=np.uint64)
     kernel(design.rows, columns, out)
     return out

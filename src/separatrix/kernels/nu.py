@@ -138,12 +138,13 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
                 )
 
     def formula(self) -> str:
-        text = "minimise 1/2 |sum_i a_i y_i x_i|^2 subject to 0 <= a_i <= s_i"
-        if self.one_class:
-            text = f"{text}, sum_i a_i = nu sum_i s_i".replace(" y_i", "")
-        else:
-            text += ", sum_i a_i = nu/2 sum_i s_i over each class"
-        return _kernelised(text, self.matrix.kernel).replace("x_i", "phi(x_i)")
+        signs = "" if self.one_class else "y_i "
+        total = "nu sum_i s_i" if self.one_class else "nu/2 sum_i s_i over each class"
+        text = (
+            f"minimise 1/2 |sum_i a_i {signs}phi(x_i)|^2 subject to 0 <= a_i <= s_i, "
+            f"sum_i a_i = {total}"
+        )
+        return _kernelised(text, self.matrix.kernel)
 
     def quadratic(self) -> QuadraticDual:
         positive = self.y > 0.0

@@ -67,8 +67,8 @@ _CHEAP = 3e7
 _CHARGED = 0.5
 
 
-def _kernelised(formula: str, kernel: Kernel) -> str:
-    return f"{formula.replace('w.x', 'w.phi(x)')}, phi(x).phi(z) = {kernel.formula}"
+def _kernelised(formula: str, kernel: Kernel, relation: str = "=") -> str:
+    return f"{formula.replace('w.x', 'w.phi(x)')}, phi(x).phi(z) {relation} {kernel.formula}"
 
 
 @dataclass(frozen=True)
@@ -671,9 +671,7 @@ class LiftedObjective(MarginObjective):
         super().__init__(design, y, loss, **options)
 
     def formula(self) -> str:
-        return _kernelised(super().formula(), self.kernel).replace(
-            "phi(x).phi(z) =", "phi(x).phi(z) about"
-        )
+        return _kernelised(super().formula(), self.kernel, "about")
 
     def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
         """``|w|^2``."""

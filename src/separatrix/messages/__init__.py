@@ -26,6 +26,7 @@ __all__ = [
     "counted",
     "join",
     "percent",
+    "plural",
     "quoted",
     "said_by",
     "sentences",
@@ -538,8 +539,12 @@ PYTHON = Wording()
 
 def counted(count: int, noun: str) -> str:
     """``1 row``, ``2,000 rows``."""
-    plural = {"class": "classes", "pass": "passes"}.get(noun, f"{noun}s")
-    return f"{count:,} {noun if count == 1 else plural}"
+    return f"{count:,} {plural(noun, count)}"
+
+
+def plural(noun: str, count: float = 2) -> str:
+    """``rows``; the noun itself where there is only one."""
+    return noun if count == 1 else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
 
 
 def join(words: Iterable[Any], more: int = 0, comma: str = ", ") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, factors_of_totals, scores_by_class
 from separatrix.messages import Message
 from separatrix.solvers.driver import lent_interrupt
@@ -211,8 +211,7 @@ def _identity(model: Any, data: BlockedData) -> str:
     told = {k: repr(v) for k, v in sorted(model.get_params().items()) if k not in of_no_weight}
     # Sums are taken in the order of the blocks.
     cut = [block.n_rows for block in data.blocks]
-    text = repr((type(model).__name__, told, data.fingerprint, data.shape, cut))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_of(repr((type(model).__name__, told, data.fingerprint, data.shape, cut)))
 
 
 def require_alone(y: Any, sample_weight: Any, groups: Any = None) -> None:

@@ -252,6 +252,8 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     _least_iter = -1
     _counts_each = True
     _label = "support vector machine"
+    _margin_loss = "hinge"
+    _has_margin = True
     # Small machines on one matrix, and who fits them all at once.
     _joint: ClassVar[tuple[type[JointObjective], type[JointDecomposition]]] = (
         JointObjective,
@@ -591,14 +593,18 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
     ) -> None:
         """Raise for a hard margin that is not there, with a proof where the kernel is linear."""
-        for k, ((part, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
+        for k, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
             hopeless = ("not_separable", "precision_limit", "non_finite")
             found = np.isfinite(solution.certificate.primal)
             if found or solution.certificate.status not in hopeless:
                 continue
             if not isinstance(problem, KernelHardMarginObjective):
                 continue
-            sides = part.replace(" vs ", " from ") or "the classes"
+            sides = "the classes"
+            if len(self.classes_) > 2:
+                sides = " from ".join(
+                    str(self.classes_[c]) for c in _pairs(len(self.classes_))[k][1:]
+                )
             verdict = None
             if isinstance(self.kernel_, LinearKernel):
                 verdict = self._verdict(k, problem)

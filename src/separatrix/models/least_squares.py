@@ -687,6 +687,7 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
     _what = "minimise 1/(2 * {total}) sum s_i |t_i - W x_i{level}|^2{penalty}"
 
     _label = "least squares classifier"
+    _margin_loss = "squared_error"
     _where_separable = (
         "least squares has a finite optimum all the same, and its plane need not separate the "
         "classes"

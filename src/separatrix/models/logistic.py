@@ -147,6 +147,7 @@ class LogisticRegression(Penalised, LinearClassifier):
     """
 
     _label = "logistic regression"
+    _margin_loss = "log"
     _counts_each = True
     _follows_dtype = True
     _stood_in_for = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")

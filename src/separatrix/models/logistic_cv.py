@@ -138,6 +138,7 @@ class LogisticRegressionCV(Pickled, LogisticRegression):
     ([1.0], (5, 3), True)
     """
 
+    _margin_loss = "log"
     _attributes: ClassVar[rules.Rules] = {
         **LogisticRegression._attributes,
         "chosen_C_": rules.number(finite=False, low=0.0),

@@ -199,6 +199,9 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     """
 
     _label = "perceptron"
+    _margin_loss = "perceptron"
+    _counts_mistakes = True
+    _any_length = True
     _where_separable = Message("one_of_many_planes")
     # How often each row was on the wrong side: for most of them never.
     _mostly_zero = ("mistakes_",)

@@ -526,6 +526,7 @@ class RidgeClassifier(CompatParameters, _RidgeLabels):
     """
 
     _label = "ridge classifier"
+    _margin_loss = "squared_error"
     _attributes: ClassVar[rules.Rules] = _LABELS
     _needed: tuple[str, ...] = _NEEDED_OF_LABELS
 
@@ -857,6 +858,7 @@ class RidgeClassifierCV(_ChosenRidge, CompatParameters, _RidgeLabels):
     """
 
     _label = "ridge classifier"
+    _margin_loss = "squared_error"
     _attributes: ClassVar[rules.Rules] = {
         **_LABELS,
         **{name: RidgeCV._attributes[name] for name in ("alpha_", "best_score_", "cv_results_")},

@@ -85,6 +85,7 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
     """
 
     _label = "decision stump"
+    _any_length = True
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
         "classes_": rules.classes,

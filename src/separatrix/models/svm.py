@@ -168,6 +168,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     """
 
     _label = "linear support vector machine"
+    _has_margin = True
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         "support_": rules.whole_array("support"),

@@ -7,7 +7,6 @@ need not import it.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load as _load_tensors
 
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import ModelFileError
 
 FORMAT = "separatrix-model"
@@ -101,17 +101,15 @@ def digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
     """SHA-256 of what was fitted: class, parameters, attributes with the certificate, encoder."""
     model = document["model"]
     parts = [model["class"], model["params"], model["fitted"], document["encoder"]]
-    digest = hashlib.sha256(
-        json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii")
-    )
+    told: list[str | np.ndarray] = [
+        json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    ]
     for name in sorted(tensors):
         # Those of the provenance are about the fit, and no part of it.
         if not name.startswith("provenance"):
             value = tensors[name]
-            layout = json.dumps([name, value.dtype.str, list(value.shape)])
-            digest.update(layout.encode("ascii"))
-            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
+            told += [json.dumps([name, value.dtype.str, list(value.shape)]), value]
+    return sha256_of(*told)
 
 
 def placeholder(digest: str) -> bytes:
@@ -250,10 +248,8 @@ def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, 
     if start < 0:
         raise _damaged(path)
     blank, length = placeholder(NO_DIGEST), len(placeholder(stored))
-    digest = hashlib.sha256(data[:start])
-    digest.update(blank)
-    digest.update(memoryview(data)[start + length :])
-    if digest.hexdigest() != stored:
+    view = memoryview(data)
+    if sha256_of(view[:start], blank, view[start + length :]) != stored:
         raise _damaged(path)
 
 

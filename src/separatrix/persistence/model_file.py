@@ -45,16 +45,11 @@ before it; they have no ``digest``.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import json
 import math
 import os
 import re
-import secrets
-import stat
-import sys
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -66,6 +61,8 @@ import scipy.sparse as sp
 from safetensors.numpy import save as _serialise_tensors
 from sklearn.exceptions import NotFittedError
 
+from separatrix.data.atomic_files import file_beside, whole_file
+from separatrix.data.digests import sha256_of
 from separatrix.data.rules import ModelCheckError
 from separatrix.exceptions import ModelFileError
 from separatrix.models.registry import ESTIMATORS, estimator
@@ -84,9 +81,6 @@ from separatrix.persistence.document import (
     reason,
     require_unchanged,
 )
-
-if sys.platform != "win32":
-    import fcntl
 
 __all__ = [
     "FORMAT_VERSION",
@@ -336,15 +330,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """
     path = Path(path)
     target = _resolve_target(path)
-    with _one_sentence(path):
-        descriptor, temporary = _create_beside(target)
-        try:
-            if _LOCKS:
-                os.unlink(temporary)
-        finally:
-            os.close(descriptor)
-        if not _LOCKS:
-            os.unlink(temporary)
+    with _one_sentence(path), file_beside(target):
+        pass
 
 
 # --------------------------------------------------------------------------------------------
@@ -379,9 +366,8 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
             f"this {type(model).__name__} takes {len(data):,} bytes, and the limit of a model file "
             f"is {MAX_BYTES:,}"
         )
-    digest = hashlib.sha256(data).hexdigest()
     # The placeholder stands once in the document, before anything that a user named.
-    return data.replace(placeholder(NO_DIGEST), placeholder(digest), 1)
+    return data.replace(placeholder(NO_DIGEST), placeholder(sha256_of(data)), 1)
 
 
 def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -750,26 +736,10 @@ def write_atomically(path: str | os.PathLike[str], *data: bytes | Iterable[bytes
     """
     path = Path(path)
     target = _resolve_target(path)
-    with _one_sentence(path):
-        _sweep(target.parent)
-        descriptor, temporary = _create_beside(target)
-        try:
-            with open(descriptor, "wb") as file:
-                for given in data:
-                    for part in (given,) if isinstance(given, bytes) else given:
-                        file.write(part)
-                file.flush()
-                os.fsync(file.fileno())
-                if _LOCKS:
-                    # While the lock is held, so that nobody takes the file for an orphan.
-                    os.replace(temporary, target)
-            if not _LOCKS:
-                os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        _sync_folder(target.parent)
+    with _one_sentence(path), whole_file(target, durable=True) as file:
+        for given in data:
+            for part in (given,) if isinstance(given, bytes) else given:
+                file.write(part)
 
 
 def _resolve_target(path: Path) -> Path:
@@ -784,78 +754,6 @@ def _resolve_target(path: Path) -> Path:
     if not target.parent.is_dir():
         raise NotADirectoryError(f"cannot write '{path}': '{target.parent}' is not a folder")
     return target
-
-
-# Whether an open file can be locked, and given another name.
-_LOCKS = sys.platform != "win32"
-# A name with the number of its process is that of a file that is locked as long as it is written;
-# one without was made by a version that locked nothing.
-_TEMPORARY = re.compile(r"\.separatrix-(?P<process>[0-9]+-)?[0-9a-f]{16}\.tmp")
-# Seconds after which a file that could not be asked for its lock is an orphan.
-_ABANDONED = 86_400.0
-
-
-def _create_beside(target: Path) -> tuple[int, str]:
-    """Make a new file in the folder of `target`, with the permissions that the user's mask says.
-
-    It is locked until it is closed, which the end of its process does, too.
-    """
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    while True:
-        name = f".separatrix-{os.getpid()}-{secrets.token_hex(8)}.tmp"
-        temporary = os.path.join(target.parent, name)
-        descriptor = os.open(temporary, flags, 0o666)
-        if sys.platform == "win32":
-            return descriptor, temporary
-        # Some file systems have no locks; there only the age of a file tells.
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # Between the two calls another process may have taken it for an orphan.
-        if os.fstat(descriptor).st_nlink:
-            return descriptor, temporary
-        os.close(descriptor)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what writes into a folder left there that were killed on the way."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            found = _TEMPORARY.fullmatch(name)
-            if found is not None:
-                with contextlib.suppress(OSError):
-                    _remove_orphan(os.path.join(folder, name), bool(found["process"]))
-
-
-def _remove_orphan(path: str, locked: bool) -> None:
-    """Remove a temporary file of this user's unless somebody may still be writing to it."""
-    state = os.lstat(path)
-    own = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
-    if not own or not stat.S_ISREG(state.st_mode):
-        return
-    if not time.time() - state.st_mtime > _ABANDONED and not (_LOCKS and locked):
-        return
-    if sys.platform == "win32":
-        # An open file is not removed there: the system refuses.
-        os.unlink(path)
-        return
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Its name may have become that of another file, or it may have got its own.
-        if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
-            os.unlink(path)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself durable, where the system can (Windows and some mounts cannot)."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextlib.contextmanager

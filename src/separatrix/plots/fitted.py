@@ -227,11 +227,11 @@ def r_squared(y: np.ndarray, fitted: np.ndarray) -> float:
     return 0.0 if abs(value) < 1e-13 else value
 
 
-def r2_text(value: float) -> str:
+def r2_text(value: float, kind: str = "") -> str:
     """``$R^2$ = ...``, which reads 1 of an exact fit alone; empty for NaN."""
     if math.isnan(value):
         return ""
     text = f"{value:.4g}"
     if text == "1" and 1.0 - value > 1e-13:
         text = f"1 - {1.0 - value:.2g}"
-    return f"$R^2$ = {text}".replace("-", "−")
+    return f"$R^2${kind} = {text}".replace("-", "−")

@@ -413,8 +413,7 @@ class LeastSquaresDisplay(Display):
             arc: Looks = {"theta1": 0, "theta2": math.degrees(slope), "lw": 1.1}
             ax.add_patch(Arc((0, 0), radius, radius, color=muted(), **arc))
         ax.plot(0.0, 0.0, "o", color=ink(), ms=4)
-        kind = "" if t.centred else " about 0"
-        share = r2_text(t.r2).replace(" =", f"{kind} =", 1)
+        share = r2_text(t.r2, "" if t.centred else " about 0")
         ax.set_title(rf"$\cos^2\,\theta$ = {share}, angle $\theta$ = {math.degrees(slope):.3g}°")
         self._label_triangle(ax, t, radius)
 

@@ -14,6 +14,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss
+from separatrix.models.registry import stated
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, last_step, one_a_class
 from separatrix.plots.points import axes_row, figure_of, one_axes, write_beside, write_title
@@ -41,17 +42,7 @@ _NAMED = 6
 # Inches of axes below which a legend is kept short.
 _NARROW = 4.0
 
-# What a model's class minimises, where its parameters leave no choice.
-_LOSS_OF_CLASS = {
-    "LeastSquaresClassifier": "squared_error",
-    "LogisticRegression": "log",
-    "LogisticRegressionCV": "log",
-    "Perceptron": "perceptron",
-    "RidgeClassifier": "squared_error",
-    "RidgeClassifierCV": "squared_error",
-    "SVC": "hinge",
-}
-# And where it is a parameter, under this library's names and scikit-learn's.
+# Losses that are a parameter, under this library's names and scikit-learn's.
 _LOSS_OF_NAME = {"log_loss": "log"} | {k: k for k in LOSSES if k not in ("zero_one", "log")}
 
 
@@ -62,7 +53,7 @@ def _loss_of_model(model: Any) -> MarginLoss | None:
     named = getattr(step, "loss", None)
     if isinstance(named, MarginLoss):
         return named
-    key = _LOSS_OF_CLASS.get(type(step).__name__)
+    key = stated(step, "_margin_loss")
     if key is None and isinstance(named, str):
         key = _LOSS_OF_NAME.get(named)
     # In scikit-learn "crammer_singer" is one problem of all classes at once.
@@ -76,7 +67,7 @@ def _loss_of_model(model: Any) -> MarginLoss | None:
 def _is_multinomial(model: Any, n_classes: int) -> bool:
     """Whether the log loss is that of all classes at once, and no sum over problems of two."""
     step = last_step(model)
-    if n_classes == 2 or not type(step).__name__.startswith("LogisticRegression"):
+    if n_classes == 2 or stated(step, "_margin_loss") != "log":
         return False
     one_vs_rest = "ovr" in (getattr(step, "multiclass", None), getattr(step, "multi_class", None))
     return not one_vs_rest and getattr(step, "solver", None) != "liblinear"

@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from separatrix.models.registry import stated
 from separatrix.plots.boundaries import extent_of, level_lines, points_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import last_step, positive_numbers, take_rows
@@ -562,7 +563,7 @@ def _require_two_classes(model: Any, y: Any, classes: Any) -> Any:
 def _width(view: View, model: Any) -> float | None:
     """``2/|w|``, without overflow on the way; None where the length of the weights says nothing."""
     planes = view.planes()
-    if planes is None or type(model).__name__ in ("Perceptron", "DecisionStump"):
+    if planes is None or stated(model, "_any_length"):
         return None
     w = (planes if view.linear is None else view.linear)[0]
     whole = w[1] - w[0]

@@ -157,8 +157,8 @@ def precision_recall_display(
     values = [f"AP {curve.average_precision:.3f}" for curve in curves]
     labels = "recall", "precision"
     chance = Line2D([], [], color=muted(), label="chance", **dotted)
-    title = "Precision and recall"
-    return _finish(axes, title, labels, curves, targets, values, chance, new=ax is None)
+    title, new = "Precision and recall", ax is None
+    return _finish(axes, title, labels, curves, targets, values, chance, new=new, left=True)
 
 
 def calibration_display(
@@ -424,6 +424,7 @@ def _finish(
     reference: Line2D,
     *,
     new: bool,
+    left: bool = False,
     pad: float = 0.015,
 ) -> Panels[Any]:
     """Limits, title and legend in our words."""
@@ -438,7 +439,7 @@ def _finish(
         line.set_label(f"{name}: {value}")
     # The best place is sought among the points of all curves: of many that would take long.
     few = sum(len(line.get_xdata()) for line in handles) <= _SEARCHED
-    where: Any = "best" if few else "lower left" if what.startswith("Precision") else "lower right"
+    where: Any = "best" if few else "lower left" if left else "lower right"
     handles.append(reference)
     if new and n > _INSIDE:
         legend = ax.get_legend()

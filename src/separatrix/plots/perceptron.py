@@ -22,6 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from separatrix.data.validation import check_number
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
+from separatrix.messages import counted
 from separatrix.plots.boundaries import plot_plane
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import dense
@@ -572,8 +573,7 @@ class PerceptronDisplay(Display):
             ylim=(0, 1.25 * max(int(mistakes.max(initial=1)), 1)),
         )
         total = len(self.updates)
-        what = "mistake" if total == 1 else "mistakes"
-        write_title(ax, f"{total:,} {what}, by {caused:,} of {n:,} rows")
+        write_title(ax, f"{counted(total, 'mistake')}, by {caused:,} of {n:,} rows")
         keys = [
             Patch(facecolor=colour, edgecolor=paper(), hatch=hatch, label=plain(label, 24))
             for colour, hatch, label in zip(colours, hatches, self.classes, strict=True)
@@ -591,7 +591,7 @@ class PerceptronDisplay(Display):
         end = "every row is right" if self.finished else "mistakes are left"
         if self.margin > 0:
             end = "every row has the margin" if self.finished else "rows are within the margin"
-        write_title(ax, f"after {passes:,} {'pass' if passes == 1 else 'passes'}, {end}")
+        write_title(ax, f"after {counted(passes, 'pass')}, {end}")
         top, found = 1.12 * int(total[-1]), self.bound_
         looks: Looks = {"va": "top", "fontsize": "small", "color": ink()}
         if found is not None and found.separable and found.bound <= 25 * total[-1]:

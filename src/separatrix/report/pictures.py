@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from separatrix.assessment.evaluation_data import EvaluationData, Part
+from separatrix.models.registry import stated
 from separatrix.plots.style import plain
 from separatrix.report.svg import drawing, to_svg
 
@@ -168,7 +169,7 @@ def _of_classes(material: EvaluationData) -> Iterator[_Plan]:
     d = len(material.feature_names)
     gaussian = hasattr(model, "moments_") and hasattr(model, "priors_")
     # The lines at a score of one are the margin only where the fit made it so.
-    margins = type(model).__name__ in ("LinearSVC", "SVC")
+    margins = stated(model, "_has_margin", False)
     two = len(material.classes) == 2
     if margins and two:
         yield _Plan(
@@ -365,7 +366,7 @@ def _errors(material: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], 
         target = plain(material.target, 28)
         ax.set_xlabel(f"predicted {target}")
         ax.set_ylabel(
-            f"observed {target}" if kind.startswith("actual") else "observed minus predicted"
+            f"observed {target}" if kind == "actual_vs_predicted" else "observed minus predicted"
         )
         return figure_of(ax), ""
 

@@ -6,6 +6,7 @@ enough to be sent to another process; :meth:`Block.load` gives its rows.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,26 @@ import numpy as np
 
 from separatrix.data.design import Design, as_design
 
-__all__ = ["ArrayBlock", "Block", "BlockedData", "Rows"]
+__all__ = ["ArrayBlock", "Block", "BlockedData", "Rows", "Shape"]
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Stands for a matrix that is nowhere as a whole: what is asked beside products with it."""
+
+    shape: tuple[int, int]
+    n_stored: int = 0
+    matrix: Any = None
+    # Whether Hessians of all rows are worth their price is not for a method to say here.
+    gram_cost: float = math.inf
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.shape[1]
 
 
 @dataclass(frozen=True, eq=False)

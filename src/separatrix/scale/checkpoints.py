@@ -6,7 +6,6 @@ there is always a whole one.  It names the data and the problem, and is no start
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -16,6 +15,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from separatrix.data.atomic_files import whole_file
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 
 __all__ = ["Checkpoint"]
@@ -50,13 +51,8 @@ class Checkpoint:
             parts.append({"part": part, "shapes": shapes})
         note = {"identity": self.identity, "passes": str(count), "parts": json.dumps(parts)}
         data = save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, metadata=note)
-        data = hashlib.sha256(data).digest() + data
-        aside = self.path.with_name(self.path.name + ".new")
-        with open(aside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, self.path)
+        with whole_file(self.path, durable=True) as file:
+            file.write(bytes.fromhex(sha256_of(data)) + data)
 
     def load(self) -> tuple[int, dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]] | None:
         """How many passes it took, and of each part the point and its sums; None without a file.
@@ -73,7 +69,7 @@ class Checkpoint:
         damaged = DataError(
             f"the checkpoint {self.path} is damaged; remove it, and the fit starts again"
         )
-        if hashlib.sha256(data[32:]).digest() != data[:32]:
+        if sha256_of(data[32:]) != data[:32].hex():
             raise damaged
         try:
             tensors = load(data[32:])

@@ -7,7 +7,6 @@ partition, where a worker keeps it; the cluster computes it anew where that work
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import pickle
@@ -21,9 +20,11 @@ import numpy as np
 
 from separatrix._compiled.rounding import EPS
 from separatrix.data.design import as_design
+from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, require_weights
 from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
+from separatrix.messages import counted
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.dask_engine import (
     ClusterBlock,
@@ -37,9 +38,9 @@ from separatrix.scale.dask_engine import (
 from separatrix.scale.samples import drawn, joined, sample_size, taken
 from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
-from separatrix.tables.placeholders import Part, of_parts, read_as_missing, sentence
+from separatrix.tables.placeholders import ColumnEnds, of_parts, read_as_missing, sentence
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
-from separatrix.tables.table import missing_mask, nearest, quote, text_counts
+from separatrix.tables.table import is_nothing, missing_mask, nearest, quote, text_counts
 
 __all__ = ["of_collections"]
 
@@ -144,8 +145,8 @@ class _Collection:
             classes = _united([looked[k]["labels"] for k in some])
             if len(classes) < 2:
                 raise DataError(
-                    f"the target of the Dask collection has {len(classes)} class"
-                    f"{'' if len(classes) == 1 else 'es'}; a classifier needs rows of at least two"
+                    "the target of the Dask collection has "
+                    f"{counted(len(classes), 'class')}; a classifier needs rows of at least two"
                 )
         plan = self.settle([looked[k] for k in some], classes)
         known = self.told()
@@ -165,9 +166,6 @@ class _Collection:
         order = list(range(len(held)))
         sample = _gathered(engine, client.map(_drawn, held, order, share=share, pure=False))
         told = repr((n_rows, [] if classes is None else classes.tolist()))
-        digest = hashlib.sha256(told.encode())
-        for one in facts:
-            digest.update(one["digest"])
         return BlockedData(
             tuple(
                 ClusterBlock(
@@ -180,7 +178,7 @@ class _Collection:
             sum(one["counts"] for one in facts) if n_classes else np.empty(0, dtype=np.int64),
             sum(one["totals"] for one in facts) if n_classes else np.empty(0),
             source="a Dask collection",
-            fingerprint=digest.hexdigest(),
+            fingerprint=sha256_of(told, *(bytes.fromhex(one["digest"]) for one in facts)),
             sample=joined([one for one in sample if one is not None]),
             single=facts[0]["single"],
             memory=memory,
@@ -272,10 +270,8 @@ def _lacking(y: np.ndarray) -> np.ndarray:
         return np.isnan(y)
     if y.dtype.kind != "O":
         return np.zeros(len(y), dtype=bool)
-    # None, NaN, and the two that pandas has, are not equal to themselves or have no truth.
-    return np.array(
-        [v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in y], dtype=bool
-    )
+    # NaN is not equal to itself, and pandas' two have no truth.
+    return np.array([is_nothing(v) or v != v for v in y], dtype=bool)
 
 
 def _seen(y: np.ndarray, w: Any, quantity: bool) -> np.ndarray:
@@ -303,10 +299,7 @@ def _facts(held: Held, n_classes: int) -> dict[str, Any]:
     """Summarise an encoded piece."""
     rows = held.load()
     matrix, target = rows.matrix, rows.target
-    digest = hashlib.sha256(np.ascontiguousarray(rows.squares).tobytes())
-    digest.update(target.tobytes())
-    if rows.weights is not None:
-        digest.update(rows.weights.tobytes())
+    parts = [one for one in (rows.squares, target, rows.weights) if one is not None]
     counts, totals = None, None
     if n_classes:
         counts = np.bincount(target, minlength=n_classes)
@@ -318,7 +311,7 @@ def _facts(held: Held, n_classes: int) -> dict[str, Any]:
         "single": bool(matrix.dtype == np.float32),
         "counts": counts,
         "totals": totals,
-        "digest": digest.digest(),
+        "digest": sha256_of(*parts),
     }
 
 
@@ -503,17 +496,17 @@ class _EndsSeen:
 
     Attributes
     ----------
-    ends : Part
+    ends : ColumnEnds
     inner : _NumberSeen
         The values that are written like no placeholder, or are not at the ends.
     """
 
-    ends: Part
+    ends: ColumnEnds
     inner: _NumberSeen
 
     @classmethod
     def of(cls, name: str, values: np.ndarray, n_missing: int) -> _EndsSeen:
-        ends, left = Part.of(values)
+        ends, left = ColumnEnds.of(values)
         return cls(ends, _NumberSeen.of(name, left, n_missing))
 
     def without(self, away: Container[float]) -> list[_NumberSeen]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
+from separatrix._compiled.splitmix import mixed
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
 from separatrix.exceptions import DataError
@@ -439,16 +440,9 @@ class EncodingPlan:
 
 def held_out(rows: Rows, share: float, seed: int) -> np.ndarray:
     """Which rows are held out: by what is in them, so that equal rows are on one side."""
-    word = row_keys(as_design(rows.matrix)) ^ _mixed(np.array([seed + 1], dtype=np.uint64))
-    drawn: np.ndarray = (_mixed(word) >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
+    word = row_keys(as_design(rows.matrix)) ^ mixed(np.array([seed + 1], dtype=np.uint64))
+    drawn: np.ndarray = (mixed(word) >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
     return drawn
-
-
-def _mixed(word: np.ndarray) -> np.ndarray:
-    # splitmix64 (Steele et al., 2014), as in data.row_hashing.
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
 
 
 def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:

@@ -29,28 +29,13 @@ from separatrix.closed_form.triangular import LeastSquaresSolution, units_of
 from separatrix.data.labels import one_hot
 from separatrix.data.moments import Moments
 from separatrix.data.validation import require_some_weight
-from separatrix.scale.blocks import Rows
+from separatrix.scale.blocks import Rows, Shape
 from separatrix.scale.passes import Passes
 
 __all__ = ["BlockedEquations", "Targets", "certify_in_passes", "class_moments", "solve_in_passes"]
 
 # Columns up to which residuals that rounding explains are projected on them.
 _MOST_PROJECTED = 256
-
-
-@dataclass(frozen=True, eq=False)
-class _Shape:
-    """Stands for a matrix that is nowhere as a whole."""
-
-    shape: tuple[int, int]
-
-    @property
-    def n_samples(self) -> int:
-        return self.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.shape[1]
 
 
 # --- moments of classes ---------------------------------------------------------------------------
@@ -286,7 +271,7 @@ def _problem(
     n, d = passes.data.shape
     stand_in = np.broadcast_to(np.float64(0.0), (n, targets.count))
     problem = _BlockedProblem(
-        _Shape((n, d)),  # type: ignore[arg-type]
+        Shape((n, d)),  # type: ignore[arg-type]
         stand_in,
         None,
         0.0,

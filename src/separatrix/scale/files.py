@@ -23,8 +23,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from separatrix._compiled import pool
+from separatrix.data.atomic_files import sweep
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message, Parameter
+from separatrix.messages import Message, Parameter, counted, plural
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
@@ -42,7 +44,7 @@ from separatrix.scale.encoding import (
 )
 from separatrix.scale.samples import drawn, taken
 from separatrix.scale.statistics import Statistics, Sums, is_number, total_of
-from separatrix.scale.storage import StoredBlock, unwritable, write_block
+from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
@@ -123,13 +125,11 @@ class ScanOptions:
         told["coding"] = sorted(self.text.items(), key=str), self.min_frequency
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
         text = repr((_FORMAT, told, sorted(self.kinds.items()), reading))
-        digest = hashlib.sha256(text.encode())
-        if self.encoder is not None:
-            meta, arrays = self.encoder.state()
-            digest.update(json.dumps(meta, sort_keys=True).encode())
-            for name in sorted(arrays):
-                digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-        return digest.hexdigest()
+        if self.encoder is None:
+            return sha256_of(text)
+        meta, arrays = self.encoder.state()
+        numbers = [arrays[name] for name in sorted(arrays)]
+        return sha256_of(text, json.dumps(meta, sort_keys=True), *numbers)
 
 
 def scan_files(source: Any, options: ScanOptions) -> BlockedData:
@@ -138,7 +138,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
     with contextlib.ExitStack() as stack:
         if not isinstance(source, list):
             source = [_written(source, root, stack, options)]
-        key = hashlib.sha256(f"{options.identity()} {_files_of(source)!r}".encode()).hexdigest()
+        key = sha256_of(f"{options.identity()} {_files_of(source)!r}")
         folder = root / key[:32]
         found = _remembered(folder, options)
         if found is not None:
@@ -251,15 +251,11 @@ def _scratch(folder: Path, stack: contextlib.ExitStack) -> Path:
 
 def _sweep(folder: Path) -> None:
     """Remove what processes that are no more have left half done."""
-    for path in folder.iterdir():
-        found = re.search(r"^tmp-(\d+)-|\.(\d+)\.new$", path.name)
-        if found is None or _is_alive(int(found[1] or found[2])):
-            continue
-        with contextlib.suppress(OSError):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink()
+    sweep(folder)
+    for path in folder.glob("tmp-*"):
+        found = re.match(r"tmp-(\d+)-", path.name)
+        if found is not None and not _is_alive(int(found[1])):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_alive(process: int) -> bool:
@@ -309,10 +305,8 @@ def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: Sc
             relation.write_parquet(str(path))
     except duckdb.Error as error:
         raise DataError(f"the rows cannot be read: {str(error).splitlines()[0]}") from None
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while part := file.read(1 << 22):
-            digest.update(part)
+        digest = hashlib.file_digest(file, "sha256")
     # Named by what is in it, so that the same rows are found again.
     named = root / f"rows-{digest.hexdigest()[:32]}.parquet"
     if not named.exists():
@@ -327,10 +321,7 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         data = (folder / _ENCODING).read_bytes()
     except (OSError, ValueError):
         return None
-    if (
-        manifest.get("format") != _FORMAT
-        or manifest["encoding"] != hashlib.sha256(data).hexdigest()
-    ):
+    if manifest.get("format") != _FORMAT or manifest["encoding"] != sha256_of(data):
         return None
     try:
         encoder = Encoder.from_state(manifest["meta"], load(data))
@@ -346,7 +337,6 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
     n_fit, n_held = manifest["fit"], manifest["held"]
     sample = blocks[n_fit + n_held].load() if len(blocks) > n_fit + n_held else None
     classes = manifest["classes"]
-    note = manifest["note"]
     return BlockedData(
         blocks=tuple(blocks[:n_fit]),
         n_features=encoder.n_features_,
@@ -361,7 +351,7 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         sample=sample,
         single=options.single,
         memory=options.memory,
-        notes=(note.replace("encoded into the cache", "found in the cache"), *manifest["notes"]),
+        notes=(_note(blocks[:n_fit], "found in the cache"), *manifest["notes"]),
     )
 
 
@@ -524,7 +514,7 @@ class _Scan:
             needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
             lacking = [n for n in options.encoder.kinds_ if n not in names and part_of(n) is None]
             if lacking:
-                noun = "column" if len(lacking) == 1 else "columns"
+                noun = plural("column", len(lacking))
                 raise DataError(
                     f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
                     f"needs; it has {joined(names)}"
@@ -554,7 +544,7 @@ class _Scan:
             memory=self.reading,
             readers=self.readers,
             folder=str(self.folder),
-            identity=hashlib.sha256(text.encode()).hexdigest(),
+            identity=sha256_of(text),
         )
         read = self._read_once(recipe, names)
         columns, facts = known.of_columns(names, encoder, read)
@@ -786,9 +776,8 @@ class _Scan:
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
         room = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
-        mark = hashlib.sha256(state + json.dumps(meta, sort_keys=True).encode())
-        mark.update(repr((spans, recipe.sources, share)).encode())
-        work = _Encoding(recipe, self.folder, options, share, stored, mark.hexdigest())
+        told = json.dumps(meta, sort_keys=True) + repr((spans, recipe.sources, share))
+        work = _Encoding(recipe, self.folder, options, share, stored, sha256_of(state, told))
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
@@ -813,18 +802,18 @@ class _Scan:
             totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
         # Of the rows, and not of how they are cut: with other memory the data are the same.
-        digest = hashlib.sha256(contents.digest() + aside.digest())
-        digest.update(repr((None if labels is None else labels.tolist(), names)).encode())
+        told = repr((None if labels is None else labels.tolist(), names))
+        fingerprint = sha256_of(contents.digest(), aside.digest(), told)
         notes = [*self.notes]
         kept: Rows | None = None
         if sample:
             block = write_block(self.folder / "sample.block", sample, "the sample")
             sample.clear()
             kept = block.load()
-        note = _note(fit, stored)
+        note = _note(fit, "encoded into the cache" if stored else None)
         if stored:
             self._remember(meta, state, fit, held, block if kept is not None else None, labels,
-                           counts, totals, digest.hexdigest(), notes, note)  # fmt: skip
+                           counts, totals, fingerprint, notes)  # fmt: skip
         return BlockedData(
             blocks=tuple(fit),
             n_features=recipe.encoder.n_features_,
@@ -835,7 +824,7 @@ class _Scan:
             feature_names=names,
             encoder=recipe.encoder,
             source=self.layout.source,
-            fingerprint=digest.hexdigest(),
+            fingerprint=fingerprint,
             sample=kept,
             single=options.single,
             memory=options.memory,
@@ -860,14 +849,13 @@ class _Scan:
         totals: np.ndarray,
         fingerprint: str,
         notes: list[str],
-        note: str,
     ) -> None:
         """Write down last what makes the cache whole."""
         blocks = [*fit, *held, *([] if sample is None else [sample])]
         manifest = {
             "format": _FORMAT,
             "meta": meta,
-            "encoding": hashlib.sha256(state).hexdigest(),
+            "encoding": sha256_of(state),
             "blocks": [
                 {**block.__dict__, "path": os.path.basename(block.__dict__["path"])}
                 for block in blocks
@@ -880,7 +868,6 @@ class _Scan:
             "source": self.layout.source,
             "fingerprint": fingerprint,
             "notes": [str(one) for one in notes],
-            "note": note,
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
@@ -915,26 +902,17 @@ def _expanded(table: Table, name: str, counts: np.ndarray, rows: np.ndarray, n_r
 
 
 def _replace(path: Path, data: bytes) -> None:
-    aside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        aside.write_bytes(data)
-        os.replace(aside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise unwritable(path, error) from None
+    with cache_file(path) as file:
+        file.write(data)
 
 
-def _note(fit: Sequence[Block], stored: bool) -> str:
+def _note(fit: Sequence[Block], place: str | None) -> str:
     rows = sum(block.n_rows for block in fit)
     size = sum(block.nbytes for block in fit)
-    how = (
-        f"{size / 1e6:,.0f} MB encoded into the cache"
-        if stored
-        else "decoded in every pass, because the cache is too small for them"
-    )
-    noun = "block" if len(fit) == 1 else "blocks"
-    return f"{rows:,} rows in {len(fit):,} {noun}, {how}"
+    how = "decoded in every pass, because the cache is too small for them"
+    if place is not None:
+        how = f"{size / 1e6:,.0f} MB {place}"
+    return f"{rows:,} rows in {counted(len(fit), 'block')}, {how}"
 
 
 @dataclass

@@ -31,7 +31,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
-from separatrix.scale.objectives import BlockedObjective, _Of
+from separatrix.scale.objectives import BlockedObjective, MarginRows
 from separatrix.scale.sums import Sum
 
 __all__ = ["BlockedHinge", "ScreenedHinge"]
@@ -143,7 +143,7 @@ class _Found:
     near: _Near
 
 
-def _find(rows: Rows, shared: tuple[_Of, np.ndarray, np.ndarray, float], own: int) -> _Found:
+def _find(rows: Rows, shared: tuple[MarginRows, np.ndarray, np.ndarray, float], own: int) -> _Found:
     of, theta, edges, share = shared
     design = rows.design
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
@@ -202,8 +202,10 @@ class BlockedHinge(BlockedObjective):
         self._dual, self._dual_near = 0.0, 0.0
         self._points: dict[bytes, dict[str, Any]] = {}
 
-    def _of(self) -> _Of:
-        return _Of(self.loss, self.penalty, self.C, self.fit_intercept, self.positive, self.factors)
+    def _of(self) -> MarginRows:
+        return MarginRows(
+            self.loss, self.penalty, self.C, self.fit_intercept, self.positive, self.factors
+        )
 
     def _of_rows(self, rows: Rows) -> MarginObjective:
         return self._of().objective(rows)

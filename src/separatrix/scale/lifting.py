@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, BlockedData, Rows
 
@@ -122,10 +122,9 @@ def lifted(data: BlockedData, lift: Any) -> BlockedData:
 
 def _fingerprint(data: BlockedData, lift: Any) -> str:
     """A digest of the rows and of what the lift has learned."""
-    digest = hashlib.sha256(data.fingerprint.encode())
-    digest.update(type(lift).__name__.encode())
+    parts: list[str | np.ndarray] = [data.fingerprint, type(lift).__name__]
     for name, value in sorted(vars(lift).items()):
         kept = value.toarray() if hasattr(value, "toarray") else value
-        told = kept.tobytes() if isinstance(kept, np.ndarray) else repr(kept).encode()
-        digest.update(name.encode() + told)
-    return digest.hexdigest()
+        is_plain = isinstance(kept, np.ndarray) and not kept.dtype.hasobject
+        parts += [name, kept if is_plain else repr(kept)]
+    return sha256_of(*parts)

@@ -31,13 +31,13 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.row_sums import SUMMED, SUMS, margin_sums
-from separatrix.scale.blocks import BlockedData, Rows
+from separatrix.scale.blocks import BlockedData, Rows, Shape
 from separatrix.scale.engines import Engine
 from separatrix.scale.folds import Fold
 from separatrix.scale.passes import Passes
 from separatrix.scale.shared_passes import parted, several
 
-__all__ = ["At", "BlockedMargin", "BlockedObjective"]
+__all__ = ["At", "BlockedMargin", "BlockedObjective", "MarginRows"]
 
 # Points whose sums are kept: the one at hand, the one before and the start.
 _KEPT = 4
@@ -51,25 +51,6 @@ class At:
     """Stands for the scores of all rows: those at a point, or of a direction."""
 
     theta: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """What a method asks of the data beside products with them."""
-
-    shape: tuple[int, int]
-    n_stored: int
-    matrix: Any
-    # Whether Hessians of all rows are worth their price is not for a method to say here.
-    gram_cost: float = math.inf
-
-    @property
-    def n_samples(self) -> int:
-        return self.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.shape[1]
 
 
 class BlockedObjective(LinearProblem):
@@ -116,7 +97,7 @@ class BlockedObjective(LinearProblem):
         self.fold = fold
         self.class_totals = data.class_totals if totals is None else totals
         # Rows may be float32 because that is how they are kept; weights are not rounded for that.
-        self.design = _Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
+        self.design = Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
         self.n_passes = 0
         # What the next pass is to find out as well.
         self._beside: tuple[Any, Any] | None = None
@@ -398,7 +379,7 @@ def uppers(of: Any, rows: Rows) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Of:
+class MarginRows:
     """A loss of the margin on the rows of a block; small enough to be sent anywhere."""
 
     loss: Loss
@@ -427,7 +408,7 @@ class _Of:
         return out
 
 
-def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+def _account(rows: Rows, shared: tuple[MarginRows, np.ndarray], own: Any) -> dict[str, np.ndarray]:
     of, theta = shared
     design = rows.design
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
@@ -507,8 +488,8 @@ class BlockedMargin(BlockedObjective):
         super().__init__(data, engine, penalty, **options)
         self.loss, self.positive = loss, positive
 
-    def _shared(self) -> _Of:
-        return _Of(
+    def _shared(self) -> MarginRows:
+        return MarginRows(
             self.loss,
             self.penalty,
             self.C,

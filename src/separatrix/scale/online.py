@@ -21,9 +21,9 @@ from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import Level, gamma, length_above, score_rounding
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import Penalty
-from separatrix.scale.blocks import BlockedData, Rows
+from separatrix.scale.blocks import BlockedData, Rows, Shape
 from separatrix.scale.engines import Engine
-from separatrix.scale.objectives import BlockedMargin, BlockedObjective, _Shape
+from separatrix.scale.objectives import BlockedMargin, BlockedObjective
 from separatrix.scale.passes import Passes
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.perceptron import MistakeDriven, is_hopeless, reach_of
@@ -129,7 +129,7 @@ class BlockedMistakes(MistakeObjective):
         self.fit_intercept = bool(fit_intercept)
         self.rule = _Rule(positive, factors, self.margin, self.rate, self.fit_intercept)
         stored = np.empty(0, dtype=np.float32 if self.data.single else np.float64)
-        self.design = _Shape(self.data.shape, self.data.n_stored, stored)  # type: ignore[assignment]
+        self.design = Shape(self.data.shape, self.data.n_stored, stored)  # type: ignore[assignment]
         # Where a checkpoint goes on from.
         self.resumed: tuple[np.ndarray, dict[str, np.ndarray]] | None = None
         self._known: dict[bytes, tuple[float, float]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from separatrix._compiled.memory import bytes_of, limit_of
 from separatrix.data.design import as_design
+from separatrix.data.digests import sha256_of
 from separatrix.data.labels import encode, require_weights
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import require_finite
@@ -293,16 +293,14 @@ def _of_arrays(
     if classes is not None:
         counts, totals = total_weights(blocks, len(classes))
     told = None if classes is None else classes.tolist()
-    digest = hashlib.sha256(repr((X.shape, str(X.dtype), told, weights is None)).encode())
-    for array in (row_keys(design), codes, *(() if weights is None else (weights,))):
-        digest.update(np.ascontiguousarray(array).tobytes())
+    arrays = (row_keys(design), codes, *(() if weights is None else (weights,)))
     return BlockedData(
         blocks,
         design.n_features,
         classes,
         counts,
         totals,
-        fingerprint=digest.hexdigest(),
+        fingerprint=sha256_of(repr((X.shape, str(X.dtype), told, weights is None)), *arrays),
         sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
         single=matrix.dtype == np.float32,
         memory=memory,

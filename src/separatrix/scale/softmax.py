@@ -69,7 +69,7 @@ _SPARE = 1.0 + 1e-9
 
 
 @dataclass(frozen=True)
-class _Of:
+class _SoftmaxRows:
     """The loss on the rows of a block; small enough to be sent anywhere."""
 
     penalty: Penalty
@@ -101,7 +101,9 @@ def _rows_at_once(n_classes: int) -> int:
     return max(_CELLS // n_classes, 64)
 
 
-def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+def _account(
+    rows: Rows, shared: tuple[_SoftmaxRows, np.ndarray], own: Any
+) -> dict[str, np.ndarray]:
     of, theta = shared
     total, upper = Sum(), of.upper(rows)
     of = replace(of, fold=None)
@@ -125,7 +127,9 @@ def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, 
     return {name: np.zeros_like(value, dtype=np.float64) for name, value in shapes.items()}
 
 
-def _of_some(rows: Rows, of: _Of, theta: np.ndarray, upper: np.ndarray) -> dict[str, np.ndarray]:
+def _of_some(
+    rows: Rows, of: _SoftmaxRows, theta: np.ndarray, upper: np.ndarray
+) -> dict[str, np.ndarray]:
     """The sums of some rows of positive weight."""
     # Sums that have to vanish are not this part's alone.
     part = of.objective(rows, fit_intercept=False)
@@ -239,8 +243,8 @@ class BlockedSoftmax(BlockedObjective):
             theta[-1] = np.log(np.maximum(totals / totals.sum(), 1e-300))
         return self.canonical(theta)
 
-    def _shared(self) -> _Of:
-        return _Of(
+    def _shared(self) -> _SoftmaxRows:
+        return _SoftmaxRows(
             self.penalty, self.C, self.fit_intercept, self.factors, self.n_classes, self.fold
         )
 

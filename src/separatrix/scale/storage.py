@@ -16,10 +16,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from separatrix.data.atomic_files import whole_file
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows
 
@@ -127,9 +128,7 @@ def rows_in(data: Any) -> Rows:
     return Rows(matrix, arrays["target"], arrays.get("weights"), arrays.get("squares"))
 
 
-def write_block(
-    path: Path, parts: Sequence[Rows], place: str, *, sync: bool = False
-) -> StoredBlock:
+def write_block(path: Path, parts: Sequence[Rows], place: str) -> StoredBlock:
     """Write the rows of some parts, one after another, as one block.
 
     Parameters
@@ -139,8 +138,6 @@ def write_block(
         At least one.
     place : str
         Where the rows come from, for messages.
-    sync : bool
-        Whether to wait until the disk has it.
 
     Returns
     -------
@@ -153,28 +150,24 @@ def write_block(
     """
     pieces, shape = _pieces_of(parts)
     header = _header_of(pieces, shape)
-    aside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with open(aside, "wb") as file:
-            checksum = _write(file, header, pieces)
-            size = file.tell()
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(aside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise unwritable(path, error) from None
-    except BaseException:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
+    with cache_file(path) as file:
+        checksum = _write(file, header, pieces)
+        size = file.tell()
     status = path.stat()
     _verified[str(path)] = (status.st_size, status.st_mtime_ns)
     stored = sum(int(part.matrix.nnz if shape else part.matrix.size) for part in parts)
     n_rows = sum(map(len, parts))
     return StoredBlock(str(path), checksum, size, n_rows, stored, size, place)
+
+
+@contextlib.contextmanager
+def cache_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file of the cache that is there whole or not at all."""
+    try:
+        with whole_file(path, durable=False) as file:
+            yield file
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
 def unwritable(path: Path, error: OSError) -> DataError:

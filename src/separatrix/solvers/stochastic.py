@@ -51,6 +51,7 @@ from separatrix._compiled.row_access import (
     row_dot,
     row_prefetch,
 )
+from separatrix._compiled.splitmix import GOLDEN, mixed_word
 from separatrix.certificate import Certificate
 from separatrix.data.random_state import generator_of
 from separatrix.losses import PerceptronLoss
@@ -379,10 +380,7 @@ def dense_announce(rows, i):
 @njit(nogil=True, cache=True)
 def _hashed(seed, k):
     """The ``k``-th of 32 random bits each (Steele, Lea and Flood, 2014)."""
-    z = seed + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
+    return mixed_word(seed + np.uint64(k) * GOLDEN) >> np.uint64(32)
 
 
 @njit(nogil=True, cache=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import json
 import os
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from separatrix.data.digests import sha256_of
 from separatrix.persistence.model_file import write_atomically
 from separatrix.studio.kernel import StudioModel
 from separatrix.studio.page import joined, style
@@ -147,7 +147,7 @@ def recording_of(
 
 
 def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+    return "sha256-" + base64.b64encode(bytes.fromhex(sha256_of(text))).decode("ascii")
 
 
 def page_of(recording: dict[str, Any], *, title: str = "separatrix studio") -> str:

@@ -14,6 +14,7 @@ from separatrix.data.design import as_design
 from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.messages import counted
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.state import PANELS
@@ -207,7 +208,7 @@ def _said_of(bound: Any) -> str:
     if not math.isfinite(bound.bound):
         return "The margin is too small for a bound in floating point."
     most = math.floor(bound.bound)
-    return f"No order of visits makes more than {most:,} correction{'s' if most != 1 else ''}."
+    return f"No order of visits makes more than {counted(most, 'correction')}."
 
 
 def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
@@ -222,8 +223,7 @@ def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
             "y": counts,
         }
     ]
-    word = "correction" if made == 1 else "corrections"
-    note = f"{made:,} {word} in all. {_said_of(_bound_of(fit))}"
+    note = f"{counted(made, 'correction')} in all. {_said_of(_bound_of(fit))}"
     return _panel("mistakes", "Mistakes by point", "point", "mistakes", series, note=note)
 
 

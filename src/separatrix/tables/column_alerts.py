@@ -7,12 +7,12 @@ are compared on one scale, by their products with one random vector first.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.coded import Coded, first_appearance
@@ -93,12 +93,12 @@ class _Repeated:
     def __init__(self, table: Table, most_levels: int):
         self.table, self.most_levels = table, most_levels
         # The only column whose first rows have these codes, or None where there were more.
-        self.alone: dict[bytes, str | None] = {}
-        self.first: dict[bytes, str] = {}
+        self.alone: dict[str, str | None] = {}
+        self.first: dict[str, str] = {}
 
     def earlier(self, name: str, start: Any) -> str | None:
         """The first column that is one-to-one with this one, whose codes start so."""
-        key = hashlib.sha256(start.tobytes()).digest()
+        key = sha256_of(start)
         if key not in self.alone:
             self.alone[key] = name
             return None
@@ -114,7 +114,7 @@ class _Repeated:
         # A constant column is there where numbers are left as they are; it says nothing.
         if n_levels > self.most_levels or n_levels == 1 or not _repeats(n_levels, len(codes)):
             return name
-        return self.first.setdefault(hashlib.sha256(codes.tobytes()).digest(), name)
+        return self.first.setdefault(sha256_of(codes), name)
 
 
 class _Rescaled:

@@ -22,6 +22,7 @@ import numpy as np
 
 from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.messages import counted
 from separatrix.tables.coded import Coded
 from separatrix.tables.placeholders import (
     Placeholders,
@@ -436,12 +437,10 @@ class Category(Encoding):
         if unseen:
             n_rows = unseen.total()
             most = sorted(unseen, key=lambda level: (-unseen[level], level))
-            noun = "level" if len(unseen) == 1 else "levels"
-            row_noun = "row" if n_rows == 1 else "rows"
             notes.add(
                 "with levels not seen at fit",
-                f"column {quote(self.name)}: {len(unseen):,} {noun} not seen at fit in "
-                f"{n_rows:,} {row_noun} ({joined(most, 5)}), read as "
+                f"column {quote(self.name)}: {counted(len(unseen), 'level')} not seen at fit in "
+                f"{counted(n_rows, 'row')} ({joined(most, 5)}), read as "
                 + ("rare" if self.rare else other),
             )
         return codes

@@ -33,7 +33,7 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Joined, Message
+from separatrix.messages import Joined, Message, plural
 from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.date_parts import part_of, with_date_parts
@@ -528,13 +528,12 @@ class Encoder:
             if name not in table.columns and (part_of(name) or ("",))[0] not in self.kinds_
         ]
         if lacking:
-            noun = "column" if len(lacking) == 1 else "columns"
             # Only a column that nothing else claims can be this one under another name.
             free = [name for name in table.names if name not in known]
             hint = nearest(lacking[0], free, 0.7) if len(lacking) == 1 else ""
             raise DataError(
-                f"{table.source} lacks the {noun} {joined(lacking)}, which the encoding needs; it "
-                f"has {joined(table.names)}{hint}"
+                f"{table.source} lacks the {plural('column', len(lacking))} {joined(lacking)}, "
+                f"which the encoding needs; it has {joined(table.names)}{hint}"
             )
         extra = [name for name in table.names if name not in known]
         if extra:

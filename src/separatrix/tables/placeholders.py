@@ -31,8 +31,8 @@ from separatrix.messages import Message, Setting, counted
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
 __all__ = [
+    "ColumnEnds",
     "Ends",
-    "Part",
     "Placeholders",
     "Rest",
     "candidates",
@@ -282,7 +282,7 @@ def ends_with_nine(values: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Part:
+class ColumnEnds:
     """What some rows of a column say of its ends.
 
     Attributes
@@ -304,7 +304,7 @@ class Part:
     nines: int
 
     @classmethod
-    def of(cls, values: np.ndarray) -> tuple[Part, np.ndarray]:
+    def of(cls, values: np.ndarray) -> tuple[ColumnEnds, np.ndarray]:
         """What some values say, and those that are no codes at the ends."""
         left = values
         codes: list[tuple[float, int]] = []
@@ -321,13 +321,13 @@ class Part:
 
 
 def of_parts(
-    parts: Sequence[Part], mean_without: Callable[[set[float]], float]
+    parts: Sequence[ColumnEnds], mean_without: Callable[[set[float]], float]
 ) -> list[Placeholders]:
     """The placeholders of a column that lies in parts.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of ColumnEnds
     mean_without : callable
         The mean of all values but for some.
     """

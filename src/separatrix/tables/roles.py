@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from separatrix._compiled.splitmix import GOLDEN, mixed
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
 from separatrix.exceptions import DataError
@@ -22,8 +23,6 @@ from separatrix.tables.table import (
 )
 
 __all__ = ["Roles", "equal_rows", "take_roles"]
-
-_GOLDEN = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +139,7 @@ def equal_rows(table: Table) -> np.ndarray | None:
         values, gone = np.ma.getdata(column), missing_mask(column)
         # Both zeros are one number, and all that is missing is alike.
         numbers = np.where(gone, np.nan, values.astype(np.float64) + 0.0)
-        keys += _mixed(numbers.view(np.uint64) ^ np.uint64(place * _GOLDEN % 2**64))
+        keys += mixed(numbers.view(np.uint64) ^ np.uint64(place * int(GOLDEN) % 2**64))
     # To put the keys in order takes less than to know where they came from.
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -154,7 +153,7 @@ def equal_rows(table: Table) -> np.ndarray | None:
         known = {value: hash((place, value)) for value in set(chosen)}
         codes = np.array([known[value] for value in chosen], dtype=np.int64).view(np.uint64)
         codes[lost] = np.uint64(place)
-        keys += _mixed(codes)
+        keys += mixed(codes)
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     n_different = n - len(some) + len(first)
     # Where most rows are equal to others, of few categories, they are no copies of one another.
@@ -163,13 +162,6 @@ def equal_rows(table: Table) -> np.ndarray | None:
     together = np.arange(n)
     together[some] = some[first[group.reshape(-1)]]
     return together
-
-
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Numbers of 64 bits of which each depends on all bits of the one before."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Joined, Message, Setting, quoted, said_by
+from separatrix.messages import Joined, Message, Setting, counted, plural, quoted, said_by
 from separatrix.tables.coded import Coded
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "OPTIONS", "Table"]
@@ -190,7 +190,7 @@ class Table:
         if not gone.any():
             return self
         lacking = int(gone.sum())
-        note = f"{lacking:,} {'row' if lacking == 1 else 'rows'} without {quote(name)} left out"
+        note = f"{counted(lacking, 'row')} without {quote(name)} left out"
         return replace(self.select(~gone), notes=(*self.notes, note))
 
     def row_number(self, i: int) -> int:
@@ -349,6 +349,11 @@ def number_column(values: Any, gone: Any) -> Any:
     return masked(numbers, gone | np.isnan(numbers))
 
 
+def is_nothing(value: Any) -> bool:
+    """Whether a value of a column of objects is None or one of the two that pandas has for none."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
 def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[Any, bool]:
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=None)
     if array.ndim != 1:
@@ -373,8 +378,8 @@ def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[
             gone[i] |= is_marked(item.strip(BLANKS), marks)
         elif isinstance(item, float):
             gone[i] |= math.isnan(item)
-        else:  # None, and the two that pandas has
-            gone[i] |= item is None or type(item).__name__ in ("NAType", "NaTType")
+        else:
+            gone[i] |= is_nothing(item)
     kept = [item for item, lost in zip(items, gone, strict=True) if not lost]
     if kept and all(isinstance(item, (bool, np.bool_)) for item in kept):
         flags = [not lost and bool(item) for item, lost in zip(items, gone, strict=True)]
@@ -596,7 +601,7 @@ class Remarks:
         """Sorts and sentences, and at the end how many more there are of each sort."""
         more = {sort: count - self._IN_FULL for sort, count in self._counts.items()}
         return self._entries + [
-            (sort, f"{count:,} more {'column' if count == 1 else 'columns'} {sort}")
+            (sort, f"{count:,} more {plural('column', count)} {sort}")
             for sort, count in more.items()
             if count > 0
         ]
@@ -643,7 +648,8 @@ def nearest(name: str, names: Iterable[str], cutoff: float = 0.5) -> str:
 
 def no_such_column(absent: str | Sequence[str], names: Sequence[str], source: str) -> str:
     absent = [absent] if isinstance(absent, str) else absent
-    noun, hint = ("column", nearest(absent[0], names)) if len(absent) == 1 else ("columns", "")
+    hint = nearest(absent[0], names) if len(absent) == 1 else ""
+    noun = plural("column", len(absent))
     return f"{source} has no {noun} {joined(absent)}; its columns are {joined(names)}{hint}"
 
 
@@ -665,8 +671,7 @@ def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> 
 
 
 def unknown_columns(names: Sequence[str]) -> str:
-    noun = "column" if len(names) == 1 else "columns"
-    return f"{len(names):,} {noun} ignored, not known at fit: {joined(names)}"
+    return f"{counted(len(names), 'column')} ignored, not known at fit: {joined(names)}"
 
 
 def date_note(name: str, how: str = "") -> str:

@@ -69,8 +69,8 @@ from separatrix.verification.exact_numbers import (
 )
 
 __all__ = [
-    "Enclosure",
     "NotOffered",
+    "ProvedBounds",
     "Statement",
     "design_of",
     "enclose",
@@ -98,7 +98,7 @@ class NotOffered(ValueError):
 
 
 @dataclass(frozen=True)
-class Enclosure:
+class ProvedBounds:
     """Proved bounds of one problem, in multiples of its scale.
 
     Attributes
@@ -186,7 +186,7 @@ def enclose(
     dual_points: Iterator[tuple[np.ndarray, bool]],
     tol: float,
     deadline: Deadline,
-) -> Enclosure:
+) -> ProvedBounds:
     """Enclose the objective at a point and the optimum.
 
     Parameters
@@ -202,7 +202,7 @@ def enclose(
 
     Returns
     -------
-    Enclosure
+    ProvedBounds
     """
     evaluate, check_interrupt = _Evaluator(tol), Pulse(deadline)
     lower: Fraction | None = None
@@ -242,7 +242,7 @@ def enclose(
         reason = "time_limit"
         if not known:
             lower = Fraction(0)
-    return Enclosure(
+    return ProvedBounds(
         None if lower is None else scale * lower,
         None if upper is None else scale * upper,
         evaluate.bits,

@@ -25,9 +25,9 @@ from separatrix.geometry.exact.deadline import Deadline
 __all__ = [
     "BLOCK",
     "Exact",
+    "ExactRows",
     "Number",
     "Pulse",
-    "Rows",
     "ball",
     "ends",
     "objects",
@@ -185,7 +185,7 @@ def same(*arrays: Exact) -> list[Exact]:
     return [a.over(den) for a in arrays]
 
 
-class Rows(ABC):
+class ExactRows(ABC):
     """A design in integers: entry ``(i, j)`` is ``a_ij 2^low_j``."""
 
     low: np.ndarray
@@ -228,7 +228,7 @@ class Rows(ABC):
         return Exact(ints, w.den << -base)
 
 
-class _DenseRows(Rows):
+class _DenseRows(ExactRows):
     def __init__(self, matrix: np.ndarray) -> None:
         self._x = matrix
         self.shape = matrix.shape
@@ -269,7 +269,7 @@ class _DenseRows(Rows):
         return out
 
 
-class _SparseRows(Rows):
+class _SparseRows(ExactRows):
     def __init__(self, matrix: Any) -> None:
         self._x = sp.csr_array(matrix)
         self.shape = self._x.shape
@@ -331,7 +331,7 @@ class _SparseRows(Rows):
         )
 
 
-def rows_of(design: Design) -> Rows:
+def rows_of(design: Design) -> ExactRows:
     matrix = design.matrix
     return _SparseRows(matrix) if sp.issparse(matrix) else _DenseRows(np.asarray(matrix))
 

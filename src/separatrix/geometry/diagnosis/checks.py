@@ -14,7 +14,7 @@ from separatrix.data.columns import Columns, columns_of
 from separatrix.geometry.diagnosis.collinearity import Dependence, Relation, dependence
 from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.geometry.points import LabelledPoints
-from separatrix.messages import counted, join, percent, quoted
+from separatrix.messages import counted, join, percent, plural, quoted
 
 __all__ = ["CHECKS", "Examined", "Skipped"]
 
@@ -113,7 +113,7 @@ class Examined:
 
     def columns(self, columns: Sequence[int] | np.ndarray) -> str:
         places = map(quoted, self.places(columns[:_SHOWN]))
-        return f"column{'' if len(columns) == 1 else 's'} {join(places, len(columns) - _SHOWN)}"
+        return f"{plural('column', len(columns))} {join(places, len(columns) - _SHOWN)}"
 
     def family(self, columns: Sequence[int]) -> str:
         """Columns that belong together, by what their names have in common."""
@@ -137,7 +137,7 @@ class Examined:
         return int(i if self.row_numbers is None else self.row_numbers[i])
 
     def rows(self, rows: Sequence[int] | np.ndarray) -> str:
-        return f"row{'' if len(rows) == 1 else 's'} {_first_few(rows, self.row)}"
+        return f"{plural('row', len(rows))} {_first_few(rows, self.row)}"
 
     def label(self, code: int) -> str:
         return quoted(self.classes[code])

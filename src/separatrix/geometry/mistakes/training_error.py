@@ -36,6 +36,7 @@ from separatrix.geometry.separation.witness import (
     Sides,
     multiplier_witness,
 )
+from separatrix.messages import counted
 
 __all__ = ["Mistakes", "TrainingError", "min_training_error", "training_error", "zero_one_loss"]
 
@@ -97,7 +98,7 @@ class Mistakes:
 
     def __str__(self) -> str:
         parts = ", ".join(f"{n:,} of class {label}" for label, n in self.by_class.items() if n)
-        text = f"{_mistakes(self.count)} in {self.n_samples:,} rows"
+        text = f"{counted(self.count, 'mistake')} in {self.n_samples:,} rows"
         text += f" ({_percent(self.fraction)} %"
         text += " by weight)" if self.weight != self.count or self.total != self.n_samples else ")"
         text += f": {parts}" if parts else ""
@@ -256,10 +257,6 @@ def _mistakes_of(
     )
 
 
-def _mistakes(count: int) -> str:
-    return "1 mistake" if count == 1 else f"{count:,} mistakes"
-
-
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.3g}"
 
@@ -354,13 +351,15 @@ class TrainingError:
         return f"{rows} of weight {self.mistakes.total:.6g}" if self._weighted else rows
 
     def _count(self, value: float) -> str:
-        return f"mistakes of weight {value:.6g}" if self._weighted else _mistakes(int(value))
+        if self._weighted:
+            return f"mistakes of weight {value:.6g}"
+        return counted(int(value), "mistake")
 
     @property
     def _fewer(self) -> str:
         if self._weighted:
             return f"makes mistakes of less weight than {self.lower:.6g}"
-        return f"makes fewer than {_mistakes(int(self.lower))}"
+        return f"makes fewer than {counted(int(self.lower), 'mistake')}"
 
     def compare(
         self, model: Any, X: Any, y: Any, *, sample_weight: Any = None, name: str | None = None

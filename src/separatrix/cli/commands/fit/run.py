@@ -27,7 +27,7 @@ from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
 from separatrix.cli.interruption import fitting, keeping, undisturbed
-from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar
+from separatrix.cli.output import Exit, Output, progress_bar
 from separatrix.cli.reading import exceeds_memory
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, NotSeparableError
@@ -268,8 +268,7 @@ def _fit(out: Output, model: Any, data: Encoded) -> None:
             said = said_by(warning.message)
             if isinstance(said, Message) and said.code in _WITH_LINES_OF_THEIR_OWN:
                 continue
-            if not said.startswith(MANY_CLASSES):
-                out.warn(training.in_words(said, data.encoder))
+            out.warn(training.in_words(said, data.encoder))
 
 
 def _measure(

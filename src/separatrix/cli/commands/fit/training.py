@@ -25,6 +25,7 @@ from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
+from separatrix.cli.output import MANY_CLASSES
 from separatrix.cli.reading import (
     LabelledTable,
     read_like,
@@ -238,6 +239,7 @@ def catching_warnings(encoder: Encoder) -> Iterator[list[warnings.WarningMessage
     """Catch what a fit warns of, and put into words what it refuses."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", message=MANY_CLASSES)
         try:
             yield caught
         except NotSeparableError:

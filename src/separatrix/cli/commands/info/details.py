@@ -113,7 +113,7 @@ def _gaussians(record: dict[str, Any]) -> str:
 def _steps(record: dict[str, Any]) -> str:
     steps = "" if record["steps"] is None else f"{record['steps']:,} in "
     passes = record["passes"]
-    text = f"{steps}{passes:,} {'pass' if passes == 1 else 'passes'}"
+    text = f"{steps}{counted(passes, 'pass')}"
     if record["fits"] > 1:
         text += f", {record['fits']:,} classes together"
     text += f", {record['schedule']}"

@@ -156,9 +156,9 @@ def _check_answers(options: PredictOptions, stored: StoredModel) -> None:
             f"{'probabilities' if options.proba else 'scores'} of classes"
         )
     if options.proba and not gives_probabilities(model):
-        without = "" if not hasattr(model, "calibrate") else " without --calibrate in fit"
-        if name == "SGDClassifier":
-            without = " without --loss log in fit"
+        without = "" if not hasattr(model, "loss") else " without --loss log in fit"
+        if hasattr(model, "calibrate"):
+            without = " without --calibrate in fit"
         if getattr(model, "calibrate", None) is not None:
             without = ", because its fit was interrupted before they were calibrated"
         raise click.UsageError(

@@ -18,7 +18,7 @@ from separatrix.data.design import as_design
 from separatrix.geometry.separation.deciding import separability
 from separatrix.geometry.separation.separability import Separability
 from separatrix.geometry.separation.witness import MultiplierWitness
-from separatrix.messages import counted, join, quoted
+from separatrix.messages import counted, join, plural, quoted
 from separatrix.persistence.model_file import check_writable, write_atomically
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.table import missing_marks
@@ -175,7 +175,7 @@ def _weak_columns(raw: RawTable, verdict: Separability) -> str:
 def _rows(raw: RawTable, rows: Sequence[int]) -> str:
     most = infeasibility.MOST_ROWS
     numbers = [f"{raw.table.row_number(i):,}" for i in rows[:most]]
-    return f"{'row' if len(rows) == 1 else 'rows'} {join(numbers, len(rows) - most)}"
+    return f"{plural('row', len(rows))} {join(numbers, len(rows) - most)}"
 
 
 def _infeasibility(raw: RawTable, witness: Any) -> list[dict[str, Any]]:
