@@ -716,7 +716,7 @@ class Objective(LinearProblem):
                 return False
         columns = direction.reshape(len(direction), -1).T
         size = np.sum([self.absolute_linear(t) for t in columns], axis=0)[used]
-        # A move that is a rounding error of its own terms is none: columns that depend on each other
+        # A move that is a rounding error of its own terms is none: dependent columns
         # have directions in which no score moves but by those.
         least = 1e-7 * size
         if not (np.any(moves > least) and np.all(moves >= -least)):
