@@ -17,6 +17,7 @@ from separatrix.losses import (
     Huber,
     LogLoss,
     Loss,
+    MarginLoss,
     MarginPerceptronLoss,
     Softmax,
     SquaredEpsilonInsensitive,
@@ -29,8 +30,6 @@ from separatrix.losses import (
 from separatrix.losses.smoothed import Smoothed
 
 LOSSES = margin_losses()
-# Of residuals, and made of others.
-OTHERS = {Huber, SquaredResidual, EpsilonInsensitive, SquaredEpsilonInsensitive, Smoothed}
 SMOOTH = [loss for loss in LOSSES if loss.smooth]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 each_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
@@ -75,8 +74,8 @@ def test_the_table_enrols_every_loss() -> None:
     assert len(set(names)) == len(names)
     assert {"hinge", "squared hinge", "log loss", "perceptron"} <= set(names)
     # Also losses that are special cases of others.
-    kinds = [kind for kind in Loss.__subclasses__() if kind.__module__.startswith("separatrix.")]
-    own = {kind for kind in kinds if not kind.of_residual} - {Smoothed}
+    kinds = MarginLoss.__subclasses__()
+    own = {kind for kind in kinds if kind.__module__.startswith("separatrix.") and kind.convex}
     assert own < {type(loss) for loss in LOSSES}
     assert MarginPerceptronLoss in {type(loss) for loss in LOSSES}
 
@@ -368,7 +367,7 @@ def test_softmax_does_not_change_its_argument() -> None:
 
 
 def test_every_loss_has_a_name_to_be_asked_for() -> None:
-    assert set(BY_NAME.values()) == {*Loss.__subclasses__(), ZeroOneLoss} - OTHERS
+    assert set(BY_NAME.values()) == set(MarginLoss.__subclasses__())
     rows = table()
     assert [row["key"] for row in rows] == list(BY_NAME)
     assert [row["name"] for row in rows][:2] == ["zero-one", "perceptron"]
@@ -486,6 +485,25 @@ RESIDUAL = [
     EpsilonInsensitive(0.7),
     SquaredEpsilonInsensitive(0.7),
 ]
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, *RESIDUAL], ids=repr)
+def test_a_loss_is_a_function_of_a_score_and_a_target(loss: Loss) -> None:
+    s = np.linspace(-3.03, 3.04, 101)
+    grid = np.linspace(-60, 60, 120_001)
+    for t in (-0.37, 1.61) if loss.of_residual else (-1.0, 1.0):
+        assert loss.domain[0] <= t <= loss.domain[1]
+        target = np.full_like(s, t)
+        z = t - s if loss.of_residual else t * s
+        np.testing.assert_array_equal(loss(s, target), loss.value(z))
+        h = 1e-6
+        slopes = (loss(s + h, target) - loss(s - h, target)) / (2 * h)
+        np.testing.assert_allclose(loss.slope(s, target), slopes, atol=1e-8)
+        for u in np.linspace(max(loss.dual_lower, -3.0), min(loss.dual_upper, 3.0), 5):
+            slope = u if loss.of_residual else -t * u
+            brute = np.max(slope * grid - loss(grid, np.full_like(grid, t)))
+            found = loss.score_conjugate(np.array(slope), np.array(t))
+            assert float(found) == pytest.approx(brute, abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", RESIDUAL, ids=repr)
