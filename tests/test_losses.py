@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from separatrix.losses import (
     Loss,
     MarginLoss,
     MarginPerceptronLoss,
+    PoissonDeviance,
     Softmax,
     SquaredEpsilonInsensitive,
     SquaredResidual,
@@ -504,6 +506,53 @@ def test_a_loss_is_a_function_of_a_score_and_a_target(loss: Loss) -> None:
             brute = np.max(slope * grid - loss(grid, np.full_like(grid, t)))
             found = loss.score_conjugate(np.array(slope), np.array(t))
             assert float(found) == pytest.approx(brute, abs=1e-6)
+
+
+def test_the_poisson_deviance_against_differences_and_brute_force() -> None:
+    loss, h = PoissonDeviance(), 1e-6
+    s = np.linspace(-4.0, 4.0, 81)
+    for t in (0.0, 0.3, 1.0, 7.0):
+        target = np.full_like(s, t)
+        log = np.log(t) if t > 0.0 else 0.0
+        np.testing.assert_allclose(loss(s, target), np.exp(s) - t * s + t * log - t, atol=1e-13)
+        slopes = (loss(s + h, target) - loss(s - h, target)) / (2 * h)
+        np.testing.assert_allclose(loss.slope(s, target), slopes, atol=1e-7)
+        bends = (loss.slope(s + h, target) - loss.slope(s - h, target)) / (2 * h)
+        curvature = loss.given(target).curvature(loss.argument(s, target))
+        np.testing.assert_allclose(curvature, bends, rtol=1e-7)
+        grid = np.linspace(-40.0, 8.0, 480_001)
+        values = loss(grid, np.full_like(grid, t))
+        for u in (0.0, 0.4, 3.0, 100.0, -0.5 * t, -0.99 * t):
+            found = float(loss.score_conjugate(np.array([u]), np.array([t]))[0])
+            assert found == pytest.approx(np.max(u * grid - values), abs=1e-6)
+        end = loss.score_conjugate(np.array([-t]), np.array([t]))
+        assert float(end[0]) == pytest.approx(t - t * log, abs=1e-12)
+        assert loss.score_conjugate(np.array([-t - 1e-9]), np.array([t]))[0] == np.inf
+    assert np.all(loss(s, np.exp(s)) < 1e-28 * np.exp(s))
+
+
+def test_the_poisson_deviance_is_as_exact_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    unit = 2.0**-53
+    with mpmath.workdps(60):
+        for _ in range(1500):
+            t = float(rng.choice([0.0, 1.0, 10.0 ** rng.uniform(-300, 300)]))
+            z = float(rng.normal() * rng.choice([1.0, 10.0 ** rng.uniform(-12.0, 2.5)]))
+            loss, T, Z = PoissonDeviance(np.array([t])), mpmath.mpf(t), mpmath.mpf(z)
+            true = T * (mpmath.exp(Z) - 1 - Z) if t > 0.0 else mpmath.exp(Z)
+            if 1e-290 < true < 1e300:
+                above = float(loss.value_above(np.array([z]))[0])
+                assert above * (1.0 + loss.units * unit) >= true, (t, z)
+                error = abs(float(loss.value(np.array([z]))[0]) - true)
+                assert error <= loss.units * unit * (true + 2 * T * abs(Z)), (t, z)
+            share = rng.choice([rng.uniform(-1, 2), 10.0 ** rng.uniform(-16, 0) - 1, 1e6, -1.0])
+            u = float(t * share if t > 0.0 else 10.0 ** rng.uniform(-20, 20))
+            v = mpmath.mpf(u) + T
+            if v < 0.0 or not 1e-280 < abs(u) < 1e290:
+                continue
+            true = v * mpmath.log(v / (T or 1)) - u if v > 0 else T
+            found = float(loss.conjugate(np.array([u]))[0])
+            assert abs(found - true) <= loss.units * unit * (abs(true) + abs(u)), (t, u)
 
 
 @pytest.mark.parametrize("loss", RESIDUAL, ids=repr)

@@ -19,6 +19,7 @@ from separatrix.losses.huber import Huber
 from separatrix.losses.log import LogLoss
 from separatrix.losses.modified_huber import ModifiedHuber
 from separatrix.losses.perceptron import MarginPerceptronLoss, PerceptronLoss
+from separatrix.losses.poisson import PoissonDeviance
 from separatrix.losses.softmax import Softmax
 from separatrix.losses.squared_error import SquaredError
 from separatrix.losses.squared_hinge import SquaredHinge
@@ -36,6 +37,7 @@ __all__ = [
     "MarginPerceptronLoss",
     "ModifiedHuber",
     "PerceptronLoss",
+    "PoissonDeviance",
     "ResidualLoss",
     "Softmax",
     "SquaredEpsilonInsensitive",
