@@ -104,6 +104,7 @@ def fitted_models() -> list[Any]:
         sx.LinearRegression().fit(X, y + 0.5 * X[:, 0]),
         sx.LinearRegression(lam=0.1).partial_fit(X, X[:, :2]),
         sx.HuberRegressor().fit(X, y + 0.5 * X[:, 0]),
+        sx.PoissonRegressor().fit(X, y),
         sx.SVR().fit(X, y + 0.5 * X[:, 0]),
         sx.SVR(kernel="linear").fit(sp.csr_matrix(X), y + 0.5 * X[:, 0]),
         sx.NuSVR().fit(X, y + 0.5 * X[:, 0]),

@@ -130,6 +130,8 @@ def _data(name: str) -> tuple[np.ndarray, np.ndarray]:
     scores = Z @ rng.normal(size=(6, 3)) + rng.normal(size=(240, 3))
     if name == "PolynomialRegression":
         return X[:, :2], scores[:, 0]
+    if name == "PoissonRegressor":
+        return X, np.round(np.exp(scores[:, 0] / 2.0))
     if is_classifier(estimator(name)()):
         # The others have labels of three classes.
         two = name in ("DecisionStump", "Perceptron")

@@ -47,6 +47,7 @@ from benchmarks.tampering_judge import (
     is_own,
     kernel_regression,
     lasso,
+    poisson,
     polynomial,
     scikit_learn,
     shares,
@@ -77,6 +78,8 @@ class Kind:
     judge: Callable[[Fitted], Judge]
     # How many classes there are; 0 for a regression.
     classes: int = 0
+    # Whether the targets are counts.
+    counts: bool = False
     packages: tuple[str, ...] = ("separatrix", "sklearn")
     # Whether it is fitted in passes, now and then.
     passes: bool = False
@@ -342,6 +345,10 @@ MODELS |= {
     ),
     # Regressions with a gap.
     "HuberRegressor": Kind(_with(_of_ridge, max_iter=100), huber),
+    "PoissonRegressor": Kind(_with(_of_ridge, max_iter=50), poisson, counts=True),
+    "sparse PoissonRegressor": Kind(
+        _with(_of_net, max_iter=50), poisson, counts=True, packages=_OWN
+    ),
     "ElasticNetCV": Kind(_with(_nothing, l1_ratio=[0.2, 0.9], **_FEW), fractions(lasso)),
     "kinked SGDRegressor": Kind(_of_kinked_sgd, fractions(stochastic)),
     # Classifiers with a gap.
@@ -480,6 +487,8 @@ def _case(seed: int, number: int, name: str, families: list[str], way: str | Non
     data = Data(X, y)
     for family in sorted(families, key=list(FAMILIES).index):
         FAMILIES[family](rng, data)
+    if kind.counts:
+        data.y = np.floor(np.minimum(np.abs(data.y), 1e6))
     if kind.targets > 1:
         more = rng.normal(size=(len(data.y), kind.targets - 1)) * power(rng, -3, 3)
         data.y = np.column_stack([data.y, more])

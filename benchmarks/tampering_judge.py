@@ -48,6 +48,7 @@ __all__ = [
     "is_own",
     "kernel_regression",
     "lasso",
+    "poisson",
     "polynomial",
     "ridge",
     "scikit_learn",
@@ -241,6 +242,26 @@ def huber(fit: Fitted) -> Judge:
         out = arb(alpha * _squares(w)) + _at_the_best_scale(rows, width, w, b)
         # This library's objective is divided by what stands at |w|^2 / 2.
         return out / arb(2 * alpha if alpha > 0 else fmpq(2)) if is_own(model) else out
+
+    return _held(fit, lambda model: [value(model, *_numbers(model)[0])], [])
+
+
+def poisson(fit: Fitted) -> Judge:
+    """The mean of s (e^f - y f + y log y - y) plus alpha times the penalty."""
+    (rows,) = fit.rows()
+
+    def value(model: Any, w: list[fmpq], b: fmpq) -> arb:
+        losses = arb(0)
+        for s, t, r in zip(rows.s, rows.y, rows.residuals(w, b), strict=True):
+            constant = arb(t) * arb(t).log() - arb(t) if t > 0 else arb(0)
+            losses += arb(s) * (arb(t - r).exp() - arb(t * (t - r)) + constant)
+        mean, alpha = losses / arb(rows.total), rational(model.alpha)
+        share = rational(getattr(model, "l1_ratio", 0.0))
+        penalty = share * _sizes(w) + (1 - share) * _squares(w) / 2
+        # This library's objective has the factor on the loss.
+        if is_own(model) and alpha > 0:
+            return mean / arb(alpha) + arb(penalty)
+        return mean + arb(alpha * penalty)
 
     return _held(fit, lambda model: [value(model, *_numbers(model)[0])], [])
 

@@ -149,7 +149,8 @@ def _of_numbers(model: Any, X: np.ndarray, y: np.ndarray, s: np.ndarray) -> Any:
     if coef.ndim == 2 and targets.ndim == 1:
         coef = coef.ravel()
     level = np.asarray(model.intercept_, dtype=LONG)
-    z = targets - (X @ coef.T + (level if targets.ndim == 2 else level.ravel()[0]))
+    scores = X @ coef.T + (level if targets.ndim == 2 else level.ravel()[0])
+    z = targets - scores
     if name == "LinearSVR":
         values = residual_loss(model.loss, z, LONG(float(model.epsilon)))
         return (coef * coef).sum() / 2 + LONG(float(model.C)) * (s * values).sum()
@@ -160,6 +161,9 @@ def _of_numbers(model: Any, X: np.ndarray, y: np.ndarray, s: np.ndarray) -> Any:
     alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
     loss = getattr(model, "loss", "squared_error")
     values = residual_loss(loss, z, LONG(float(getattr(model, "epsilon", 0.0))))
+    if name == "PoissonRegressor":
+        logs = np.log(np.where(targets > 0, targets, LONG(1)))
+        values = np.exp(scores) - targets * scores + targets * logs - targets
     total = ((s if z.ndim == 1 else s[:, None]) * values).sum() / s.sum()
     if alpha == 0.0 or (name == "SGDRegressor" and model.penalty is None):
         return total

@@ -40,6 +40,7 @@ CENSUS = {
     "LassoCV": [{"alphas": 3, "cv": 2}],
     "ElasticNetCV": [{"alphas": 3, "cv": 2}],
     "HuberRegressor": [{}, {"alpha": 0.0}],
+    "PoissonRegressor": [{"alpha": 0.1}, {"alpha": 0.1, "l1_ratio": 0.5}, {"alpha": 0.0}],
     "LinearSVR": [{}, {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}],
     "SVC": [{"gamma": 0.3}, {"kernel": "linear"}],
     "SVR": [{"gamma": 0.3}],
@@ -96,6 +97,7 @@ def test_a_fit_that_is_ended_shows_its_best(name, options, classes, storage):
     kind = getattr(separatrix, name)
     X, y, numbers = rows(storage, classes)
     y = numbers if is_regressor(kind()) else None if name == "OneClassSVM" else y
+    y = np.maximum(np.round(y), 0.0) if name == "PoissonRegressor" else y
     fixed = {} if name == "Perceptron" else {"tol": 1e-9}
     if "random_state" in inspect.signature(kind).parameters:
         fixed["random_state"] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,9 @@ from separatrix.losses import (
     Huber,
     LogLoss,
     Loss,
+    MarginLoss,
     MarginPerceptronLoss,
+    PoissonDeviance,
     Softmax,
     SquaredEpsilonInsensitive,
     SquaredResidual,
@@ -29,8 +32,6 @@ from separatrix.losses import (
 from separatrix.losses.smoothed import Smoothed
 
 LOSSES = margin_losses()
-# Of residuals, and made of others.
-OTHERS = {Huber, SquaredResidual, EpsilonInsensitive, SquaredEpsilonInsensitive, Smoothed}
 SMOOTH = [loss for loss in LOSSES if loss.smooth]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 each_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
@@ -75,8 +76,8 @@ def test_the_table_enrols_every_loss() -> None:
     assert len(set(names)) == len(names)
     assert {"hinge", "squared hinge", "log loss", "perceptron"} <= set(names)
     # Also losses that are special cases of others.
-    kinds = [kind for kind in Loss.__subclasses__() if kind.__module__.startswith("separatrix.")]
-    own = {kind for kind in kinds if not kind.of_residual} - {Smoothed}
+    kinds = MarginLoss.__subclasses__()
+    own = {kind for kind in kinds if kind.__module__.startswith("separatrix.") and kind.convex}
     assert own < {type(loss) for loss in LOSSES}
     assert MarginPerceptronLoss in {type(loss) for loss in LOSSES}
 
@@ -368,7 +369,7 @@ def test_softmax_does_not_change_its_argument() -> None:
 
 
 def test_every_loss_has_a_name_to_be_asked_for() -> None:
-    assert set(BY_NAME.values()) == {*Loss.__subclasses__(), ZeroOneLoss} - OTHERS
+    assert set(BY_NAME.values()) == set(MarginLoss.__subclasses__())
     rows = table()
     assert [row["key"] for row in rows] == list(BY_NAME)
     assert [row["name"] for row in rows][:2] == ["zero-one", "perceptron"]
@@ -486,6 +487,72 @@ RESIDUAL = [
     EpsilonInsensitive(0.7),
     SquaredEpsilonInsensitive(0.7),
 ]
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, *RESIDUAL], ids=repr)
+def test_a_loss_is_a_function_of_a_score_and_a_target(loss: Loss) -> None:
+    s = np.linspace(-3.03, 3.04, 101)
+    grid = np.linspace(-60, 60, 120_001)
+    for t in (-0.37, 1.61) if loss.of_residual else (-1.0, 1.0):
+        assert loss.domain[0] <= t <= loss.domain[1]
+        target = np.full_like(s, t)
+        z = t - s if loss.of_residual else t * s
+        np.testing.assert_array_equal(loss(s, target), loss.value(z))
+        h = 1e-6
+        slopes = (loss(s + h, target) - loss(s - h, target)) / (2 * h)
+        np.testing.assert_allclose(loss.slope(s, target), slopes, atol=1e-8)
+        for u in np.linspace(max(loss.dual_lower, -3.0), min(loss.dual_upper, 3.0), 5):
+            slope = u if loss.of_residual else -t * u
+            brute = np.max(slope * grid - loss(grid, np.full_like(grid, t)))
+            found = loss.score_conjugate(np.array(slope), np.array(t))
+            assert float(found) == pytest.approx(brute, abs=1e-6)
+
+
+def test_the_poisson_deviance_against_differences_and_brute_force() -> None:
+    loss, h = PoissonDeviance(), 1e-6
+    s = np.linspace(-4.0, 4.0, 81)
+    for t in (0.0, 0.3, 1.0, 7.0):
+        target = np.full_like(s, t)
+        log = np.log(t) if t > 0.0 else 0.0
+        np.testing.assert_allclose(loss(s, target), np.exp(s) - t * s + t * log - t, atol=1e-13)
+        slopes = (loss(s + h, target) - loss(s - h, target)) / (2 * h)
+        np.testing.assert_allclose(loss.slope(s, target), slopes, atol=1e-7)
+        bends = (loss.slope(s + h, target) - loss.slope(s - h, target)) / (2 * h)
+        curvature = loss.given(target).curvature(loss.argument(s, target))
+        np.testing.assert_allclose(curvature, bends, rtol=1e-7)
+        grid = np.linspace(-40.0, 8.0, 480_001)
+        values = loss(grid, np.full_like(grid, t))
+        for u in (0.0, 0.4, 3.0, 100.0, -0.5 * t, -0.99 * t):
+            found = float(loss.score_conjugate(np.array([u]), np.array([t]))[0])
+            assert found == pytest.approx(np.max(u * grid - values), abs=1e-6)
+        end = loss.score_conjugate(np.array([-t]), np.array([t]))
+        assert float(end[0]) == pytest.approx(t - t * log, abs=1e-12)
+        assert loss.score_conjugate(np.array([-t - 1e-9]), np.array([t]))[0] == np.inf
+    assert np.all(loss(s, np.exp(s)) < 1e-28 * np.exp(s))
+
+
+def test_the_poisson_deviance_is_as_exact_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    unit = 2.0**-53
+    with mpmath.workdps(60):
+        for _ in range(1500):
+            t = float(rng.choice([0.0, 1.0, 10.0 ** rng.uniform(-300, 300)]))
+            z = float(rng.normal() * rng.choice([1.0, 10.0 ** rng.uniform(-12.0, 2.5)]))
+            loss, T, Z = PoissonDeviance(np.array([t])), mpmath.mpf(t), mpmath.mpf(z)
+            true = T * (mpmath.exp(Z) - 1 - Z) if t > 0.0 else mpmath.exp(Z)
+            if 1e-290 < true < 1e300:
+                above = float(loss.value_above(np.array([z]))[0])
+                assert above * (1.0 + loss.units * unit) >= true, (t, z)
+                error = abs(float(loss.value(np.array([z]))[0]) - true)
+                assert error <= loss.units * unit * (true + 2 * T * abs(Z)), (t, z)
+            share = rng.choice([rng.uniform(-1, 2), 10.0 ** rng.uniform(-16, 0) - 1, 1e6, -1.0])
+            u = float(t * share if t > 0.0 else 10.0 ** rng.uniform(-20, 20))
+            v = mpmath.mpf(u) + T
+            if v < 0.0 or not 1e-280 < abs(u) < 1e290:
+                continue
+            true = v * mpmath.log(v / (T or 1)) - u if v > 0 else T
+            found = float(loss.conjugate(np.array([u]))[0])
+            assert abs(found - true) <= loss.units * unit * (abs(true) + abs(u)), (t, u)
 
 
 @pytest.mark.parametrize("loss", RESIDUAL, ids=repr)

@@ -36,6 +36,7 @@ PUBLIC = [
     "Path",
     "PathInterrupt",
     "Perceptron",
+    "PoissonRegressor",
     "PolynomialRegression",
     "QuadraticDiscriminantAnalysis",
     "Report",

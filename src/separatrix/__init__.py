@@ -32,6 +32,7 @@ _ESTIMATORS = {
     "NuSVR": "separatrix.models.kernel_regression",
     "OneClassSVM": "separatrix.models.one_class",
     "Perceptron": "separatrix.models.perceptron",
+    "PoissonRegressor": "separatrix.models.poisson",
     "PolynomialRegression": "separatrix.models.polynomial",
     "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
     "Ridge": "separatrix.models.ridge",
@@ -122,6 +123,7 @@ __all__ = [
     "Path",
     "PathInterrupt",
     "Perceptron",
+    "PoissonRegressor",
     "PolynomialRegression",
     "QuadraticDiscriminantAnalysis",
     "Report",
@@ -190,6 +192,7 @@ if TYPE_CHECKING:
     from separatrix.models.one_class import OneClassSVM
     from separatrix.models.path import Path, PathInterrupt
     from separatrix.models.perceptron import Perceptron
+    from separatrix.models.poisson import PoissonRegressor
     from separatrix.models.polynomial import PolynomialRegression
     from separatrix.models.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
     from separatrix.models.stochastic import SGDClassifier

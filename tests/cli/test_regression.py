@@ -108,6 +108,28 @@ def test_no_intercept(run, flats):
     assert load_model("m.separatrix").model.intercept_ == 0.0
 
 
+def test_counts(run, make_csv):
+    rng = np.random.default_rng(0)
+    ages, zones = rng.integers(18, 80, size=120), rng.integers(0, 2, size=120)
+    counts = rng.poisson(np.exp(0.02 * ages + 0.5 * zones))
+    rows = list(zip(ages, zones, counts, strict=True))
+    make_csv("claims.csv", ["age", "zone", "claims"], rows)
+    words = ("claims.csv", "--target", "claims", "--model", "poisson", "--lam", "0.01")
+    ran = run("fit", *words, "-o", "m.sepx")
+    assert (ran.code, ran.err) == (0, "")
+    assert "Poisson regression: minimise 1/2 |w|^2" in ran.out and "optimal" in ran.out
+    stored = load_model("m.sepx")
+    assert stored.model.alpha == 0.01
+    assert run("verify", "m.sepx", "claims.csv").code == 0
+    predicted = run("predict", "m.sepx", "claims.csv").out.split()[1:]
+    assert np.all(np.array(predicted, dtype=float) > 0.0)
+    make_csv("below.csv", ["age", "claims"], [[1, 2], [2, -1], [3, 0], [4, 7], [5, 1]])
+    refused = run(
+        "fit", "below.csv", "--target", "claims", "--model", "poisson", "--test-size", "0"
+    )
+    assert refused.code != 0 and "y has a negative number, -1" in refused.err
+
+
 def test_a_polynomial_in_one_column_is_printed(run, make_csv):
     x = np.linspace(0, 3, 60)
     y = 2 - x + 0.5 * x**3 + 0.01 * RNG.normal(size=60)
@@ -405,7 +427,7 @@ def test_one_row(run, tmp_path):
          "--multiclass is for --model logistic or svm, not lstsq"),
         (["-C", "2"], "but -C is for --model logistic, svm, kernel-svm or sgd, not lstsq"),
         (["--model", "lstsq", "--tol", "1e-3"],
-         "--tol is for --model logistic, svm, kernel-svm, huber or sgd, not lstsq"),
+         "--tol is for --model logistic, svm, kernel-svm, huber, poisson or sgd, not lstsq"),
         (["--model", "poly", "--no-intercept"], "--no-intercept is for --model logistic, svm, "),
         (["--model", "poly", "--class-weight", "balanced"], "not poly"),
         (["--model", "poly", "--degree", "0"], "0 is not a whole number from 1 to 1000"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 from sklearn.base import clone, is_regressor
+from sklearn.utils import get_tags
 
 import separatrix
 from separatrix.assessment.folds import Fold, folds_of
@@ -263,6 +264,7 @@ def contenders(n_samples: int, *, quantity: bool = False, random_state: int = 0)
         return {
             "lstsq": separatrix.LinearRegression(),
             "huber": separatrix.HuberRegressor(),
+            "poisson": separatrix.PoissonRegressor(),
             "poly": separatrix.PolynomialRegression(),
             "constant": DummyRegressor(),
         }
@@ -281,6 +283,13 @@ def contenders(n_samples: int, *, quantity: bool = False, random_state: int = 0)
         "stump": separatrix.DecisionStump(),
         "constant": DummyClassifier(),
     }
+
+
+def for_targets(models: Mapping[str, Any], y: np.ndarray) -> list[str]:
+    """The models that suit the targets: those of counts are for whole numbers from 0 on alone."""
+    if y.dtype.kind not in "iuf" or (np.all(y >= 0.0) and np.array_equal(y, np.floor(y))):
+        return list(models)
+    return [name for name, one in models.items() if not get_tags(one).target_tags.positive_only]
 
 
 def compare(
@@ -306,7 +315,7 @@ def compare(
         What takes part, or the names of some of those that do by default, or ``"all"``: of classes
         ``logistic``, ``svm``, ``kernel-svm`` (on landmarks for many rows), ``lda``, ``qda``,
         ``lstsq``, ``perceptron``, ``stump`` and ``constant``, of a quantity ``lstsq``, ``huber``,
-        ``poly`` and ``constant``.
+        ``poisson`` (of whole numbers from 0 on), ``poly`` and ``constant``.
     cv : int, splitter or iterable, default=5
         How many folds, drawn at random and for classes class by class; equal rows stay together.
     scoring : str or callable, optional
@@ -358,7 +367,8 @@ def compare(
     if not isinstance(models, Mapping):
         known = contenders(len(y), quantity=quantity, random_state=random_state)
         given = [models] if isinstance(models, str) else models
-        names = list(known) if given is None or list(given) == ["all"] else list(given)
+        everything = given is None or list(given) == ["all"]
+        names = for_targets(known, y) if everything else list(given or ())
         for name in names:
             if name not in known:
                 raise ValueError(f"{name!r} is not one of the models: {', '.join(known)}.")
@@ -431,6 +441,9 @@ def _run(
 
     scores, certificates, seconds = np.full(len(folds), math.nan), [], 0.0
     why = ""
+    if scoring is None and is_regressor(entry.estimator):
+        # One measure for all, whatever the score of each is.
+        scoring = "r2"
     scorer = check_scoring(entry.estimator, scoring=scoring)
     try:
         with warnings.catch_warnings():

@@ -38,6 +38,7 @@ from separatrix.objectives.enclosure import (
 )
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 
 __all__ = [
@@ -597,7 +598,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
             linear=float(self.loss.dual_slope(0.0, 0.0, 1.0)) * self.y,
         )
 
-    def _linear(self, points: Design) -> MarginObjective:
+    def _linear(self, points: Design) -> PointwiseObjective:
         """The same on the points themselves, whose scalar products the kernel has."""
         return MarginObjective(points, self.y, self.loss, fit_intercept=self.fit_intercept)
 

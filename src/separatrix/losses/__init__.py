@@ -1,7 +1,8 @@
-r"""Pointwise convex losses of the margin, one class a file.
+r"""Pointwise convex losses of a score and a target, one class a file.
 
-:data:`LOSSES` has them all by the names that models and command line know them by, and beside them
-the loss that they stand in for, zero-one; :func:`table` puts side by side what sets them apart.
+:data:`LOSSES` has those of the margin by the names that models and command line know them by, and
+beside them the loss that they stand in for, zero-one; :func:`table` puts side by side what sets
+them apart.
 What a loss has to say of itself is in :mod:`separatrix.losses.base`.
 """
 
@@ -11,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.losses.base import Loss, MarginLoss
+from separatrix.losses.base import Loss, MarginLoss, ResidualLoss
 from separatrix.losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
 from separatrix.losses.hinge import Hinge
 from separatrix.losses.huber import Huber
 from separatrix.losses.log import LogLoss
 from separatrix.losses.modified_huber import ModifiedHuber
 from separatrix.losses.perceptron import MarginPerceptronLoss, PerceptronLoss
+from separatrix.losses.poisson import PoissonDeviance
 from separatrix.losses.softmax import Softmax
 from separatrix.losses.squared_error import SquaredError
 from separatrix.losses.squared_hinge import SquaredHinge
@@ -35,6 +37,8 @@ __all__ = [
     "MarginPerceptronLoss",
     "ModifiedHuber",
     "PerceptronLoss",
+    "PoissonDeviance",
+    "ResidualLoss",
     "Softmax",
     "SquaredEpsilonInsensitive",
     "SquaredError",
@@ -56,12 +60,12 @@ LOSSES: dict[str, type[MarginLoss]] = {kind.key: kind for kind in _KINDS if kind
 """The losses of the margin by name: zero-one, and those that take its place."""
 
 
-def margin_losses() -> list[Loss]:
+def margin_losses() -> list[MarginLoss]:
     """One instance of every loss of the margin that can be minimised; tests enrol themselves by it.
 
     Returns
     -------
-    list of Loss
+    list of MarginLoss
 
     Examples
     --------
@@ -69,11 +73,11 @@ def margin_losses() -> list[Loss]:
     >>> margin_losses()
     [Hinge(), LogLoss(), ..., SquaredHinge()]
     """
-    found = [kind for kind in _KINDS if issubclass(kind, Loss)]
+    found = [kind for kind in _KINDS if kind.convex]
     return [kind() for kind in sorted(found, key=lambda kind: kind.__module__)]
 
 
-def loss_of(name: str) -> Loss:
+def loss_of(name: str) -> MarginLoss:
     """The loss of a name in :data:`LOSSES`, to be minimised.
 
     Parameters
@@ -82,7 +86,7 @@ def loss_of(name: str) -> Loss:
 
     Returns
     -------
-    Loss
+    MarginLoss
 
     Raises
     ------
@@ -96,8 +100,8 @@ def loss_of(name: str) -> Loss:
     SquaredHinge()
     """
     kind = LOSSES.get(name)
-    if kind is None or not issubclass(kind, Loss):
-        known = ", ".join(repr(k) for k, v in LOSSES.items() if issubclass(v, Loss))
+    if kind is None or not kind.convex:
+        known = ", ".join(repr(k) for k, v in LOSSES.items() if v.convex)
         raise ValueError(f"loss={name!r} is not known; choose one of {known}.")
     return kind()
 

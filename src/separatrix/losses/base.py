@@ -1,10 +1,26 @@
 r"""What a loss is.
 
-A loss is a convex function :math:`\ell(z) \ge 0` of the margin
-:math:`z = y\,(w\cdot x + b)` or, where it says so, of the residual :math:`z = y - (w\cdot x + b)`.
+A loss is a convex function :math:`\ell(s, t) \ge 0` of a score :math:`s = w\cdot x + b` and a
+target :math:`t`.  All of those here have the form
+
+.. math:: \ell(s, t) = \ell_t(z), \qquad z = \sigma_t\,(s - c_t), \quad \sigma_t = \pm 1,
+
+which says what a target does: it turns the score round (the sign :math:`\sigma_t`) and moves it
+(the centre :math:`c_t`).  Of a loss of the margin (:class:`MarginLoss`) the sign is the label,
+:math:`z = t\,s`; of one of the residual (:class:`ResidualLoss`) the centre is the number,
+:math:`z = t - s`.  In both, :math:`\ell_t` is the same function for all targets, so that compiled
+loops have scalars of :math:`z` alone.  Where it is not, :meth:`Loss.given` has the functions of the
+targets of some rows.  The conjugate in the score follows from that in :math:`z`,
+
+.. math:: \sup_s\, r s - U\,\ell(s, t) = U\,\ell_t^*(\sigma_t\,r/U) + r\,c_t .
+
+A loss that is by nature below zero somewhere is stated less its infimum for the target, which does
+not move the optimum: that no loss is negative bounds an objective where nothing else does.
+
 Everything that the rest of the library needs to know about a loss is one class here:
 
 ======================  =====================================================================
+``sign(t), centre(t)``  what targets do to scores; ``given(t)`` where they do more, see above
 ``value(z)``            :math:`\ell(z)`
 ``derivative(z)``       :math:`\ell'(z)`; at a kink, the element nearest to the left slope
 ``curvature(z)``        :math:`\ell''(z)` (generalised at a kink); smooth losses only
@@ -64,11 +80,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Loss", "MarginLoss"]
+__all__ = ["Loss", "MarginLoss", "ResidualLoss"]
 
 
-class MarginLoss(ABC):
-    """What every loss of the margin is known by.
+class Loss(ABC):
+    """A pointwise convex loss of a score and a target.
+
+    Subclass :class:`MarginLoss` or :class:`ResidualLoss` to add one, and this class where a target
+    does more than turn or move the score.
 
     Attributes
     ----------
@@ -77,17 +96,24 @@ class MarginLoss(ABC):
     name : str
         Its name in the field.
     formula : str
-        The loss as text, in ``z = y (w.x + b)``, for the printed objective.
+        The loss as text, for the printed objective.
     conjugate_formula : str
-        Its conjugate as text.
+        Its conjugate in ``z`` as text.
     convex : bool
+        Whether it is; no method here minimises one that is not.
     smooth : bool
-        Whether its derivative is continuous.
+        Whether ``curvature`` describes the loss: its derivative is continuous.
     zero_one_factor : float
         The smallest multiple of the loss that is nowhere below the zero-one loss, so that the
         sum of the losses, times this, bounds the number of mistakes; ``inf`` where there is none.
+    domain : tuple of float
+        The least and the largest target.
     of_residual : bool
-        Whether its argument is the residual ``y - f(x)`` of a number instead of a label's margin.
+        Whether ``z`` is the residual ``y - f(x)`` of a number.
+    by_target : bool
+        Whether it is another function of ``z`` for every target, see :meth:`given`.
+    centre_units : float
+        How many times :math:`2^{-53}` of its size a centre may be off.
     flat_from : float, optional
         The margin from which on a row costs nothing, where that is more than being right.
     units : float
@@ -95,6 +121,17 @@ class MarginLoss(ABC):
         size and, where terms of it cancel, of its argument's together.
     cancels : bool
         Whether terms of the conjugate cancel.
+    unattained : bool
+        Whether the infimum of the loss is approached without being reached, so that separable
+        data have no finite optimum unless there is a penalty.
+    dual_lower, dual_upper : float
+        The range of a multiplier, divided by ``U``; of one by target an array.
+    smoothable : bool
+        Whether ``nearest`` and ``bend`` describe its Moreau envelopes.
+    edged : bool
+        Whether a multiplier may end at an edge of its range.
+    parameter : float
+        The number that ``terms_at`` and ``slack_at`` take; 0 where the loss has none.
     """
 
     key: str = ""
@@ -103,15 +140,80 @@ class MarginLoss(ABC):
     conjugate_formula: str
     convex: bool = True
     smooth: bool
-    zero_one_factor: float
+    zero_one_factor: float = np.inf
+    domain: tuple[float, float] = (-np.inf, np.inf)
     of_residual: bool = False
+    by_target: bool = False
+    centre_units: float = 0.0
     flat_from: float | None = None
     units: float = 24.0
     cancels: bool = True
+    unattained: bool = False
+    smoothable: bool = False
+    edged: bool = True
+    parameter: float = 0.0
+    dual_lower: Any = 0.0
+    dual_upper: Any
+    value_at: Callable[..., Any]
+    slope_at: Callable[..., Any]
+    dual_step: Callable[..., Any]
+    dual_slope: Callable[..., Any]
+    gap_at: Callable[..., Any]
+    conjugate_at: Callable[..., Any]
+    terms_at: Callable[..., Any]
+    slack_at: Callable[..., Any]
+    shift_at: Callable[..., Any]
+    shift_cost_at: Callable[..., Any]
+
+    # --- of a score and a target --------------------------------------------------------------
+
+    @abstractmethod
+    def sign(self, target: np.ndarray) -> np.ndarray:
+        """The slope of ``z`` in the score, -1.0 or +1.0, for each target."""
+
+    def centre(self, target: np.ndarray) -> np.ndarray | None:
+        """The score that is ``z = 0`` for each target; None where it is zero for all."""
+        return None
+
+    def given(self, target: np.ndarray) -> Loss:
+        """The functions of ``z`` for the targets of some rows, one each; by default the same."""
+        return self
+
+    def mean(self, score: np.ndarray) -> np.ndarray:
+        """The target that a score predicts: the inverse of the link; by default the score."""
+        return score
+
+    def level(self, score: np.ndarray, target: np.ndarray, upper: np.ndarray) -> float | None:
+        """The best intercept beside scores without one; None where no formula has it."""
+        return None
+
+    def argument(self, score: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """The number ``z`` of each score and target."""
+        centre = self.centre(target)
+        return self.sign(target) * (score if centre is None else score - centre)
+
+    def __call__(self, score: np.ndarray, target: np.ndarray) -> np.ndarray:
+        r"""The loss :math:`\ell(s, t)` of every score and target."""
+        return self.given(target).value(self.argument(score, target))
+
+    def slope(self, score: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Its derivative in the score."""
+        return self.sign(target) * self.given(target).derivative(self.argument(score, target))
+
+    def score_conjugate(self, slope: np.ndarray, target: np.ndarray) -> np.ndarray:
+        r"""Its conjugate in the score, :math:`\sup_s us - \ell(s, t)`, at every slope."""
+        found, centre = self.given(target).conjugate(self.sign(target) * slope), self.centre(target)
+        return found if centre is None else found + slope * centre
+
+    # --- of z ---------------------------------------------------------------------------------
 
     @abstractmethod
     def value(self, z: np.ndarray) -> np.ndarray:
-        r"""The loss :math:`\ell(z)` of every margin."""
+        r"""The loss :math:`\ell(z)` of every margin or residual."""
+
+    def value_above(self, z: np.ndarray) -> np.ndarray:
+        """Upper bounds of the loss, but for ``units`` of their size."""
+        return self.value(z)
 
     @abstractmethod
     def derivative(self, z: np.ndarray) -> np.ndarray:
@@ -128,44 +230,6 @@ class MarginLoss(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
-
-
-class Loss(MarginLoss):
-    """A pointwise convex loss of the margin that can be minimised; subclass it to add one.
-
-    Attributes
-    ----------
-    smooth : bool
-        Whether ``curvature`` describes the loss: its derivative is continuous.
-    unattained : bool
-        Whether the infimum of the loss is approached without being reached, so that separable
-        data have no finite optimum unless there is a penalty.
-    dual_lower, dual_upper : float
-        The range of a multiplier, divided by ``U``.
-    smoothable : bool
-        Whether ``nearest`` and ``bend`` describe its Moreau envelopes.
-    edged : bool
-        Whether a multiplier may end at an edge of its range.
-    parameter : float
-        The number that ``terms_at`` and ``slack_at`` take; 0 where the loss has none.
-    """
-
-    unattained: bool = False
-    smoothable: bool = False
-    edged: bool = True
-    parameter: float = 0.0
-    dual_lower: float = 0.0
-    dual_upper: float
-    value_at: Callable[..., Any]
-    slope_at: Callable[..., Any]
-    dual_step: Callable[..., Any]
-    dual_slope: Callable[..., Any]
-    gap_at: Callable[..., Any]
-    conjugate_at: Callable[..., Any]
-    terms_at: Callable[..., Any]
-    slack_at: Callable[..., Any]
-    shift_at: Callable[..., Any]
-    shift_cost_at: Callable[..., Any]
 
     @property
     def unit_slope(self) -> tuple[Callable[..., Any], float, float]:
@@ -184,6 +248,28 @@ class Loss(MarginLoss):
         """The second derivative of that minimum."""
         raise NotImplementedError(f"{self.name} has no envelope")
 
-    @abstractmethod
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         r"""The second derivative of :math:`U\,\ell^*(-a/U)` in ``a``, for ``U = upper``."""
+        raise NotImplementedError(f"{self.name} has no curvature in the dual")
+
+
+class MarginLoss(Loss):
+    """A loss of the margin ``z = y s`` of a label; its ``formula`` is in ``y (w.x + b)``."""
+
+    domain = (-1.0, 1.0)
+
+    def sign(self, target: np.ndarray) -> np.ndarray:
+        return target
+
+
+class ResidualLoss(Loss):
+    """A loss of the residual ``z = y - s`` of a number."""
+
+    of_residual = True
+
+    def sign(self, target: np.ndarray) -> np.ndarray:
+        # One number for all rows, and no array of them.
+        return np.broadcast_to(-1.0, np.shape(target))
+
+    def centre(self, target: np.ndarray) -> np.ndarray:
+        return target

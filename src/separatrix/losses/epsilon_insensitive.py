@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import ResidualLoss
 from separatrix.losses.squared_residual import _identity
 
 __all__ = ["EpsilonInsensitive", "SquaredEpsilonInsensitive"]
@@ -57,7 +57,7 @@ def _squared_tube_terms(z, centre, width, upper, epsilon):
     return upper * (beyond * beyond), slope, 2.0 * upper if beyond > 0.0 or epsilon == 0.0 else 0.0
 
 
-class EpsilonInsensitive(Loss):
+class EpsilonInsensitive(ResidualLoss):
     r"""The loss :math:`\max(0, |z| - \epsilon)` of the residual :math:`z = y - f(x)`.
 
     Conjugate: :math:`\epsilon |u|` on :math:`[-1, 1]`.  Vapnik (1995), The nature of statistical
@@ -80,8 +80,6 @@ class EpsilonInsensitive(Loss):
     name = "epsilon-insensitive"
     formula = "max(0, |y - (w.x + b)| - epsilon)"
     conjugate_formula = "epsilon |u| for |u| <= 1, else inf"
-    of_residual = True
-    zero_one_factor = np.inf
     units = 6.0
     cancels = False
     smoothable = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import MarginLoss
 
 __all__ = ["Hinge"]
 
@@ -58,7 +58,7 @@ def _hinge_terms(z, centre, width, upper, parameter):
     return value, -a, 1.0 / width if a > 0.0 and a < upper else 0.0
 
 
-class Hinge(Loss):
+class Hinge(MarginLoss):
     r"""The hinge loss :math:`\max(0, 1 - z)` of the support vector machine.
 
     Conjugate: :math:`u` on :math:`[-1, 0]`.  Cortes and Vapnik (1995).

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import ResidualLoss
 
 __all__ = ["Huber"]
 
@@ -18,7 +18,7 @@ def _within_one(z):
     return min(max(z, -1.0), 1.0)
 
 
-class Huber(Loss):
+class Huber(ResidualLoss):
     r"""Huber's loss of the residual :math:`z = y - f(x)`: squared near zero, linear beyond.
 
     .. math:: \ell_\sigma(z) = \begin{cases} z^2 / (2\sigma) & |z| \le \delta\sigma \\
@@ -46,8 +46,6 @@ class Huber(Loss):
     name = "Huber"
     formula = "H(y - (w.x + b))"
     conjugate_formula = "u^2 / 2 for |u| <= delta, else inf"
-    of_residual = True
-    zero_one_factor = np.inf
     units = 8.0
     cancels = False
     smoothable = True

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from separatrix._compiled.compilation import inlined, scalar
 from separatrix._compiled.elementary import exp_negative, log1p_unit, log_normal
-from separatrix.losses.base import Loss
+from separatrix.losses.base import MarginLoss
 
 __all__ = ["LogLoss"]
 
@@ -114,7 +114,7 @@ def _log_terms(z, centre, width, upper, parameter):
     return upper * value, -upper * (e if z >= 0.0 else 1.0) * share, upper * curvature
 
 
-class LogLoss(Loss):
+class LogLoss(MarginLoss):
     r"""The logistic loss :math:`\log(1 + e^{-z})`.
 
     Conjugate: :math:`(1+u)\log(1+u) + (-u)\log(-u)` on :math:`[-1, 0]`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import MarginLoss
 
 __all__ = ["ModifiedHuber"]
 
@@ -55,7 +55,7 @@ def _modified_huber_terms(z, centre, width, upper, parameter):
     return upper * (near * near + 4.0 * max(-1.0 - z, 0.0)), -2.0 * upper * near, curvature
 
 
-class ModifiedHuber(Loss):
+class ModifiedHuber(MarginLoss):
     r"""The squared hinge :math:`\max(0, 1 - z)^2` down to :math:`z = -1`, and :math:`-4z` beyond.
 
     It bears outliers as the hinge does, and tells probabilities as the squared hinge does.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import MarginLoss
 
 __all__ = ["MarginPerceptronLoss", "PerceptronLoss"]
 
@@ -48,7 +48,7 @@ def _perceptron_conjugate(a, upper):
     return 0.0
 
 
-class PerceptronLoss(Loss):
+class PerceptronLoss(MarginLoss):
     r"""The perceptron loss :math:`\max(0, -z)`.
 
     A point on the plane (:math:`z = 0`) counts as a mistake: its derivative there is -1, the

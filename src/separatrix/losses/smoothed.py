@@ -41,13 +41,18 @@ class Smoothed(Loss):
         self.loss, self.width = loss, width
         self.name, self.formula = f"smoothed {loss.name}", loss.formula
         self.conjugate_formula = f"{loss.conjugate_formula} + {width / 2:g} u^2"
-        self.zero_one_factor = np.inf
-        self.of_residual = loss.of_residual
+        self.of_residual, self.domain = loss.of_residual, loss.domain
         self.dual_lower, self.dual_upper = loss.dual_lower, loss.dual_upper
         self.units, self.cancels = loss.units + 8.0, loss.cancels
 
     def __repr__(self) -> str:
         return f"Smoothed({self.loss!r}, {self.width:g})"
+
+    def sign(self, target: np.ndarray) -> np.ndarray:
+        return self.loss.sign(target)
+
+    def centre(self, target: np.ndarray) -> np.ndarray | None:
+        return self.loss.centre(target)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         x = self.loss.nearest(z, self.width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import MarginLoss
 
 __all__ = ["SquaredError"]
 
@@ -41,7 +41,7 @@ def _squared_error_conjugate(a, upper):
     return a * (a / (2.0 * upper)) - a
 
 
-class SquaredError(Loss):
+class SquaredError(MarginLoss):
     r"""The squared error :math:`\tfrac12 (1 - z)^2 = \tfrac12 (y - w\cdot x - b)^2` of labels ±1.
 
     Conjugate: :math:`u + u^2/2`.  Its multipliers may have either sign.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import MarginLoss
 
 __all__ = ["SquaredHinge"]
 
@@ -64,7 +64,7 @@ def _squared_hinge_terms(z, centre, width, upper, parameter):
     return upper * (slack * slack), -2.0 * upper * slack, curvature
 
 
-class SquaredHinge(Loss):
+class SquaredHinge(MarginLoss):
     r"""The squared hinge loss :math:`\max(0, 1 - z)^2`, without a factor of one half.
 
     Conjugate: :math:`u + u^2/4` for :math:`u \le 0`.  Fan et al. (2008), LIBLINEAR.

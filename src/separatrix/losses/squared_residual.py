@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import Loss
+from separatrix.losses.base import ResidualLoss
 
 __all__ = ["SquaredResidual"]
 
@@ -23,7 +23,7 @@ def _squared_terms(z, centre, width, upper, parameter):
     return 0.5 * upper * (z * z), upper * z, upper
 
 
-class SquaredResidual(Loss):
+class SquaredResidual(ResidualLoss):
     r"""Half the square of the residual, :math:`\tfrac12 z^2` with :math:`z = y - f(x)`.
 
     Conjugate: :math:`u^2 / 2`.  Legendre (1805), Nouvelles méthodes pour la détermination des
@@ -41,8 +41,6 @@ class SquaredResidual(Loss):
     name = "squared residual"
     formula = "1/2 (y - (w.x + b))^2"
     conjugate_formula = "u^2 / 2"
-    of_residual = True
-    zero_one_factor = np.inf
     units = 4.0
     cancels = False
     smooth = True

@@ -21,6 +21,7 @@ CLASSES = {
         "LogisticRegression",
         "LogisticRegressionCV",
         "Perceptron",
+        "PoissonRegressor",
         "Ridge",
         "RidgeCV",
         "RidgeClassifier",

@@ -1,4 +1,4 @@
-"""What the regressions by a loss of the residual share."""
+"""What the regressions by a loss of one score share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.limits import counted, remaining
 from separatrix.models.regressor import TrainingRows
-from separatrix.objectives.residual import ResidualObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, minimise
 
@@ -25,7 +25,7 @@ __all__ = ["CertifiedRegressor"]
 
 
 class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
-    """A regression on one target by a loss of the residual, with a certificate.
+    """A regression on one target by a loss of the score, with a certificate.
 
     Subclasses say what they minimise (``_problem``) and which parameters it has; these are there
     besides: ``max_iter``, ``warm_start``, ``tol``, ``time_limit``, ``verbose`` and ``record``.
@@ -45,7 +45,7 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
     intercept_: float
 
     @abstractmethod
-    def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
+    def _problem(self, design: Design, rows: TrainingRows) -> PointwiseObjective:
         """Build the problem that the fit minimises."""
 
     def _check_parameters(self) -> None:

@@ -77,9 +77,7 @@ __all__ = ["SGDClassifier"]
 
 # The names that a user may give, which are scikit-learn's, turned into objects once.
 _LOSSES = {
-    {"log": "log_loss"}.get(key, key): kind
-    for key, kind in sorted(LOSSES.items())
-    if issubclass(kind, Loss)
+    {"log": "log_loss"}.get(key, key): kind for key, kind in sorted(LOSSES.items()) if kind.convex
 }
 
 
@@ -867,7 +865,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
 
     def _check_parameters(self) -> None:
         self._check_inherited()
-        if not isinstance(self.loss, Loss):
+        if not (isinstance(self.loss, Loss) and self.loss.convex and self.loss.domain[0] <= -1.0):
+            # A name, or a loss that has no minimum or no labels.
             check_choice("loss", self.loss, [*_LOSSES, *RESIDUAL])
         check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
         check_number("alpha", self.alpha, minimum=0)

@@ -121,7 +121,7 @@ class DualPoint:
     r"""A point of the dual that is feasible exactly, near one that floats can hold.
 
     The true point :math:`r'` differs from the residual at hand in every entry by at most
-    ``share * |r_i| + spread * U_i``; floats need not be able to hold it.
+    ``share * |r_i| + spread * reach_i``; floats need not be able to hold it.
 
     Attributes
     ----------
@@ -133,6 +133,8 @@ class DualPoint:
     share, spread : float
     slope : ndarray or float
         Upper bounds of ``|sum_i r'_i|``; 0 where they are balanced.
+    reach : ndarray, optional
+        What ``spread`` is a share of; the weights :math:`U_i` where it is not given.
     """
 
     residual: np.ndarray
@@ -141,6 +143,7 @@ class DualPoint:
     share: float = 0.0
     spread: float = 0.0
     slope: Any = 0.0
+    reach: np.ndarray | None = None
 
 
 class LinearProblem(ABC):
@@ -932,7 +935,7 @@ class Objective(LinearProblem):
             adjoint=adjoint,
             share=share,
             spread=point.spread + 2.0**-1000 * (apart > 0.0),
-            upper=self.upper,
+            upper=self.upper if point.reach is None else point.reach,
             centred=self.balances,
         )
         # Where the sign makes a difference, it is that of what pulls at the weights.

@@ -1,9 +1,7 @@
 r"""The objectives of a loss of the residual, for one number a row.
 
-A loss of the residual :math:`t_i - s_i` is one of the margin of labels that are all -1, once the
-targets :math:`t` are taken from the scores.  In the conjugate the shift is a linear term:
-
-.. math:: \sup_s\, r s - U\ell(t - s) = U\,\ell^*(-r/U) + r\,t .
+Of the residual :math:`t_i - s_i` the sign is -1 and the centre is the target, see
+:mod:`separatrix.objectives.pointwise`.
 
 With a scale :math:`\sigma \ge \sigma_0` to be found as well, of the loss
 :math:`\ell_\sigma(z) = \sigma\,\ell(z/\sigma)`, the objective is
@@ -32,19 +30,18 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
-from separatrix.losses import Huber, Loss
-from separatrix.objectives.base import Bound, DualPoint, Objective
-from separatrix.objectives.enclosure import Enclosure, Level, total, total_above
-from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.passes import Evaluation
+from separatrix.losses import Huber
+from separatrix.objectives.base import DualPoint
+from separatrix.objectives.enclosure import Enclosure, total, total_above
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.pointwise import PointwiseObjective
 
 __all__ = ["ResidualObjective", "ScaledResidualObjective"]
 
@@ -58,7 +55,7 @@ _TINY_SCALE = 2.0**-900
 _SHARE = 1.0 - 1e-8
 
 
-class ResidualObjective(MarginObjective):
+class ResidualObjective(PointwiseObjective):
     """A loss of the residual ``t - (w.x + b)``.
 
     Parameters
@@ -66,98 +63,8 @@ class ResidualObjective(MarginObjective):
     design, penalty, C, weights, fit_intercept, intercept_penalty
         See :class:`~separatrix.objectives.base.Objective`.
     targets : ndarray of shape (n_samples,)
-    loss : Loss
-        One that is ``of_residual``.
+    loss : ResidualLoss
     """
-
-    def __init__(
-        self,
-        design: Design,
-        targets: np.ndarray,
-        loss: Loss,
-        penalty: Penalty | None = None,
-        **options: Any,
-    ) -> None:
-        labels = np.broadcast_to(-1.0, targets.shape)
-        super().__init__(design, labels, loss, penalty, **options)
-        self.targets = targets
-
-    def of_rows(self, index: np.ndarray) -> Self:
-        part = super().of_rows(index)
-        part.targets = self.targets[index]
-        return part
-
-    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
-        scores = self.linear(theta) if scores is None else scores
-        r = self.residual(scores)
-        return Evaluation(scores, self.loss_value(scores), inner(r, scores), self.adjoint(r))
-
-    # Its compiled kernel is one of the margin.
-    along_line = Objective.along_line
-
-    def loss_value(self, scores: np.ndarray) -> float:
-        return inner(self.upper, self.loss.value(self.targets - scores))
-
-    def residual(self, scores: np.ndarray) -> np.ndarray:
-        return -self.upper * self.loss.derivative(self.targets - scores)
-
-    def curvature(self, scores: np.ndarray) -> np.ndarray:
-        return self.upper * self.loss.curvature(self.targets - scores)
-
-    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
-        gap, conjugate = super().dual_terms(scores - self.targets, residual)
-        return gap, conjugate + inner(residual, self.targets)
-
-    def conjugate_value(self, residual: np.ndarray) -> float:
-        return super().conjugate_value(residual) + inner(residual, self.targets)
-
-    def loss_above(self, scores: Enclosure) -> float:
-        shifted = scores.middle - self.targets
-        radius = scores.radius * (1.0 + 4.0 * UNIT) + UNIT * np.abs(shifted)
-        return super().loss_above(Enclosure(shifted, radius, math.inf))
-
-    def charged(
-        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
-    ) -> Bound:
-        # The first look of a loss of the margin knows of no targets.
-        return Objective.charged(self, theta, level, proof, known)
-
-    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
-        return self._paired(super().dual_point(residual, moved), moved)
-
-    def _paired(self, point: DualPoint, moved: np.ndarray | None) -> DualPoint:
-        """The point with the term of its conjugate that is linear in the targets.
-
-        What is balanced feels no constant: of the targets only what is left without it counts.
-        """
-        targets, residual, upper = self.targets, point.residual, self.upper
-        used = upper > 0.0
-        if not used.all():
-            # Rows without weight have no multipliers, and their targets round nothing.
-            targets, residual, upper = targets[used], residual[used], upper[used]
-            moved = None if moved is None else moved[used]
-        largest = float(np.abs(targets).max(initial=0.0))
-        if self.balances and len(targets):
-            targets = targets - 0.5 * (targets.max() + targets.min())
-        with np.errstate(all="ignore"):
-            value, error = total(residual * targets)
-            size = np.abs(targets) * (1.0 + 4.0 * UNIT)
-            moves = (point.share + 4.0 * UNIT) * np.abs(residual)
-            moves = moves + point.spread * upper + (0.0 if moved is None else moved) + TINY
-            error = (error + total_above(moves * size)) * (1.0 + 1e-9)
-            error += UNIT * largest * total_above(np.abs(residual))
-            # Products that underflow, of the residuals and of their moves.
-            lost = 4.0 * float(np.count_nonzero(targets)) * TINY
-        above = point.conjugate_above + value + error + lost
-        above = math.inf if math.isnan(above) else above + 4.0 * UNIT * abs(above)
-        return replace(point, conjugate=point.conjugate + value, conjugate_above=above)
-
-    def null_scores(self) -> np.ndarray:
-        scores = np.zeros(len(self.targets))
-        return scores + self.best_intercept(scores) if self.fit_intercept else scores
-
-    def best_intercept(self, scores: np.ndarray) -> float:
-        return super().best_intercept(scores - self.targets)
 
 
 class ScaledResidualObjective(ResidualObjective):
@@ -327,7 +234,7 @@ class ScaledResidualObjective(ResidualObjective):
         scale = self.dual_scale(residual)
         if scale < 1.0 - 1e-12:
             residual = scale * residual
-        point = MarginObjective.dual_point(self, residual, moved)
+        point = self.point_in_argument(residual, moved)
         used = self.upper > 0.0
         upper = self.upper[used]
         with np.errstate(all="ignore"):

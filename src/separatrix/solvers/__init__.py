@@ -11,6 +11,7 @@ from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import compact, forecast
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -156,7 +157,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     if isinstance(problem, ResidualObjective) and compact.fits(problem):
         # No sample, and no envelopes of a loss that has compiled ones, is worth it.
         return Newton() if problem.smooth else AugmentedLagrangian()
-    if isinstance(problem, MarginObjective) and problem.loss.smoothable:
+    if isinstance(problem, PointwiseObjective) and problem.loss.smoothable:
         stepping = hasattr(problem.loss, "dual_step") and problem.penalty.ridge
         # A slope that is flat where the weights are zero is as bad as a kink.
         if not problem.penalty.smooth or not (problem.smooth or stepping):

@@ -24,7 +24,7 @@ import numpy as np
 
 from separatrix.data.design import Design
 from separatrix.objectives.base import LinearProblem, Objective
-from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
 
 __all__ = ["Continuation", "mean_square"]
@@ -72,7 +72,7 @@ class Continuation:
         theta = last.theta
         if before is not None:
             theta = theta + ahead / np.log(last.C / before.C) * (theta - before.theta)
-        if last.alpha is None or not isinstance(problem, MarginObjective):
+        if last.alpha is None or not isinstance(problem, PointwiseObjective):
             return {"theta": theta}
         residual = -problem.y * _predicted(last, before, ahead)
         if problem.coupled:
@@ -87,7 +87,7 @@ class Continuation:
             self._points.pop(part, None)
             return
         alpha = None
-        if isinstance(problem, MarginObjective) and solution.residual is not None:
+        if isinstance(problem, PointwiseObjective) and solution.residual is not None:
             alpha = problem.multipliers(solution.residual).astype(np.float32)
         point = _Point(problem.C, solution.theta, alpha)
         earlier = self._points.get(part)

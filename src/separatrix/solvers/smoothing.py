@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.losses.smoothed import Smoothed
-from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Candidate, Solver, minimise, within
 
 __all__ = ["Smoothing", "SmoothingState"]
@@ -63,13 +63,13 @@ class Smoothing:
     def __init__(self, choose: Callable[[Any], Solver]) -> None:
         self._choose = choose
 
-    def requires(self, problem: MarginObjective) -> None:
+    def requires(self, problem: PointwiseObjective) -> None:
         if not getattr(getattr(problem, "loss", None), "smoothable", False):
             raise TypeError("Smoothing needs a loss with 'smoothable'.")
 
     def init(
         self,
-        problem: MarginObjective,
+        problem: PointwiseObjective,
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
@@ -79,7 +79,10 @@ class Smoothing:
         return SmoothingState(theta, residual, _FIRST * max(mean, 1e-300))
 
     def step(
-        self, problem: MarginObjective, state: SmoothingState, check_interrupt: Callable[[], None]
+        self,
+        problem: PointwiseObjective,
+        state: SmoothingState,
+        check_interrupt: Callable[[], None],
     ) -> SmoothingState:
         check_interrupt()
         smooth = copy(problem)
@@ -112,12 +115,12 @@ class Smoothing:
         width = state.width * (_NARROWER if state.failed == 0 else np.sqrt(_NARROWER))
         return SmoothingState(found.theta, residual, float(width), state.width, 0, n_iter)
 
-    def candidate(self, problem: MarginObjective, state: SmoothingState) -> Candidate:
+    def candidate(self, problem: PointwiseObjective, state: SmoothingState) -> Candidate:
         return Candidate(state.theta, state.residual)
 
-    def should_check(self, problem: MarginObjective, state: SmoothingState, tol: float) -> bool:
+    def should_check(self, problem: PointwiseObjective, state: SmoothingState, tol: float) -> bool:
         return state.failed == 0 and state.n_iter > 0
 
-    def stopped(self, problem: MarginObjective, state: SmoothingState) -> str | None:
+    def stopped(self, problem: PointwiseObjective, state: SmoothingState) -> str | None:
         stuck = state.failed > _TRIES or state.width < _LEAST
         return "precision_limit" if stuck else None

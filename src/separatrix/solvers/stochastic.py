@@ -59,6 +59,7 @@ from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.losses.perceptron import _perceptron_value as value_at
 from separatrix.objectives.base import Bound
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.solvers.schedules import Schedule
@@ -191,7 +192,7 @@ class Holdout:
     weights: np.ndarray
 
 
-class Visited(MarginObjective):
+class Visited(PointwiseObjective):
     """An objective together with the order in which its rows are visited.
 
     Parameters
@@ -260,7 +261,7 @@ class Visited(MarginObjective):
         return super().zero() if self.start is None else np.array(self.start, dtype=np.float64)
 
 
-class StochasticObjective(Visited):
+class StochasticObjective(Visited, MarginObjective):
     """A margin objective together with the order in which its rows are visited.
 
     Parameters

@@ -45,6 +45,7 @@ from separatrix.models.discriminant import certify_classes
 from separatrix.models.huber import HuberRegressor
 from separatrix.models.kernel_svm import SVC
 from separatrix.models.lasso import ElasticNet
+from separatrix.models.poisson import PoissonRegressor
 from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
 from separatrix.models.stochastic_regression import SGDRegressor
 from separatrix.models.training_data import other_data, require_classes, require_rows
@@ -109,6 +110,7 @@ def verify(
         Fitted: any of this library's but ``DecisionStump``; scikit-learn's
         ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses ``log_loss``,
         ``hinge``, ``squared_hinge``), ``SGDRegressor``, ``RidgeClassifier``, ``HuberRegressor``,
+        ``PoissonRegressor``,
         ``LinearRegression``, ``Ridge``, ``Lasso``, ``ElasticNet`` and their CVs,
         ``LinearDiscriminantAnalysis`` or ``QuadraticDiscriminantAnalysis``; or a pipeline that
         ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
@@ -819,17 +821,31 @@ def kernel_of(model: Any, design: Design) -> Kernel:
     return SVC(kernel=model.kernel, **options)._resolved(design)
 
 
+def _as_own(own: Any, model: Any, design: Design, rows: TrainingRows, scale: float) -> list[_Claim]:
+    """What a regression of this library would claim with the weights of scikit-learn's.
+
+    ``scale``: what its objective has to be multiplied by to be theirs.
+    """
+    own.coef_ = np.asarray(dense(model.coef_), dtype=np.float64)
+    own.intercept_ = np.asarray(model.intercept_, dtype=np.float64)
+    return [
+        replace(claim, scale=scale, exact_scale=None)
+        for claim in _claims(own._claims(design, rows))
+    ]
+
+
 def _sklearn_huber(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
     # Convention: sum s (sigma + sigma H(...)) + alpha |w|^2, H without the half.
     own = HuberRegressor(
         epsilon=model.epsilon, alpha=model.alpha, fit_intercept=model.fit_intercept
     )
-    own.coef_, own.intercept_ = np.asarray(model.coef_), float(model.intercept_)
-    scale = 2.0 * model.alpha if model.alpha > 0 else 2.0
-    return [
-        replace(claim, scale=scale, exact_scale=None)
-        for claim in _claims(own._claims(design, rows))
-    ]
+    return _as_own(own, model, design, rows, 2.0 * model.alpha if model.alpha > 0 else 2.0)
+
+
+def _sklearn_poisson(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
+    # Convention: 1/2n sum s deviance + alpha/2 |w|^2.
+    own = PoissonRegressor(alpha=model.alpha, fit_intercept=model.fit_intercept)
+    return _as_own(own, model, design, rows, float(model.alpha) if model.alpha > 0 else 1.0)
 
 
 def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
@@ -838,13 +854,7 @@ def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list
     ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
     shared = {"fit_intercept": model.fit_intercept, "positive": bool(model.positive)}
     own = ElasticNet(alpha, l1_ratio=ratio, **shared)
-    own.coef_ = np.asarray(model.coef_, dtype=np.float64)
-    own.intercept_ = np.asarray(model.intercept_, dtype=np.float64)
-    scale = alpha if alpha > 0.0 else 1.0
-    return [
-        replace(claim, scale=scale, exact_scale=None)
-        for claim in _claims(own._claims(design, rows))
-    ]
+    return _as_own(own, model, design, rows, alpha if alpha > 0.0 else 1.0)
 
 
 def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
@@ -852,13 +862,8 @@ def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> li
     rows = rows._replace(total=float(design.n_samples))
     names = ("loss", "penalty", "alpha", "l1_ratio", "epsilon", "fit_intercept")
     own = SGDRegressor(**{name: getattr(model, name) for name in names})
-    own.coef_, own.intercept_ = dense(model.coef_).ravel(), np.asarray(model.intercept_)
     penalised = model.penalty is not None and model.alpha > 0
-    scale = float(model.alpha) if penalised else 1.0
-    return [
-        replace(claim, scale=scale, exact_scale=None)
-        for claim in _claims(own._claims(design, rows))
-    ]
+    return _as_own(own, model, design, rows, float(model.alpha) if penalised else 1.0)
 
 
 _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
@@ -868,6 +873,7 @@ _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
     "SGDClassifier": _sklearn_sgd,
     "RidgeClassifier": _sklearn_ridge,
     "HuberRegressor": _sklearn_huber,
+    "PoissonRegressor": _sklearn_poisson,
     "SGDRegressor": _sklearn_sgd_regressor,
     **dict.fromkeys(("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"), _sklearn_elastic_net),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from separatrix.cli import options
-from separatrix.cli.commands.fit.models import ModelOptions
+from separatrix.cli.commands.fit.models import OF_QUANTITIES, ModelOptions
 from separatrix.cli.commands.fit.models import class_weight as weight_of_classes
 from separatrix.cli.commands.fit.models import group as column_of_groups
 from separatrix.cli.commands.fit.models import weight as column_of_weights
@@ -24,7 +24,7 @@ CLASSIFIERS = (
     *("logistic", "svm", "kernel-svm", "lda", "qda", "lstsq", "perceptron", "stump"),
     "constant",
 )
-REGRESSORS = ("lstsq", "huber", "poly", "constant")
+REGRESSORS = ("lstsq", *OF_QUANTITIES, "constant")
 _KNOWN = tuple(dict.fromkeys((*CLASSIFIERS, *REGRESSORS)))
 
 _BASIC = "What to predict, and with what"

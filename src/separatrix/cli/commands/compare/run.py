@@ -10,7 +10,7 @@ from typing import Any
 import click
 from sklearn.metrics import get_scorer
 
-from separatrix.assessment.comparing import Comparison, Entry, contenders, race
+from separatrix.assessment.comparing import Comparison, Entry, contenders, for_targets, race
 from separatrix.assessment.folds import folds_of
 from separatrix.cli.commands.compare import CLASSIFIERS, REGRESSORS, CompareOptions
 from separatrix.cli.commands.fit import training
@@ -79,7 +79,7 @@ def _chosen(options: CompareOptions, target: Target) -> tuple[str, ...]:
     """The models by name; those of classes do not go with a quantity, nor the other way round."""
     known = REGRESSORS if target.quantity else CLASSIFIERS
     if options.models is None:
-        return known
+        return tuple(for_targets(contenders(len(target.y), quantity=target.quantity), target.y))
     odd = [name for name in options.models if name not in known]
     if odd:
         what = "a quantity" if target.quantity else "classes"

@@ -25,11 +25,21 @@ _GAUSSIAN = ("priors", "covariance", "shrinkage")
 
 
 class _Offer(NamedTuple):
-    """A model: its estimator, the options that are not for every model, its losses to choose."""
+    """A model: its estimator, the options that are not for every model, its losses to choose.
+
+    Attributes
+    ----------
+    estimator : str
+    takes : tuple of str
+    losses : tuple of str
+    quantity : bool
+        Whether the target is a quantity whatever it looks like.
+    """
 
     estimator: str
     takes: tuple[str, ...]
     losses: tuple[str, ...] = ()
+    quantity: bool = False
 
 
 # The first model is the default for classes.
@@ -58,8 +68,9 @@ OFFERS = {
     "lda": _Offer("LinearDiscriminantAnalysis", _GAUSSIAN),
     "qda": _Offer("QuadraticDiscriminantAnalysis", _GAUSSIAN),
     "lstsq": _Offer("LinearRegression", ("lam", "no_intercept", "class_weight")),
-    "huber": _Offer("HuberRegressor", ("lam", "no_intercept", *_ITERATED)),
-    "poly": _Offer("PolynomialRegression", ("lam", "degree", "interactions")),
+    "huber": _Offer("HuberRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True),
+    "poisson": _Offer("PoissonRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True),
+    "poly": _Offer("PolynomialRegression", ("lam", "degree", "interactions"), quantity=True),
     "stump": _Offer("DecisionStump", ("class_weight",)),
     "sgd": _Offer(
         "SGDClassifier",
@@ -71,6 +82,8 @@ OFFERS = {
     ),
 }
 MODELS = tuple(OFFERS)
+#: Models whose target is a quantity whatever it looks like.
+OF_QUANTITIES = tuple(name for name, offer in OFFERS.items() if offer.quantity)
 _LIMITED = tuple(dict.fromkeys(name for offer in OFFERS.values() for name in offer.takes))
 
 # False when they are not given.
@@ -359,6 +372,8 @@ def build_model(given: ModelOptions) -> Any:
             made["random_state"] = given.seed
     if "no_intercept" in OFFERS[model].takes:
         made["fit_intercept"] = not given.no_intercept
+    if model == "poisson" and "lam" in made:
+        made["alpha"] = made.pop("lam")
     if model == "huber":
         # Its strength is that of a sum over the rows: it waits for their number.
         made.pop("lam", None)

@@ -21,7 +21,7 @@ from separatrix.assessment.in_passes import labels_over, predicted_over
 from separatrix.assessment.scoring import Predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit import FitOptions, training
-from separatrix.cli.commands.fit.models import ModelOptions, build_model, suit_table
+from separatrix.cli.commands.fit.models import OF_QUANTITIES, ModelOptions, build_model, suit_table
 from separatrix.cli.commands.fit.reporting import (
     decide,
     named_class,
@@ -214,7 +214,7 @@ def scanned(
         missing=options.missing or DEFAULT_MISSING,
         ignore=tuple(options.ignore),
         sql=options.sql,
-        quantity=True if options.model in ("poly", "huber") else None,
+        quantity=True if options.model in OF_QUANTITIES else None,
         on_progress=on_progress,
         **{name: value for name in PASSED_ON if (value := getattr(options, name))},
     )

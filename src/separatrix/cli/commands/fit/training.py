@@ -24,7 +24,7 @@ from separatrix._compiled import pool
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
-from separatrix.cli.commands.fit.models import MODELS, ModelOptions
+from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
 from separatrix.cli.output import MANY_CLASSES
 from separatrix.cli.reading import (
     LabelledTable,
@@ -107,7 +107,7 @@ def read_target(options: O) -> tuple[O, Target]:
     if chosen or options.model == "lstsq":
         quantity = looks_like_quantity(table, name) or (not chosen and _constant(table, name))
     else:
-        quantity = options.model in ("poly", "huber")
+        quantity = options.model in OF_QUANTITIES
     model = options.model or ("lstsq" if quantity else MODELS[0])
     settled = replace(options, target=name, model=model)
     remark = None

@@ -1,0 +1,208 @@
+"""Regression of counts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.data import rules
+from separatrix.data.design import Design
+from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.losses import PoissonDeviance
+from separatrix.models.blocked import is_blocked
+from separatrix.models.regressor import TrainingRows
+from separatrix.models.residual import CertifiedRegressor
+from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
+from separatrix.models.stochastic import check_share_of_l1
+from separatrix.objectives.penalties import NoPenalty, penalty_of
+from separatrix.objectives.pointwise import PointwiseObjective
+
+__all__ = ["PoissonRegressor"]
+
+
+@compat_parameters(
+    solver=CompatParameter("lbfgs", "not needed: the solver follows from the problem"),
+)
+class PoissonRegressor(CompatParameters, CertifiedRegressor):
+    r"""Regression of counts by Poisson's law with a log link, with a certificate.
+
+    Minimises
+
+    .. math:: \frac1{\sum_i s_i} \sum_i s_i\,\big[e^{f_i} - y_i f_i + y_i\log y_i - y_i\big]
+        + \alpha \Big[\rho \|w\|_1 + \frac{1 - \rho}2 \|w\|^2\Big], \qquad f_i = w\cdot x_i + b ,
+
+    half the mean deviance and a penalty: scikit-learn's problem, with a share :math:`\rho` of L1 in
+    the penalty besides.  A row is expected to count :math:`e^{f}`.  The intercept is never
+    penalised.  The certificate holds for the objective divided by :math:`\alpha`, where that is not
+    zero, as ``objective_formula_`` says.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty; 0 for none.
+    l1_ratio : float, default=0.0
+        The share :math:`\rho` of L1, which sets weights to exactly zero, from 0 to 1.
+    fit_intercept : bool, default=True
+    max_iter : int, default=100
+    tol : float, default=1e-6
+        Target for the certified relative gap.
+    warm_start : bool, default=False
+        Start from the coefficients of the previous fit.
+    time_limit : float, optional
+        Time limit in seconds; the fit then returns its best iterate with the gap that it reached.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    certificate_ : Certificate
+    objective_formula_ : str
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if they had any.
+    trace_ : Trace
+
+    References
+    ----------
+    Nelder and Wedderburn (1972), Generalized linear models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import PoissonRegressor
+    >>> X = np.array([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0], [4.0, 3.0]])
+    >>> model = PoissonRegressor().fit(X, [12, 17, 22, 21])
+    >>> model.coef_.round(3).tolist(), round(model.intercept_, 2), model.certificate_.status
+    ([0.121, 0.158], 2.09, 'optimal')
+    >>> round(model.score(X, [12, 17, 22, 21]), 2), model.predict([[1, 1], [3, 4]]).round().tolist()
+    (0.99, [11.0, 22.0])
+    """
+
+    _label = "Poisson regression"
+    _attributes: ClassVar[rules.Rules] = CertifiedRegressor._attributes
+    _loss = PoissonDeviance()
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        record: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.record = record
+        self._inherit(inherited)
+
+    def _check_parameters(self) -> None:
+        self._check_inherited()
+        super()._check_parameters()
+        check_number("alpha", self.alpha, minimum=0)
+        check_share_of_l1("elasticnet", self.l1_ratio)
+
+    def _problem(self, design: Design, rows: TrainingRows) -> PointwiseObjective:
+        targets = np.ascontiguousarray(rows.targets[:, 0])
+        self._require_counts(targets)
+        used = targets if rows.weights is None else targets[rows.weights > 0.0]
+        if self.fit_intercept and not used.any():
+            raise ValueError(
+                "All numbers in y are 0, for which the intercept would have to be minus infinity; "
+                "give rows with counts, or fit_intercept=False."
+            )
+        penalised = self.alpha > 0.0
+        penalty = penalty_of(float(self.l1_ratio)) if penalised else NoPenalty()
+        C = 1.0 / (rows.total * (float(self.alpha) if penalised else 1.0))
+        options = {"C": C, "weights": rows.weights, "fit_intercept": bool(self.fit_intercept)}
+        return PointwiseObjective(design, targets, self._loss, penalty, **options)
+
+    def _require_counts(self, targets: np.ndarray) -> None:
+        """Raise ValueError for a number that is not in the domain of the loss."""
+        below = np.flatnonzero(targets < self._loss.domain[0])
+        if len(below):
+            raise ValueError(
+                f"y has a negative number, {targets[below[0]]:g} in row {below[0]:,}; "
+                "PoissonRegressor predicts counts, which are at least 0."
+            )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The expected counts ``exp(w.x + b)``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._loss.mean(super().predict(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        r"""The share :math:`D^2` of the deviance that is explained, as scikit-learn's score.
+
+        .. math:: D^2 = 1 - \frac{\sum_i s_i\,\ell(f_i, y_i)}{\sum_i s_i\,\ell(\log\bar y, y_i)} ,
+
+        with the weighted mean :math:`\bar y` of the counts.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        TypeError
+            For row blocks.
+        """
+        check_is_fitted(self)
+        if is_blocked(X):
+            raise TypeError(
+                "PoissonRegressor has no sum of its deviances over row blocks: score a matrix, or "
+                "measure what it predicts for the rows of each block."
+            )
+        matrix, counts = validate(self, X, y, regression=True, reset=False)
+        counts = column_or_1d(counts)
+        self._require_counts(counts)
+        given = sample_weight_of(sample_weight, matrix)
+        weights = np.ones(len(counts)) if given is None else given
+        with np.errstate(divide="ignore"):
+            level = np.log(np.average(counts, weights=weights))
+        found, least = (
+            float(weights @ self._loss(scores, counts))
+            for scores in (super().predict(X), np.full(len(counts), level))
+        )
+        if least == 0.0:
+            # As scikit-learn has it.
+            return 1.0 if found == 0.0 else 0.0
+        return 1.0 - found / least
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags

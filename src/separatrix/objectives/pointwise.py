@@ -1,0 +1,514 @@
+r"""The objective of a loss of one score a row and its target.
+
+With the sign :math:`\sigma_i` and the centre :math:`c_i` that a target gives (see
+:mod:`separatrix.losses.base`) a row's loss is :math:`\ell_i(z_i)` with
+:math:`z_i = \sigma_i (s_i - c_i)`, and its multiplier :math:`a_i = -\sigma_i r_i`.  In the
+conjugate the centre is a linear term:
+
+.. math:: \sup_s\, r s - U\ell(\sigma (s - c)) = U\,\ell^*(\sigma r/U) + r\,c .
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import TINY, UNIT
+from separatrix.data.design import Design
+from separatrix.losses import Loss
+from separatrix.objectives.base import ROWS, DualPoint, Objective, balancing_share
+from separatrix.objectives.enclosure import (
+    FAINT,
+    LOST,
+    Enclosure,
+    Level,
+    Total,
+    enclosed_scores,
+    total,
+    total_above,
+)
+from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.root import bracketed_root
+
+__all__ = ["PointwiseObjective", "clipped"]
+
+# Rows whose slopes are looked at again and again for less than it takes to part them.
+_FEW = 1000
+
+
+def clipped(a: np.ndarray, low: Any, high: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """``np.clip``, which for few rows takes longer to find this than to do it."""
+    found: np.ndarray = np.minimum(np.maximum(a, low, out=out), high, out=out)
+    return found
+
+
+class PointwiseObjective(Objective):
+    """A loss of the score ``w.x + b`` of a row and of its target.
+
+    Parameters
+    ----------
+    design, penalty, C, weights, fit_intercept, intercept_penalty
+        See :class:`Objective`.
+    targets : ndarray of shape (n_samples,)
+        In the loss's domain.
+    loss : Loss
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_samples,)
+        The signs that the targets give the scores: of labels these themselves.
+    centres : ndarray of shape (n_samples,) or None
+        The scores that the targets move to zero.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        targets: np.ndarray,
+        loss: Loss,
+        penalty: Penalty | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, penalty, **options)
+        self.loss = loss
+        self.targets = targets
+        self.y = loss.sign(targets)
+        self.centres = loss.centre(targets)
+
+    def of_rows(self, index: np.ndarray) -> Self:
+        part = super().of_rows(index)
+        part.targets = self.targets[index]
+        # Signs and centres that are the targets themselves stay so.
+        part.y = part.targets if self.y is self.targets else self.y[index]
+        if self.centres is not None:
+            part.centres = part.targets if self.centres is self.targets else self.centres[index]
+        return part
+
+    def loss_value(self, scores: np.ndarray) -> float:
+        def terms(rows: slice) -> float:
+            return inner(self.upper[rows], self._given(rows).value(self._argument(scores, rows)))
+
+        return float(self._over_rows(terms))
+
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        return self.upper * self.y * self._given().derivative(self._argument(scores))
+
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        return self.upper * self._given().curvature(self._argument(scores))
+
+    def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        return curvature * direction
+
+    def hessian(self, curvature: np.ndarray) -> np.ndarray:
+        out = self.gram(curvature)
+        np.einsum("ii->i", out)[...] += self._penalty_curvature()
+        return out
+
+    def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
+        return self._penalty_curvature() + self.join(
+            self.design.column_squares(curvature), curvature.sum()
+        )
+
+    def balanced(self, residual: np.ndarray) -> np.ndarray:
+        # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
+        # the last clipping would undo the balance.
+        low, high = self._ranges()
+        a = np.empty(len(self.y))
+        # A few rows at a time, because fresh memory costs more than what is done to it.
+        for rows in self._slices():
+            clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
+        excess = inner(a, self.y)
+        if excess == 0.0:
+            return -self.y * a
+        slack = np.empty_like(a)
+        # First choice: share the excess out among the multipliers that lie inside their range,
+        # where the dual is flat to first order; each moves by at most its slack.
+        for rows in self._slices():
+            near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
+            most = np.maximum(self.upper[rows], np.abs(a[rows]))
+            np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
+        total = slack.sum()
+        if abs(excess) <= 0.5 * total:
+            share = excess / total
+            for rows in self._slices():
+                a[rows] -= self.y[rows] * slack[rows] * share
+        else:
+            # Otherwise scale the heavier side down: the box survives.  Of labels the sides are the
+            # classes; multipliers of numbers have both signs.
+            pulls = a * self.y
+            positive = pulls > 0.0
+            up, down = float(pulls[positive].sum()), -float(pulls[~positive].sum())
+            if not (up > 0.0 and down > 0.0):
+                return np.zeros_like(residual)
+            a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
+        for rows in self._slices():
+            clipped(a[rows], low[rows], high[rows], out=a[rows])
+            np.multiply(-self.y[rows], a[rows], out=a[rows])
+        return a
+
+    def clipped(self, residual: np.ndarray) -> np.ndarray:
+        return -self.y * self.multipliers(residual)
+
+    def multipliers(self, residual: np.ndarray) -> np.ndarray:
+        """The multipliers ``-y r`` of a residual, each moved into its range."""
+        a = -self.y * residual
+        return a if self._unbounded() else clipped(a, *self._ranges())
+
+    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest multiplier of every row."""
+        given = self._given()
+        return self._times_upper(given.dual_lower), self._times_upper(given.dual_upper)
+
+    def _unbounded(self) -> bool:
+        """Whether the multiplier of every row may be any number."""
+        if self.loss.by_target:
+            return False
+        both = self.loss.dual_lower == -math.inf and self.loss.dual_upper == math.inf
+        return both and bool(self.upper.all())
+
+    def _times_upper(self, factor: Any) -> np.ndarray:
+        if isinstance(factor, np.ndarray):
+            # No further than the true product: an end that is beyond it is outside of the range.
+            return self.upper * factor * (1.0 - 4.0 * UNIT)
+        if factor == 1.0:
+            return self.upper
+        if factor == 0.0 or (math.isinf(factor) and self.upper.all()):
+            if len(self.upper) <= ROWS:
+                # Where memory costs less than a view.
+                return np.full(len(self.upper), factor)
+            return np.broadcast_to(factor, self.upper.shape)
+        out = np.zeros_like(self.upper)
+        return np.multiply(factor, self.upper, out=out, where=self.upper > 0.0)
+
+    def _argument(self, scores: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """The number ``z`` of the loss for the scores of some rows."""
+        if self.centres is None:
+            return self.y[rows] * scores[rows]
+        if self.loss.of_residual:
+            # One look at the numbers less.
+            return self.centres[rows] - scores[rows]
+        return self.y[rows] * (scores[rows] - self.centres[rows])
+
+    def _given(self, rows: slice = slice(None), used: Any = slice(None)) -> Loss:
+        """The loss as a function of ``z``, for the targets of some rows, or of some among them."""
+        return self.loss.given(self.targets[rows][used]) if self.loss.by_target else self.loss
+
+    def _over_rows(self, terms: Callable[[slice], Any]) -> np.ndarray:
+        """The sum of what ``terms`` gives for some rows at a time.
+
+        Few enough that what is in between stays in the cache: fresh memory costs more.
+        """
+        if len(self.y) <= ROWS:
+            return np.asarray(terms(slice(None)))
+        return np.sum([terms(rows) for rows in self._slices()], axis=0)
+
+    def _slopes(self, residual: np.ndarray, rows: slice) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Weights, rows of positive weight and the slopes in ``z`` of a residual."""
+        upper, y, residual = self.upper[rows], self.y[rows], residual[rows]
+        used: Any = slice(None)
+        if not upper.all():
+            used = upper > 0.0
+            upper, y, residual = upper[used], y[used], residual[used]
+        slopes = y * residual / upper
+        for edge in () if self.loss.by_target else (self.loss.dual_lower, self.loss.dual_upper):
+            if edge != 0.0 and math.isfinite(edge):
+                # A slope that is beyond the edge by an ulp stands for the edge.
+                slopes[np.abs(slopes + edge) < 1e-15 * abs(edge)] = -edge
+        return upper, used, slopes
+
+    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        def terms(rows: slice) -> tuple[float, float]:
+            upper, used, slopes = self._slopes(residual, rows)
+            given = self._given(rows, used)
+            z = self._argument(scores, rows)[used]
+            conjugate = given.conjugate(slopes)
+            gap = given.value(z) + conjugate - slopes * z
+            return inner(upper, np.maximum(gap, 0.0)), inner(upper, conjugate)
+
+        gap, conjugate = self._over_rows(terms)
+        return float(gap), float(conjugate) + self._at_centre(residual)
+
+    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
+        return self.dual_terms(scores, residual)[0]
+
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        def terms(rows: slice) -> float:
+            upper, used, slopes = self._slopes(residual, rows)
+            return inner(upper, self._given(rows, used).conjugate(slopes))
+
+        return float(self._over_rows(terms)) + self._at_centre(residual)
+
+    def _at_centre(self, residual: np.ndarray) -> float:
+        """What the conjugate in the scores has more than that in ``z``."""
+        return 0.0 if self.centres is None else inner(residual, self.centres)
+
+    def _used(self, rows: slice) -> Any:
+        """Which of some rows have a weight."""
+        upper = self.upper[rows]
+        return slice(None) if upper.all() else upper > 0.0
+
+    def loss_above(self, scores: Enclosure) -> float:
+        sums, weights, products = Total(), Total(), 0
+        for rows in self._slices():
+            used = self._used(rows)
+            given = self._given(rows, used)
+            upper, z = self.upper[rows][used], self._argument(scores.middle, rows)[used]
+            radius = scores.radius[rows][used]
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                if self.centres is not None:
+                    radius = radius * (1.0 + 4.0 * UNIT) + UNIT * np.abs(z)
+                    if self.loss.centre_units > 0.0:
+                        size = np.abs(self.centres[rows][used])
+                        radius = radius + self.loss.centre_units * UNIT * size
+                # Also what the next subtraction rounds.
+                radius = radius * (1.0 + 4.0 * UNIT) + 2.0 * UNIT * np.abs(z)
+                ends = z - radius, z + radius
+                value = given.value_above(ends[0])
+                if self.loss.by_target or not self.loss.dual_lower >= 0.0:
+                    # One that also rises is the largest at either end: it is convex.
+                    value = np.maximum(value, given.value_above(ends[1]))
+                sums.add(upper * value)
+                # A value near zero may have lost a square or an exponential to underflow, unless
+                # the loss is flat there, and its product with a weight may have been lost as well.
+                faint = value < FAINT
+                if self.loss.smooth and faint.any():
+                    if not self.loss.unattained:
+                        slopes = [given.derivative(end) != 0.0 for end in ends]
+                        faint &= np.logical_or(*slopes)
+                    weights.add(upper[faint])
+                    products += int(np.count_nonzero(faint & (value == 0.0)))
+                products += int(np.count_nonzero(value))
+        out = sums.above() * (1.0 + (self.loss.units + 4.0) * UNIT)
+        out += (LOST * weights.above() + products) * TINY
+        return float("inf") if math.isnan(out) else out
+
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        point = self.point_in_argument(residual, moved)
+        return point if self.centres is None else self._paired(point, moved)
+
+    def point_in_argument(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        """:meth:`dual_point` with the conjugates in ``z``, which know of no centre."""
+        unbounded = self._unbounded()
+        if unbounded:
+            a = -self.y * residual
+        else:
+            low, high = self._ranges()
+            a = np.empty(len(self.y))
+            for rows in self._slices():
+                clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
+        share, spread, slope = 0.0, 0.0, 0.0
+        reach: np.ndarray | None = None
+        if self.fit_intercept and moved is None:
+            value, error = self._total(lambda rows: a[rows] * self.y[rows]).value()
+            slope = abs(value) + error
+        if self.balances and slope > 0.0:
+            balance = self._balance(a, slope)
+            if balance is None:
+                return DualPoint(np.zeros_like(residual), 0.0, 0.0)
+            (share, spread, reach), slope = balance, 0.0
+        if moved is not None and not self._inside(a, moved):
+            return DualPoint(np.zeros_like(residual), 0.0, np.inf)
+        sums, sizes, weights, n = Total(), Total(), Total(), 0
+        for rows in self._slices():
+            used = self._used(rows)
+            given, upper = self._given(rows, used), self.upper[rows][used]
+            ends = -given.dual_upper, -given.dual_lower
+            n += len(upper)
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                # The quotient is rounded, and may move besides; the conjugate is convex.
+                t = -a[rows][used] / upper
+                out = (2.0 * UNIT + (share if spread > 0.0 else 0.0)) * np.abs(t)
+                if reach is None:
+                    out = out + spread + TINY
+                else:
+                    out = out + spread * reach[rows][used] / upper * (1.0 + 8.0 * UNIT) + TINY
+                if moved is not None:
+                    out = out + moved[rows][used] / upper * (1.0 + 4.0 * UNIT)
+                moves = (t - out, t + out)
+                if not unbounded:
+                    moves = (clipped(moves[0], *ends), clipped(moves[1], *ends))
+                values = [given.conjugate(u) for u in moves]
+                above = np.maximum(*values)
+                size = np.abs(above)
+                sizes.add(upper * (size + np.abs(t) if self.loss.cancels else size))
+                sums.add(upper * above)
+                weights.add(upper[(np.abs(above) < FAINT) & ((t != 0.0) | (out > TINY))])
+            np.multiply(-self.y[rows], a[rows], out=a[rows])
+        value, error = sums.value()
+        # The least of the two ends is no further from the conjugate itself than the units are.
+        rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes.above()
+        # And what underflows: of the conjugate, and of its product with the weight.
+        rounding += (LOST * weights.above() + n) * TINY
+        conjugate = value + error + rounding * (1.0 + 1e-9)
+        conjugate = float("inf") if math.isnan(conjugate) else conjugate
+        return DualPoint(a, value, conjugate, share, spread, slope, reach)
+
+    def _balance(
+        self, a: np.ndarray, slope: float
+    ) -> tuple[float, float, np.ndarray | None] | None:
+        """How multipliers are moved to a sum of zero: share, spread and reach of a dual point.
+
+        None where they would leave their ranges.  ``slope``: what the sum is at most, in size.
+        """
+        if self.loss.by_target:
+            # All in proportion to how far they are from the end of their range.
+            low, high = self._ranges()
+            reach = np.minimum(a - low, high - a)
+            value, error = self._total(lambda rows: reach[rows]).value()
+            spread = slope / (value - error) * (1.0 + 8.0 * UNIT) if value > error else math.inf
+            return (0.0, spread, reach) if spread < 0.5 else None
+        if self.loss.dual_lower >= 0.0:
+            # The heavier class, whichever it is, is scaled down to the other, by 1 - share.
+            share = balancing_share(a, self.y, slope)
+            return (share, 0.0, None) if share <= 1.0 else None
+        value, error = self._total(lambda rows: self.upper[rows]).value()
+        spread = slope / (value - error) * (1.0 + 8.0 * UNIT)
+        if self._inside(a, spread * self.upper):
+            return 0.0, spread, None
+        reach_of_range = min(-self.loss.dual_lower, self.loss.dual_upper)
+        if not reach_of_range > 0.0:
+            return None
+        # Nearer to zero, which keeps the balance, there is space for these moves.
+        share = spread / reach_of_range * (1.0 + 8.0 * UNIT)
+        return (share, spread, None) if share < 1.0 else None
+
+    def _paired(self, point: DualPoint, moved: np.ndarray | None) -> DualPoint:
+        """The point with the term of its conjugate that is linear in the centres.
+
+        What is balanced feels no constant: of the centres only what is left without it counts.
+        """
+        assert self.centres is not None
+        centre, residual = self.centres, point.residual
+        reach = self.upper if point.reach is None else point.reach
+        used = self.upper > 0.0
+        if not used.all():
+            # Rows without weight have no multipliers, and their centres round nothing.
+            centre, residual, reach = centre[used], residual[used], reach[used]
+            moved = None if moved is None else moved[used]
+        largest = float(np.abs(centre).max(initial=0.0))
+        if self.balances and len(centre):
+            centre = centre - 0.5 * (centre.max() + centre.min())
+        with np.errstate(all="ignore"):
+            value, error = total(residual * centre)
+            off = self.loss.centre_units * UNIT * largest
+            size = np.abs(centre) * (1.0 + 4.0 * UNIT) + off
+            moves = (point.share + 4.0 * UNIT) * np.abs(residual)
+            moves = moves + point.spread * reach + (0.0 if moved is None else moved) + TINY
+            error = (error + total_above(moves * size)) * (1.0 + 1e-9)
+            error += (UNIT * largest + off) * total_above(np.abs(residual))
+            # Products that underflow, of the residuals and of their moves.
+            lost = 4.0 * float(np.count_nonzero(centre)) * TINY
+        above = point.conjugate_above + value + error + lost
+        above = math.inf if math.isnan(above) else above + 4.0 * UNIT * abs(above)
+        return replace(point, conjugate=point.conjugate + value, conjugate_above=above)
+
+    def _total(self, terms: Callable[[slice], np.ndarray]) -> Total:
+        out = Total()
+        for rows in self._slices():
+            out.add(terms(rows))
+        return out
+
+    def _inside(self, a: np.ndarray, moves: np.ndarray) -> bool:
+        """Whether multipliers that have a range are still in it after moves to either side."""
+        if self._unbounded():
+            return bool(np.isfinite(a).all() and np.isfinite(moves).all())
+        low, high = self._ranges()
+        used = self._used(slice(None))
+        a, moves = a[used], moves[used]
+        return bool(np.all(a - moves >= low[used]) and np.all(a + moves <= high[used]))
+
+    def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
+        if self.balances:
+            scores = self.doubled_scores(theta)
+            if scores is not None and np.all(np.isfinite(scores)):
+                yield self._levelled(theta, scores)[0]
+
+    def _levelled(self, theta: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A point and its scores with the best intercept."""
+        # The scores keep their digits if the intercept they have is only corrected.
+        by = self.best_intercept(scores)
+        b = self.intercept_of(theta)
+        return self.join(self.weights_of(theta), b + by), scores + by
+
+    def doubled_scores(self, theta: np.ndarray) -> np.ndarray | None:
+        """``linear(theta)``, rounded once."""
+        w, b = self.weights_of(theta), self.intercept_of(theta)
+        return enclosed_scores(self.design, w, b, Level.DOUBLED).middle
+
+    def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        low, high = self._ranges()
+        a = -self.y * residual
+        inside = (a > low) & (a < high)
+        # Not where a row is on the verge of leaving its range.
+        near = np.minimum(a - low, high - a) < 1e-9 * self.upper if self.loss.edged else False
+        return np.where(inside & ~near, self.curvature(scores), 0.0)
+
+    def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # A number has no side to be on, and every move is one away from it.
+        used = np.flatnonzero(self.upper > 0.0)
+        return used, -np.abs(scores[used])
+
+    def null_scores(self) -> np.ndarray:
+        scores = np.zeros(len(self.y))
+        return scores + self.best_intercept(scores) if self.fit_intercept else scores
+
+    def best_intercept(self, scores: np.ndarray) -> float:
+        """The intercept that minimises the objective for weights whose scores are given.
+
+        ``scores`` are without intercept.  The slope in ``b`` is monotone; its root is bracketed,
+        and found by interpolation or, where it has steps, exactly by bisection.
+        """
+        tau = self.intercept_penalty
+        if tau == 0.0:
+            level = self.loss.level(scores, self.targets, self.upper)
+            if level is not None:
+                return level
+        # The rows whose slopes still differ between the ends, and the sum of the other slopes.
+        y, given, weights, settled = self.y, self._given(), self.upper * self.y, 0.0
+        moved = scores if self.centres is None else scores - self.centres
+
+        def slopes(b: float) -> tuple[np.ndarray, float]:
+            of_rows = given.derivative(y * (moved + b))
+            return of_rows, settled + inner(weights, of_rows) + tau * b
+
+        at_near, s0 = slopes(0.0)
+        if s0 == 0.0:
+            return 0.0
+        near, far, s_near = 0.0, -1.0 if s0 > 0 else 1.0, s0
+        for _ in range(1100):
+            at_far, s_far = slopes(far)
+            if s_far == 0.0 or (s_far > 0.0) != (s0 > 0.0):
+                break
+            near, far, at_near, s_near = far, 2.0 * far, at_far, s_far
+        else:
+            return 0.0
+        # Any intercept makes a point, and who wants an end has one that is close.
+        most = 20 if self.hurried else 80
+        if self.smooth:
+            near, far = bracketed_root(lambda b: slopes(b)[1], near, s_near, far, s_far, most)
+        else:
+            for _ in range(most):
+                middle = 0.5 * (near + far)
+                if middle in (near, far):
+                    break
+                if len(y) > _FEW and not self.loss.by_target:
+                    # The loss is convex: a slope that is the same at both ends is so between them.
+                    same, differ = at_near == at_far, np.flatnonzero(at_near != at_far)
+                    settled += inner(weights[same], at_near[same])
+                    y, moved, weights = y[differ], moved[differ], weights[differ]
+                    at_near, at_far = at_near[differ], at_far[differ]
+                at_middle, slope = slopes(middle)
+                if slope != 0.0 and (slope > 0.0) == (s0 > 0.0):
+                    near, at_near = middle, at_middle
+                else:
+                    far, at_far = middle, at_middle
+
+        def value(b: float) -> float:
+            return self.loss_value(scores + b) + 0.5 * tau * b * b
+
+        return min(near, far, key=value)
