@@ -13,9 +13,10 @@ from separatrix.objectives.penalties import (
     L2,
     ElasticNet,
     NoPenalty,
+    Penalty,
     _half_square,
     penalty_of,
-    soft_threshold,
+    prox,
 )
 
 SHAPES = [(4,), (4, 3)]
@@ -29,10 +30,11 @@ def test_gradient_and_curvature_against_differences(penalty, shape) -> None:
     h = 1e-5
     slope = (penalty.value(w + h * direction) - penalty.value(w - h * direction)) / (2 * h)
     # The gradient is that of the smooth part; away from zero the kink's slope is its sign.
-    gradient = penalty.gradient(w) + penalty.threshold * np.sign(w)
+    gradient = penalty.gradient(w) + penalty.l1 * np.sign(w)
     assert np.vdot(gradient, direction) == pytest.approx(slope, abs=1e-9)
     bend = penalty.gradient(w + h * direction) - penalty.gradient(w - h * direction)
-    np.testing.assert_allclose(bend / (2 * h), penalty.curvature * direction, atol=1e-9)
+    curvature = penalty.curvature(shape, len(w))
+    np.testing.assert_allclose(bend / (2 * h), curvature * direction, atol=1e-9)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -65,16 +67,16 @@ KINKED = [
 def test_conjugates_by_brute_force(penalty, shape) -> None:
     rng = np.random.default_rng(2)
     v = rng.normal(size=shape)
-    if penalty.curvature == 0.0:
-        largest = v.max() if penalty.nonnegative else np.abs(v).max()
+    if penalty.l2 == 0.0:
+        largest = v.max() if penalty.bounded else np.abs(v).max()
         assert penalty.conjugate(v * (1.5 / largest)) == np.inf
         v /= largest
     # One weight at a time, since the penalty is a sum over them.
-    reach = 10.0 / (penalty.curvature or 1.0)
-    w = np.linspace(0.0 if penalty.nonnegative else -reach, reach, 400_001)
+    reach = 10.0 / (penalty.l2 or 1.0)
+    w = np.linspace(0.0 if penalty.bounded else -reach, reach, 400_001)
     best = 0.0
     for one in v.ravel():
-        values = penalty.threshold * np.abs(w) + 0.5 * penalty.curvature * w * w
+        values = penalty.l1 * np.abs(w) + 0.5 * penalty.l2 * w * w
         best += np.max(one * w - values)
     assert penalty.conjugate(v) == pytest.approx(best, rel=1e-5, abs=1e-9)
 
@@ -85,7 +87,7 @@ def test_fenchel_young_of_a_kink(penalty, shape) -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         w = rng.normal(size=shape) * (rng.random(shape) < 0.5)
-        if penalty.nonnegative:
+        if penalty.bounded:
             assert penalty.value(w) == np.inf or w.min() >= 0.0
             w = np.abs(w)
         v = penalty.dual_scale(5 * (v := rng.normal(size=shape))) * 5 * v
@@ -93,7 +95,7 @@ def test_fenchel_young_of_a_kink(penalty, shape) -> None:
         assert gap >= 0.0
         assert gap == pytest.approx(penalty.value(w) + penalty.conjugate(v) - np.sum(w * v))
         # Zero exactly where v is a slope of the penalty at w.
-        slope = penalty.gradient(w) + penalty.threshold * np.sign(w)
+        slope = penalty.gradient(w) + penalty.l1 * np.sign(w)
         assert penalty.fenchel_young(w, slope) == pytest.approx(0.0, abs=1e-14)
 
 
@@ -109,14 +111,16 @@ def test_room_of_l1_is_the_way_into_the_box() -> None:
     assert ElasticNet(0.5).dual_scale(v) == L2().dual_scale(v) == 1.0
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.5, 2.0])
-def test_soft_threshold_is_the_proximal_step(threshold: float) -> None:
+@pytest.mark.parametrize("l1", [0.0, 0.5, 2.0])
+def test_the_proximal_step_by_brute_force(l1: float) -> None:
     x = np.linspace(-5, 5, 100_001)
     for u in (-3.0, -0.5, -0.2, 0.0, 0.5, 1.7, 4.0):
-        best = x[np.argmin(0.5 * (x - u) ** 2 + threshold * np.abs(x))]
-        assert soft_threshold(u, threshold, threshold) == pytest.approx(best, abs=2e-4)
-        assert soft_threshold(u, threshold, np.inf) == pytest.approx(max(best, 0.0), abs=2e-4)
-    assert soft_threshold(threshold, threshold, threshold) == 0.0
+        values = 0.5 * 1.5 * x**2 - u * x + l1 * np.abs(x)
+        for lower, upper in ((-np.inf, np.inf), (0.0, np.inf), (-0.3, 0.7), (-2.0, 0.0)):
+            inside = (x >= lower) & (x <= upper)
+            best = x[inside][np.argmin(values[inside])]
+            assert prox(u, 1.5, l1, lower, upper) == pytest.approx(best, abs=2e-4)
+    assert prox(l1, 1.0, l1, -np.inf, np.inf) == 0.0
 
 
 def test_penalty_of_a_ratio() -> None:
@@ -128,7 +132,9 @@ def test_penalty_of_a_ratio() -> None:
 
 def test_capabilities() -> None:
     penalties = L2(), NoPenalty(), L1(), ElasticNet(0.5)
-    assert [p.smooth for p in penalties] == [True, True, False, False]
+    assert [p.kinked for p in penalties] == [False, False, True, True]
+    assert [p.quadratic for p in penalties] == [True, False, False, False]
+    assert [p.supercoercive for p in penalties] == [True, False, False, True]
     assert [p.coercive for p in penalties] == [True, False, True, True]
 
 
@@ -158,8 +164,8 @@ def test_a_value_is_bounded_from_above_though_squares_underflow(penalty, scale: 
     for _ in range(20):
         w = scale * rng.normal(size=int(rng.integers(1, 9)))
         sizes = sum((abs(Fraction(v)) for v in w.tolist()), Fraction(0))
-        value = Fraction(penalty.threshold) * sizes
-        value += Fraction(penalty.curvature) / 2 * squares(w)
+        value = Fraction(penalty.l1) * sizes
+        value += Fraction(penalty.l2) / 2 * squares(w)
         above = penalty.value_above(w)
         assert Fraction(above) >= value
         # And by no more than some units, and what underflows.
@@ -226,6 +232,7 @@ def test_only_half_the_squared_norm_is_a_ridge(penalty, ridge):
 
 
 def test_a_squared_norm_with_a_bound_is_no_ridge():
-    bounded = L2()
-    bounded.nonnegative = True
+    bounded = Penalty(l2=1.0, lower=0.0)
     assert not bounded.ridge
+    assert not bounded.quadratic
+    assert bounded.kinked

@@ -28,7 +28,6 @@ from separatrix.models.penalised import Penalised
 from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
@@ -243,7 +242,7 @@ class LogisticRegression(Penalised, LinearClassifier):
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         problem = problems[0][1]
-        if len(problems) > 1 or not isinstance(getattr(problem, "penalty", None), NoPenalty):
+        if len(problems) > 1 or self._penalised:
             return
         if self.class_weight is None and self.certificate_.ok:
             information = likelihood_information(problem, solutions[0].theta)
