@@ -5,16 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.svm import LinearSVC as PeerSVC
 
 from separatrix import LogisticRegression
 from separatrix.data.design import as_design
-from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
+from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge, SquaredResidual
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty, Penalty
+from separatrix.objectives.residual import ResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
-from separatrix.solvers import Newton, ProximalNewton, Smoothing, proximal_newton, select_solver
+from separatrix.solvers import (
+    Newton,
+    ProximalNewton,
+    QuasiNewton,
+    Smoothing,
+    proximal_newton,
+    select_solver,
+)
 from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import minimise
@@ -583,3 +592,95 @@ def test_one_class_of_many_columns_keeps_its_hessian_where_that_is_cheap(monkeyp
     found = minimise(objective(LogLoss(), L1()), ProximalNewton(), tol=1e-8)
     assert found.certificate.ok
     assert not found.state.by_columns
+
+
+# --- bounds and factors by column -----------------------------------------------------------------
+
+BOUNDED = {
+    "box": {"lower": np.linspace(-0.5, 0.0, D), "upper": np.linspace(0.1, 1.0, D)},
+    "ridge": {"l2": 1.0, "lower": 0.0},
+    "ridge of one sign each": {
+        "l2": np.linspace(0.1, 2.0, D),
+        "lower": np.where(np.arange(D) % 2, 0.0, -np.inf),
+        "upper": np.where(np.arange(D) % 3, np.inf, 0.3),
+    },
+    "lasso": {"l1": 1.0, "lower": -0.2, "upper": 0.1},
+    "factors": {"l1": np.linspace(0.1, 2.0, D), "l2": np.where(np.arange(D) < 5, 1.0, 0.0)},
+}
+
+
+def reference(problem) -> float:
+    """The optimum by L-BFGS-B, with the positive and the negative part of each weight."""
+    penalty, d = problem.penalty, problem.design.n_features
+    l1, l2, lower, upper = (
+        np.broadcast_to(part, (d,))
+        for part in (penalty.l1, penalty.l2, penalty.lower, penalty.upper)
+    )
+
+    def value(z):
+        w = z[:d] - z[d : 2 * d]
+        theta = problem.join(w, z[-1])
+        scores = problem.linear(theta)
+        slope = problem.adjoint(problem.residual(scores))
+        total = problem.loss_value(scores) + 0.5 * np.sum(l2 * w * w)
+        inner = slope[:d] + l2 * w
+        total += np.sum(l1 * (z[:d] + z[d : 2 * d]))
+        return total, np.concatenate([inner + l1, l1 - inner, [slope[-1] * problem.fit_intercept]])
+
+    bounds = [(0.0, u) for u in upper] + [(0.0, -low) for low in lower] + [(None, None)]
+    options = {"maxiter": 20_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9}
+    found = minimize(
+        value, np.zeros(2 * d + 1), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("without", [False, True])
+@pytest.mark.parametrize("kind", BOUNDED)
+def test_bounds_and_factors_by_column(monkeypatch, kind: str, without: bool) -> None:
+    monkeypatch.setattr(proximal_newton, "_CHEAP", 0.0 if without else 40.0)
+    penalty = Penalty(**BOUNDED[kind])
+    rng = np.random.default_rng(4)
+    X, y = data()
+    problems = [
+        objective(LogLoss(), penalty, C=3.0),
+        objective(SquaredHinge(), penalty, storage="csr", fit_intercept=False),
+        ResidualObjective(as_design(X), y + rng.normal(size=N), SquaredResidual(), penalty),
+    ]
+    for problem in problems:
+        solution = minimise(problem, select_solver(problem), tol=1e-8)
+        certificate, w = solution.certificate, problem.weights_of(solution.theta)
+        assert certificate.ok, str(certificate)
+        assert penalty.allows(w)
+        best = reference(problem)
+        assert certificate.dual <= best * (1.0 + 1e-12)
+        assert certificate.primal <= best * (1.0 + 1e-6)
+        if penalty.bounded:
+            # To the last digit, and not nearly.
+            lower, upper = (np.broadcast_to(b, w.shape) for b in (penalty.lower, penalty.upper))
+            assert np.any((w == lower) | (w == upper))
+
+
+def test_bounds_of_several_classes(monkeypatch) -> None:
+    problem = softmax(Penalty(l1=0.5, lower=BOUNDED["box"]["lower"], upper=0.3), C=3.0)
+    whole = minimise(problem, ProximalNewton(), tol=1e-8)
+    monkeypatch.setattr(proximal_newton, "_MANY_WEIGHTS", 20)
+    columns = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert columns.state.by_columns
+    for found in (whole, columns):
+        assert found.certificate.ok, str(found.certificate)
+        assert problem.penalty.allows(problem.weights_of(found.theta))
+    assert columns.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-7)
+
+
+def test_factors_by_column_without_a_kink() -> None:
+    # Newton's method, by a Hessian and by products; scaled columns say the same.
+    X, y = data()
+    factors = np.linspace(0.1, 5.0, D)
+    scaled = MarginObjective(as_design(X / np.sqrt(factors)), y, LogLoss())
+    best = minimise(scaled, Newton(), tol=1e-10)
+    for solver in (Newton(dense=True), Newton(dense=False), QuasiNewton()):
+        problem = objective(LogLoss(), Penalty(l2=factors))
+        found = minimise(problem, solver, tol=1e-10)
+        assert found.certificate.ok, str(found.certificate)
+        assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=1e-9)

@@ -680,12 +680,7 @@ def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:
     l1_ratio : float
         From 0 to 1.
     nonnegative : bool, default=False
-        Whether no weight may be below zero; needs a share of L1.
-
-    Raises
-    ------
-    ValueError
-        For weights that may not be negative without a share of L1.
+        Whether no weight may be below zero.
 
     Examples
     --------
@@ -694,7 +689,5 @@ def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:
     (L2(), ElasticNet(0.25), L1())
     """
     if l1_ratio == 0.0:
-        if nonnegative:
-            raise ValueError("Weights that may not be negative need a share of L1: l1_ratio > 0.")
-        return L2()
+        return Penalty(l2=1.0, lower=0.0) if nonnegative else L2()
     return L1(nonnegative) if l1_ratio == 1.0 else ElasticNet(l1_ratio, nonnegative)

@@ -29,6 +29,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +98,7 @@ _LEAST_RIDGE = 1e-9
 # Passes of coordinate descent between two linear systems, and how many of these a step may take.
 _PASSES = 5
 _ROUNDS = 200
+_LEAST = 1e-100
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -238,6 +240,16 @@ def _least(
             if -here <= 0.1 * steep:
                 break
     return low
+
+
+def level_of(problem: Any, theta: np.ndarray, value: float) -> float:
+    """The size of slopes that others are judged by: the least kink at zero.
+
+    Where none has a size, the slopes of all weights with which the gap is the objective.
+    """
+    if problem.penalty.level > 0.0:
+        return float(problem.penalty.level)
+    return abs(value) / max(float(np.sum(np.abs(problem.weights_of(theta)))), _LEAST)
 
 
 def _is_cheap(problem: Objective, index: np.ndarray) -> bool:
@@ -467,7 +479,7 @@ class ProximalNewton:
         kinks = part.penalty.kinks(part.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
-        tol = _EXACT * problem.penalty.level
+        tol = _EXACT * level_of(problem, state.theta, state.value)
         if old.size > _LITTLE:
             tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
         tol *= relative
@@ -560,7 +572,7 @@ class ProximalNewton:
         check_interrupt: Callable[[], None],
     ) -> ProximalNewtonState:
         """A step without a Hessian."""
-        level = problem.penalty.level
+        level = level_of(problem, state.theta, state.value)
         model, slope, kinks, away = self._column_model(problem, state)
         check_interrupt()
         goal = min(state.goal, float(away.sum()))

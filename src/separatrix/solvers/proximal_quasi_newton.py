@@ -35,7 +35,7 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Kinks
 from separatrix.solvers.column_model import ColumnModel
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.proximal_newton import ProximalNewton, _minimise_model
+from separatrix.solvers.proximal_newton import ProximalNewton, _minimise_model, level_of
 
 __all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState"]
 
@@ -261,7 +261,7 @@ class ProximalQuasiNewton:
         old, slope = state.theta[rows], state.gradient[rows]
         kinks = problem.penalty.restricted(index).kinks(old.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
-        tol = _EXACT * problem.penalty.level * min(state.relative_gap, 1.0)
+        tol = _EXACT * level_of(problem, state.theta, state.value) * min(state.relative_gap, 1.0)
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
         _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
         direction = theta - old
@@ -306,7 +306,7 @@ class ProximalQuasiNewton:
             part.design.turned, np.arange(d), curvature, np.zeros(len(curvature)), start,
             kinks.scaled(scale), rest, _RIDGE, state.gradient / scale - rest * start,
         )  # fmt: skip
-        goal = _EXACT * problem.penalty.level * min(state.relative_gap, 1.0)
+        goal = _EXACT * level_of(problem, state.theta, state.value) * min(state.relative_gap, 1.0)
         for _ in range(_LEAPS):
             _, passes = model.descend(goal, _DESCENTS, check_interrupt)
             if passes < _DESCENTS:
