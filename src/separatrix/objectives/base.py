@@ -550,7 +550,7 @@ class Objective(LinearProblem):
         even = bool(np.all(self.upper == self.upper[0]))
         factor = f"{self.upper[0]:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
         terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
-        return "minimise " + " + ".join(terms)
+        return "minimise " + " + ".join(terms) + self.penalty.constraint
 
     @property
     def smooth(self) -> bool:

@@ -254,7 +254,7 @@ class Penalty:
 
     @property
     def formula(self) -> str:
-        """The penalty as text, without its bounds; empty for none."""
+        """The penalty as text, without its :attr:`constraint`; empty for none."""
         terms = []
         if not isinstance(self.l1, float):
             terms.append("sum l1_j |w_j|")
@@ -266,10 +266,24 @@ class Penalty:
             terms.append("1/2 |w|^2" if self.l2 == 1.0 else f"{0.5 * self.l2:.6g} |w|^2")
         return " + ".join(terms)
 
+    @property
+    def constraint(self) -> str:
+        """The bounds as text; empty for none."""
+        if not self.bounded:
+            return ""
+        if not (isinstance(self.lower, float) and isinstance(self.upper, float)):
+            return " subject to lower_j <= w_j <= upper_j"
+        low = f"{self.lower:.6g} <= " if self.lower > -math.inf else ""
+        return f" subject to {low}w" + (f" <= {self.upper:.6g}" if self.upper < math.inf else "")
+
     def __repr__(self) -> str:
         parts = {"l2": 0.0, "l1": 0.0, "lower": -math.inf, "upper": math.inf}
         given = {k: getattr(self, k) for k in parts}
-        said = [f"{k}={p!r}" for k, p in given.items() if not np.array_equal(p, parts[k])]
+        said = [
+            f"{k}={p!r}" if isinstance(p, float) else f"{k}=<{len(p)} numbers>"
+            for k, p in given.items()
+            if not np.array_equal(p, parts[k])
+        ]
         return f"Penalty({', '.join(said)})"
 
     # --- value and slopes -----------------------------------------------------------------------

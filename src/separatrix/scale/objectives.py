@@ -355,7 +355,7 @@ class BlockedObjective(LinearProblem):
         even = self.factors.min() == self.factors.max() == 1.0 and not self.passes.weighted
         factor = f"{self.C:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
         terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
-        return "minimise " + " + ".join(terms)
+        return "minimise " + " + ".join(terms) + self.penalty.constraint
 
     def rounding(self, account: dict[str, np.ndarray]) -> tuple[float, float]:
         """Bounds on the relative rounding of sums of all rows, and of products with the data."""

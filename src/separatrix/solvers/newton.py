@@ -137,7 +137,10 @@ class Newton:
         if not getattr(problem, "smooth", False):
             raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
         if problem.penalty.kinked:
-            raise TypeError("Newton's method needs a penalty without a kink; L1 has one at zero.")
+            raise TypeError(
+                "Newton's method needs a penalty without a kink; L1 has one at zero, and bounds "
+                "are kinks."
+            )
         if self.levels and (problem.output_shape or not TwoLevelPreconditioner.suit(problem)):
             raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 

@@ -338,7 +338,9 @@ class ProximalNewton:
         if not getattr(problem, "smooth", False):
             raise TypeError("The proximal Newton method needs a loss with 'curvature'.")
         if not problem.penalty.kinked:
-            raise TypeError("The proximal Newton method needs a penalty with a kink (L1).")
+            raise TypeError(
+                "The proximal Newton method needs a penalty with a kink: L1, or bounds."
+            )
 
     def init(
         self,
@@ -347,7 +349,9 @@ class ProximalNewton:
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> ProximalNewtonState:
-        theta = np.array(theta, dtype=np.float64)
+        kinks = problem.penalty.kinks(problem.shape, problem.design.n_features)
+        # A hint may be beyond the bounds, along a path for instance.
+        theta = kinks.within(np.array(theta, dtype=np.float64))
         if not theta.any():
             part = problem.some(self._sample_size(problem), rng)
             if part is not problem:

@@ -119,7 +119,7 @@ class ProximalQuasiNewton:
         if not getattr(problem, "smooth", False):
             raise TypeError("The proximal quasi-Newton method needs a loss with 'curvature'.")
         if not problem.penalty.kinked:
-            raise TypeError("The proximal quasi-Newton method needs a penalty with a kink (L1).")
+            raise TypeError("The proximal quasi-Newton method needs a penalty with a kink: L1.")
 
     @staticmethod
     def _sample(problem: Any, rng: np.random.Generator) -> Any:
