@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+
+import mpmath as mp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import minimum_smooth, pad, primal_margin, primal_softmax
 from separatrix import LogisticRegression, LogisticRegressionCV, verify
+from separatrix.scale import scan
 
 
 def data(classes: int = 2, n: int = 120):
@@ -333,3 +340,182 @@ def test_verify_judges_the_one_that_was_cross_validated():
     X, y = load_iris(return_X_y=True)
     model = LogisticRegressionCV(Cs=3, cv=2).fit(X, y)
     assert verify(model, X, y).ok
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+def bounded_reference(X, y, C, lower, upper, share: float = 0.0) -> float:
+    """The optimum of two classes by L-BFGS-B, with both parts of each weight."""
+    d, signs = X.shape[1], np.where(y, 1.0, -1.0)
+
+    def value(z):
+        w = z[:d] - z[d : 2 * d]
+        margins = signs * (X @ w + z[-1])
+        slope = X.T @ (-C * signs * expit(-margins)) + (1.0 - share) * w
+        total = C * np.sum(np.logaddexp(0.0, -margins)) + share * np.sum(z[: 2 * d])
+        total += 0.5 * (1.0 - share) * (w @ w)
+        shift = np.sum(-C * signs * expit(-margins))
+        return total, np.concatenate([slope + share, share - slope, [shift]])
+
+    bounds = [(0.0, u) for u in upper] + [(0.0, -low) for low in lower] + [(None, None)]
+    options = {"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9}
+    start = np.zeros(2 * d + 1)
+    found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_weights_between_bounds_are_those_of_l_bfgs_b(share: float) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    rng = np.random.default_rng(0)
+    for lower, upper in (
+        (-0.1, 0.2),
+        (0.0, None),
+        (-0.5 * rng.random(30), np.where(rng.random(30) < 0.5, 0.0, np.inf)),
+    ):
+        model = LogisticRegression(C=2.0, l1_ratio=share, bounds=(lower, upper)).fit(X, y)
+        assert model.certificate_.status == "optimal"
+        low, high = (np.broadcast_to(b, 30) for b in (lower, np.inf if upper is None else upper))
+        w = model.coef_[0]
+        assert np.all((w >= low) & (w <= high))
+        assert np.any((w == low) | (w == high))
+        best = bounded_reference(X, y, 2.0, low, high, share)
+        assert model.certificate_.dual <= best * (1.0 + 1e-12)
+        assert model.certificate_.primal <= best * (1.0 + 2e-6)
+        assert verify(model, X, y).ok
+
+
+def test_bounds_by_column_and_what_is_said_of_them() -> None:
+    X, y = data(3)
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    by_name = LogisticRegression(bounds={"b": (-0.1, 0.1), "d": (None, 0)}).fit(table, y)
+    by_index = LogisticRegression(bounds={1: (-0.1, 0.1), np.int64(3): (None, 0)}).fit(table, y)
+    np.testing.assert_array_equal(by_name.coef_, by_index.coef_)
+    assert by_name.certificate_.ok
+    assert np.abs(by_name.coef_[:, 1]).max() == 0.1
+    assert by_name.coef_[:, 3].max() == 0.0
+    assert by_name.objective_formula_.endswith(" subject to lower_j <= w_j <= upper_j")
+    formula = LogisticRegression(bounds=(0, 0.5), multiclass="ovr").fit(X, y).objective_formula_
+    assert " subject to 0 <= w <= 0.5, for each class" in formula
+    assert by_name.path(table, y, [0.1, 1.0]).certificates[1].ok
+    # Infinite ones are none.
+    free = LogisticRegression().fit(X, y)
+    np.testing.assert_array_equal(
+        LogisticRegression(bounds=(None, np.inf)).fit(X, y).coef_, free.coef_
+    )
+
+
+def test_without_a_penalty_bounds_keep_weights_finite() -> None:
+    # Separable rows: no optimum without them.
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    y = np.array([0, 0, 1, 1])
+    model = LogisticRegression(penalty=None, bounds=(-3.0, 3.0)).fit(X, y)
+    assert model.certificate_.status == "optimal"
+    assert model.coef_.tolist() == [[3.0]]
+    with pytest.raises(ValueError, match="no standard errors"):
+        model.summary()
+    with pytest.raises(ValueError, match="every column needs a lower and an upper bound"):
+        LogisticRegression(penalty=None, bounds=(0, None)).fit(X, y)
+
+
+def test_float32_that_a_bound_does_not_have_costs_no_certificate() -> None:
+    X, y = data(3)
+    # In float32 a third is more than a third.
+    model = LogisticRegression(bounds=(0.0, 1.0 / 3.0), multiclass="ovr")
+    model.fit(X.astype(np.float32), y)
+    assert model.certificate_.ok
+    assert model.coef_.max() == 1.0 / 3.0
+    model = LogisticRegression(bounds=(0.0, 0.25)).fit(X.astype(np.float32), y)
+    assert (model.coef_.dtype, model.coef_.max()) == (np.float32, 0.25)
+
+
+def test_a_warm_start_from_beyond_the_bounds() -> None:
+    X, y = data()
+    model = LogisticRegression(bounds=(-1.0, 1.0), warm_start=True).fit(X, y)
+    model.set_params(bounds=(-0.1, 0.1)).fit(X, y)
+    assert model.certificate_.ok
+    assert np.abs(model.coef_).max() == 0.1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "match"),
+    [
+        ((1, 2), "bounds of column 'x0' are 1 and 2"),
+        ((0, np.nan), "bounds of column 'x0' are 0 and nan"),
+        (3, "must be a pair"),
+        ({0: (1,)}, "must be a pair"),
+        ("ab", "must be a pair"),
+        ((np.zeros(3), 1), "one for each of the 4 columns"),
+        ({"z": (0, 1)}, "the column 'z', which is not there"),
+        ({4: (0, 1)}, "the column 4, which is not there"),
+        ({-1: (0, 1)}, "the column -1, which is not there"),
+        ({True: (0, 1)}, "the column True, which is not there"),
+    ],
+)
+def test_bad_bounds_are_refused(bounds, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        LogisticRegression(bounds=bounds).fit(*data())
+
+
+def test_other_ways_to_fit_say_that_they_know_no_bounds() -> None:
+    X, y = data()
+    with pytest.raises(TypeError, match="bounds need all rows in memory"):
+        LogisticRegression(bounds=(0, 1)).fit(scan(X, y))
+    with pytest.raises(TypeError, match="bounds are kinks"):
+        LogisticRegression(bounds=(0, 1), solver="newton").fit(X, y)
+    model = LogisticRegression(bounds=(0, 1)).fit(X, y)
+    with pytest.raises(ValueError, match="rigorous=True does not cover"):
+        verify(model, X, y, rigorous=True)
+
+
+def exactly(model, X, y, C, share) -> mp.mpf:
+    """The objective of two classes in 60 digits."""
+    with mp.workdps(60):
+        w, b = [mp.mpf(v) for v in model.coef_[0].tolist()], mp.mpf(float(model.intercept_[0]))
+        out = mp.mpf(share) * sum(abs(v) for v in w)
+        out += mp.mpf(1.0 - share) / 2 * sum(v * v for v in w)
+        for row, label in zip(X.tolist(), y.tolist(), strict=True):
+            z = (2 * label - 1) * (sum(mp.mpf(x) * v for x, v in zip(row, w, strict=True)) + b)
+            out += mp.mpf(C) * (mp.log1p(mp.exp(-z)))
+        return out
+
+
+@pytest.mark.parametrize("kind", ["offset", "scales", "tiny bounds", "ties", "long"])
+def test_no_bound_is_above_an_objective_that_was_reached(kind: str) -> None:
+    """The certificates of three tolerances, against the best of their points in 60 digits."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(3, 9)), int(rng.integers(1, 5))
+        X, y = rng.normal(size=(n, d)), (rng.random(n) < 0.5).astype(int)
+        y[:2] = 0, 1
+        width = 10.0 ** rng.uniform(-3, 2, size=d)
+        if kind == "offset":
+            X += 10.0 ** rng.uniform(0, 7, size=d)
+        elif kind == "scales":
+            X *= 10.0 ** rng.uniform(-60, 60, size=d)
+        elif kind == "tiny bounds":
+            width = 10.0 ** rng.uniform(-300, -9, size=d)
+        elif kind == "ties":
+            X = np.round(X)
+        else:
+            X *= 1e4
+        lower, upper = -width * rng.choice([0.0, 1.0], size=d), width * rng.choice([0.0, 1.0, 1e3])
+        share = float(rng.choice([0.0, 0.3, 1.0]))
+        C = 10.0 ** rng.uniform(-4, 4)
+        fits = []
+        for tol in (1e-2, 1e-8, 1e-15):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model = LogisticRegression(
+                    C=C, l1_ratio=share, bounds=(lower, upper), tol=tol, max_iter=20
+                )
+                fits.append(model.fit(X, y))
+        values = [exactly(model, X, y, C, share) for model in fits]
+        for model, value in zip(fits, values, strict=True):
+            assert mp.mpf(float(model.certificate_.primal)) >= value, (
+                seed,
+                str(model.certificate_),
+            )
+            assert mp.mpf(float(model.certificate_.dual)) <= min(values), seed

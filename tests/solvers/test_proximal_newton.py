@@ -5,16 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.svm import LinearSVC as PeerSVC
 
 from separatrix import LogisticRegression
 from separatrix.data.design import as_design
-from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
+from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge, SquaredResidual
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
+from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty, Penalty
+from separatrix.objectives.residual import ResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
-from separatrix.solvers import Newton, ProximalNewton, Smoothing, proximal_newton, select_solver
+from separatrix.solvers import (
+    Newton,
+    ProximalNewton,
+    QuasiNewton,
+    Smoothing,
+    proximal_newton,
+    select_solver,
+)
 from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import minimise
@@ -49,7 +58,7 @@ def objective(loss, penalty=None, storage: str = "dense", **options) -> MarginOb
 def optimal(problem, theta, tol: float) -> None:
     """The optimality conditions, written out: slopes at zero within the threshold, and so on."""
     gradient = problem.gradient(theta)
-    d, threshold = problem.design.n_features, problem.penalty.threshold
+    d, threshold = problem.design.n_features, problem.penalty.l1
     w, g = theta[:d], gradient[:d]
     assert np.all(np.abs(g[w == 0.0]) <= threshold + tol)
     np.testing.assert_allclose(g[w != 0.0], -threshold * np.sign(w[w != 0.0]), atol=tol)
@@ -260,24 +269,28 @@ def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool, boun
     A = np.hstack([X, np.ones((N, 1))]) if intercept else X
     curvature, residual = rng.random(N), rng.normal(size=N)
     x = rng.normal(size=A.shape[1])
-    threshold, own = np.full(len(x), 2.0), np.full(len(x), 0.1)
-    below = np.full(len(x), np.inf if bounded else 2.0)
-    x = np.abs(x) if bounded else x
+    own = np.full(len(x), 0.1)
+    penalty = (
+        Penalty(l1=2.0, lower=[0.0, -1.0] * (D // 2), upper=1.0) if bounded else Penalty(l1=2.0)
+    )
+    kinks = penalty.kinks(x.shape, D)
+    x = kinks.within(x)
     if intercept:
-        threshold[-1] = below[-1] = own[-1] = 0.0
+        own[-1] = 0.0
     H = A.T @ (curvature[:, None] * A)
 
     def model() -> ColumnModel:
         design = as_design(sp.csr_array(X) if sparse else X)
-        where = (x, threshold, below, own, 0.0)
+        where = (x, kinks, own, 0.0)
         return ColumnModel(design.turned, np.arange(D), curvature, residual, *where)
 
     def away(m: ColumnModel) -> float:
         g = A.T @ residual + H @ (m.x - x) + own * m.x
         np.testing.assert_allclose(A.T @ m.u, g - own * m.x, atol=1e-9)
-        at_zero = np.maximum(np.maximum(-g - threshold, g - below), 0.0)
-        assert m.x[:D].min() >= 0.0 or not bounded
-        return float(np.where(m.x == 0.0, at_zero, np.abs(g + threshold * np.sign(m.x))).max())
+        assert penalty.allows(m.x[:D])
+        # A step along the slopes, back to where it may lead, leads nowhere.
+        shrunk = np.sign(m.x - g) * np.maximum(np.abs(m.x - g) - kinks.l1, 0.0)
+        return float(np.abs(m.x - kinks.within(shrunk)).max())
 
     slow, fast = model(), model()
     worst, passes = slow.descend(1e-9, 1000, lambda: None)
@@ -288,8 +301,9 @@ def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool, boun
     fast.descend(0.0, 20, lambda: None)
     signs, before = np.sign(fast.x), fast.x.copy()
     ahead = fast.leap(1e-10, lambda: None)
-    free = (before != 0.0) | (threshold == 0.0)
-    steep = A.T @ residual + H @ (before - x) + own * before + threshold * signs
+    free = (before != 0.0) | (kinks.l1 == 0.0)
+    free &= (before != kinks.lower) & (before != kinks.upper)
+    steep = A.T @ residual + H @ (before - x) + own * before + kinks.l1 * signs
     whole = np.linalg.solve((H + np.diag(own))[np.ix_(free, free)], -steep[free])
     expected = residual + curvature * (A @ (before - x)) + curvature * (A[:, free] @ whole)
     np.testing.assert_allclose(ahead, expected, atol=1e-8)
@@ -332,7 +346,7 @@ def test_the_search_along_a_line_ends_at_the_least_point_on_it(seed: int, flat: 
     smooth = -1.0 - float(np.sum(threshold * side * step))
     bend = 0.0 if flat else 0.3
     steep = smooth + float(np.sum(threshold * side * step))
-    length, last = reach(x, step, 2.0 * threshold, steep, bend)
+    length, last, kink = reach(x, step, Penalty(l1=threshold).kinks((12,), 12), steep, bend)
 
     def value(t):
         sizes = np.abs(x[:, None] + step[:, None] * t)
@@ -343,6 +357,7 @@ def test_the_search_along_a_line_ends_at_the_least_point_on_it(seed: int, flat: 
         assert value(np.array([length]))[0] <= value(t).min() + 1e-9
     if last >= 0:
         assert abs(x[last] + length * step[last]) < 1e-12
+        assert kink == 0.0
 
 
 @pytest.mark.parametrize("flat", [True, False])
@@ -353,15 +368,19 @@ def test_weights_move_together_to_the_least_point_on_their_line(flat: bool) -> N
         # In balance, where nothing but the kinks bends the line.
         slope = rng.normal(size=5) * 3.0
         slope -= slope.mean() * flat
-        kinks, bend = (rng.random(5), rng.random(5)), 0.0 if flat else rng.random() * 5.0
-        found = common_move(slope, x, bend, *kinks)
+        l1, bend = rng.random(5), 0.0 if flat else rng.random() * 5.0
+        lower, upper = np.full(5, -np.inf), np.full(5, np.inf)
+        if rng.random() < 0.5:
+            lower, upper = np.round(x.min() - rng.random(5), 1), np.maximum(x, 0.5)
+        found = common_move(slope, x, bend, l1, lower, upper)
 
-        def value(t, slope=slope, bend=bend, x=x, kinks=kinks):
+        def value(t, slope=slope, bend=bend, x=x, l1=l1, lower=lower, upper=upper):
             moved = x[:, None] + t
-            sizes = np.where(moved > 0.0, kinks[0][:, None], kinks[1][:, None]) * np.abs(moved)
-            return slope.sum() * t + 0.5 * bend * t * t + sizes.sum(axis=0)
+            beyond = np.maximum(lower[:, None] - moved, moved - upper[:, None]).max(axis=0) > 1e-12
+            model = slope.sum() * t + 0.5 * bend * t * t + l1 @ np.abs(moved)
+            return np.where(beyond, np.inf, model)
 
-        if bend == 0.0 and abs(slope.sum()) > min(kinks[0].sum(), kinks[1].sum()):
+        if bend == 0.0 and abs(slope.sum()) > l1.sum() and np.isinf(upper[0]):
             continue
         assert value(np.array([found]))[0] <= value(np.linspace(-30.0, 30.0, 6001)).min() + 1e-9
 
@@ -536,20 +555,19 @@ def test_the_model_of_several_classes_is_that_of_the_loss(sparse):
         rng.standard_normal((d + 1, k)) * (rng.random((d + 1, k)) < 0.1),
         np.full((d + 1, k), 0.3),
     )
-    threshold = np.full((d + 1, k), 2.0)
-    threshold[-1] = 0.0
+    kinks = Penalty(l1=2.0).kinks((d + 1, k), d)
 
     def bent(scores):
         return upper[:, None] * (p * scores - p * (p * scores).sum(axis=1, keepdims=True))
 
     weights = (upper, p, bent)
-    where = (residual, x, threshold, own, 1e-9)
+    where = (residual, x, kinks, own, 1e-9)
     model = ClassColumnModel(as_design(X), np.arange(d), *weights, *where)
 
     def value():
         scores = X @ (model.x - x)[:d] + (model.x - x)[d]
         square = np.sum(scores * (0.5 * bent(scores) + residual))
-        return square + np.sum(0.5 * own * model.x**2 + threshold * np.abs(model.x)), scores
+        return square + np.sum(0.5 * own * model.x**2 + kinks.l1 * np.abs(model.x)), scores
 
     before = value()[0]
     for search in (
@@ -574,3 +592,95 @@ def test_one_class_of_many_columns_keeps_its_hessian_where_that_is_cheap(monkeyp
     found = minimise(objective(LogLoss(), L1()), ProximalNewton(), tol=1e-8)
     assert found.certificate.ok
     assert not found.state.by_columns
+
+
+# --- bounds and factors by column -----------------------------------------------------------------
+
+BOUNDED = {
+    "box": {"lower": np.linspace(-0.5, 0.0, D), "upper": np.linspace(0.1, 1.0, D)},
+    "ridge": {"l2": 1.0, "lower": 0.0},
+    "ridge of one sign each": {
+        "l2": np.linspace(0.1, 2.0, D),
+        "lower": np.where(np.arange(D) % 2, 0.0, -np.inf),
+        "upper": np.where(np.arange(D) % 3, np.inf, 0.3),
+    },
+    "lasso": {"l1": 1.0, "lower": -0.2, "upper": 0.1},
+    "factors": {"l1": np.linspace(0.1, 2.0, D), "l2": np.where(np.arange(D) < 5, 1.0, 0.0)},
+}
+
+
+def reference(problem) -> float:
+    """The optimum by L-BFGS-B, with the positive and the negative part of each weight."""
+    penalty, d = problem.penalty, problem.design.n_features
+    l1, l2, lower, upper = (
+        np.broadcast_to(part, (d,))
+        for part in (penalty.l1, penalty.l2, penalty.lower, penalty.upper)
+    )
+
+    def value(z):
+        w = z[:d] - z[d : 2 * d]
+        theta = problem.join(w, z[-1])
+        scores = problem.linear(theta)
+        slope = problem.adjoint(problem.residual(scores))
+        total = problem.loss_value(scores) + 0.5 * np.sum(l2 * w * w)
+        inner = slope[:d] + l2 * w
+        total += np.sum(l1 * (z[:d] + z[d : 2 * d]))
+        return total, np.concatenate([inner + l1, l1 - inner, [slope[-1] * problem.fit_intercept]])
+
+    bounds = [(0.0, u) for u in upper] + [(0.0, -low) for low in lower] + [(None, None)]
+    options = {"maxiter": 20_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9}
+    found = minimize(
+        value, np.zeros(2 * d + 1), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("without", [False, True])
+@pytest.mark.parametrize("kind", BOUNDED)
+def test_bounds_and_factors_by_column(monkeypatch, kind: str, without: bool) -> None:
+    monkeypatch.setattr(proximal_newton, "_CHEAP", 0.0 if without else 40.0)
+    penalty = Penalty(**BOUNDED[kind])
+    rng = np.random.default_rng(4)
+    X, y = data()
+    problems = [
+        objective(LogLoss(), penalty, C=3.0),
+        objective(SquaredHinge(), penalty, storage="csr", fit_intercept=False),
+        ResidualObjective(as_design(X), y + rng.normal(size=N), SquaredResidual(), penalty),
+    ]
+    for problem in problems:
+        solution = minimise(problem, select_solver(problem), tol=1e-8)
+        certificate, w = solution.certificate, problem.weights_of(solution.theta)
+        assert certificate.ok, str(certificate)
+        assert penalty.allows(w)
+        best = reference(problem)
+        assert certificate.dual <= best * (1.0 + 1e-12)
+        assert certificate.primal <= best * (1.0 + 1e-6)
+        if penalty.bounded:
+            # To the last digit, and not nearly.
+            lower, upper = (np.broadcast_to(b, w.shape) for b in (penalty.lower, penalty.upper))
+            assert np.any((w == lower) | (w == upper))
+
+
+def test_bounds_of_several_classes(monkeypatch) -> None:
+    problem = softmax(Penalty(l1=0.5, lower=BOUNDED["box"]["lower"], upper=0.3), C=3.0)
+    whole = minimise(problem, ProximalNewton(), tol=1e-8)
+    monkeypatch.setattr(proximal_newton, "_MANY_WEIGHTS", 20)
+    columns = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert columns.state.by_columns
+    for found in (whole, columns):
+        assert found.certificate.ok, str(found.certificate)
+        assert problem.penalty.allows(problem.weights_of(found.theta))
+    assert columns.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-7)
+
+
+def test_factors_by_column_without_a_kink() -> None:
+    # Newton's method, by a Hessian and by products; scaled columns say the same.
+    X, y = data()
+    factors = np.linspace(0.1, 5.0, D)
+    scaled = MarginObjective(as_design(X / np.sqrt(factors)), y, LogLoss())
+    best = minimise(scaled, Newton(), tol=1e-10)
+    for solver in (Newton(dense=True), Newton(dense=False), QuasiNewton()):
+        problem = objective(LogLoss(), Penalty(l2=factors))
+        found = minimise(problem, solver, tol=1e-10)
+        assert found.certificate.ok, str(found.certificate)
+        assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=1e-9)

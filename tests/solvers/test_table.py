@@ -275,7 +275,7 @@ def test_select_solver_returns_one_that_accepts_the_problem() -> None:
     X, y = data()
     for loss, penalty in itertools.product(margin_losses(), (L2(), NoPenalty())):
         problem = MarginObjective(as_design(X), y, loss, penalty)
-        if not (loss.smooth or loss.smoothable) and penalty.curvature == 0.0:
+        if not (loss.smooth or loss.smoothable) and not penalty.quadratic:
             # No solver here minimises a loss with kinks without a penalty, and it says so.
             with pytest.raises(TypeError, match="a loss with a kink without a penalty"):
                 select_solver(problem)

@@ -20,6 +20,7 @@ from separatrix.messages import Message, Setting, quoted
 __all__ = [
     "check_choice",
     "check_number",
+    "column_bounds",
     "require_classes",
     "require_finite",
     "sample_weight_of",
@@ -79,6 +80,56 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         options = ", ".join(repr(c) for c in choices)
         raise ValueError(Message("unknown_choice", setting=Setting(name, value), choices=options))
+
+
+def _place_of(column: Any, names: Sequence[str]) -> int:
+    """The index of a column that is given by its name or its index."""
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+        if 0 <= column < len(names):
+            return int(column)
+    elif column in names:
+        return list(names).index(column)
+    raise ValueError(f"bounds names the column {column!r}, which is not there.")
+
+
+def column_bounds(bounds: Any, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the upper bound of the weight of every column.
+
+    Parameters
+    ----------
+    bounds : tuple or dict
+        A pair of a lower and an upper bound, for all columns or with one a column; or a dict of
+        such pairs by a column's name or index, where the others have none. None is no bound.
+    names : sequence of str
+        The names of the columns.
+
+    Raises
+    ------
+    ValueError
+        For anything else, a column that is not there, and bounds that exclude zero.
+    """
+    lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
+    of_all = not isinstance(bounds, dict)
+    pairs = [(slice(None), bounds)] if of_all else list(bounds.items())
+    for column, pair in pairs:
+        where = column if of_all else _place_of(column, names)
+        try:
+            low, high = pair
+            lower[where] = -np.inf if low is None else low
+            upper[where] = np.inf if high is None else high
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"bounds={bounds!r} must be a pair (lower, upper), each a number or one for each of"
+                f" the {len(names):,} columns, or a dict of pairs of numbers by column."
+            ) from None
+    wrong = np.flatnonzero(~((lower <= 0.0) & (upper >= 0.0)))
+    if len(wrong):
+        j = wrong[0]
+        raise ValueError(
+            f"bounds of column {names[j]!r} are {lower[j]:g} and {upper[j]:g}, and have to allow a "
+            "weight of zero: lower <= 0 <= upper."
+        )
+    return lower, upper
 
 
 def _all_finite(x: np.ndarray) -> bool:

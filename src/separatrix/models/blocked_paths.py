@@ -211,13 +211,12 @@ def _values(model: Any, whole: blocked.InPasses, parameter: str, count: int) -> 
     member.C, member.lam = 1.0, None
     problems = [problem for _, problem in member._blocked_problems(whole)]
     penalty = problems[0].penalty
-    if not penalty.smooth:
-        pulls = []
+    if penalty.kinked:
+        # A little less, or a fit within its tolerance may have one that is not quite zero.
+        first = 0.999 / float(np.finfo(np.float64).tiny)
         for problem in problems:
             account = problem.account(problem.null_point())
-            pulls.append(float(np.abs(problem.weights_of(account["gradient"])).max(initial=0.0)))
-        # A little less, or a fit within its tolerance may have one that is not quite zero.
-        first = 0.999 * penalty.threshold / max(*pulls, np.finfo(np.float64).tiny)
+            first = min(first, penalty.longest(-problem.weights_of(account["gradient"]), 0.999))
         reach = _SPARSE_REACH
     else:
         sums = whole.passes.sums(_lengths, None)

@@ -18,7 +18,13 @@ from separatrix.closed_form.inference import (
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
-from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.data.validation import (
+    check_choice,
+    check_number,
+    column_bounds,
+    sample_weight_of,
+    validate,
+)
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, column_names, winners
@@ -28,7 +34,7 @@ from separatrix.models.penalised import Penalised
 from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.penalties import NoPenalty
+from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
@@ -74,6 +80,11 @@ class LogisticRegression(Penalised, LinearClassifier):
         From 0 to 1, the share of L1 in the penalty ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``.
         L1 sets weights to exactly zero. 0 is L2, 1 is L1, and values between them are the elastic
         net; ``l1_ratio`` alone selects among all three, as in scikit-learn.
+    bounds : tuple or dict, optional
+        Bounds of the weights: a pair ``(lower, upper)`` for all columns, each of them a number or
+        one a column, or pairs of numbers by the name or the index of a column. None in a pair is no
+        bound. All have to allow zero, ``lower <= 0 <= upper``; those of a column are those of its
+        weight for each class. Without a penalty every column needs both.
     multiclass : {"multinomial", "ovr"}, default="multinomial"
         For more than two classes: one problem, or one-vs-rest.
     steepness : float, default=1.0
@@ -144,11 +155,21 @@ class LogisticRegression(Penalised, LinearClassifier):
     >>> model = LogisticRegression(l1_ratio=1, C=0.5).fit(X, y)
     >>> (model.coef_ == 0).all(axis=0).tolist()
     [True, True, False, False]
+
+    Bounds say which way a column may count; the certificate is about the bounded problem:
+
+    >>> model = LogisticRegression(bounds={2: (0, None), 3: (0, 0.5)}).fit(X, y == 1)
+    >>> model.coef_.round(2).tolist()[0][2:], model.certificate_.status
+    ([0.0, 0.0], 'optimal')
+    >>> model.objective_formula_[-39:]
+    ' subject to lower_j <= w_j <= upper_j'
     """
 
     _label = "logistic regression"
     _margin_loss = "log"
     _counts_each = True
+    # Of estimators that have no such parameter.
+    bounds: Any = None
     _follows_dtype = True
     _stood_in_for = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
     _attributes: ClassVar[rules.Rules] = {
@@ -165,6 +186,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         C: float = 1.0,
         lam: float | None = None,
         l1_ratio: float | None = 0.0,
+        bounds: Any = None,
         multiclass: str = "multinomial",
         steepness: float = 1.0,
         fit_intercept: bool = True,
@@ -182,6 +204,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         self.C = C
         self.lam = lam
         self.l1_ratio = l1_ratio
+        self.bounds = bounds
         self.multiclass = multiclass
         self.steepness = steepness
         self.fit_intercept = fit_intercept
@@ -203,6 +226,7 @@ class LogisticRegression(Penalised, LinearClassifier):
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
+        penalty = self._between_bounds(penalty)
         options = {"C": C, "weights": labels.weights, "fit_intercept": self.fit_intercept}
         if self._multinomial and not labels.binary:
             codes, k = labels.codes, len(labels.classes)
@@ -212,10 +236,27 @@ class LogisticRegression(Penalised, LinearClassifier):
             for part, y in labels.parts()
         ]
 
+    def _between_bounds(self, penalty: Penalty) -> Penalty:
+        """The penalty within the bounds of the weights."""
+        if self.bounds is None:
+            return penalty
+        names = column_names(self)
+        lower, upper = column_bounds(self.bounds, names)
+        bounded = Penalty(l2=penalty.l2, l1=penalty.l1, lower=lower, upper=upper)
+        if not bounded.coercive:
+            j = int(np.flatnonzero(np.isinf(lower) | np.isinf(upper))[0])
+            raise ValueError(
+                f"without a penalty every column needs a lower and an upper bound, and {names[j]!r}"
+                " has not both; give them, or a penalty."
+            )
+        return bounded if bounded.bounded else penalty
+
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
         from separatrix.scale.objectives import BlockedMargin
         from separatrix.scale.softmax import BlockedSoftmax
 
+        if self.bounds is not None:
+            raise refuse(self, "bounds need all rows in memory")
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         if not penalty.coercive:
             raise refuse(self, "without a penalty there is no bound in passes: give a large C")
@@ -243,7 +284,7 @@ class LogisticRegression(Penalised, LinearClassifier):
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         problem = problems[0][1]
-        if len(problems) > 1 or not isinstance(getattr(problem, "penalty", None), NoPenalty):
+        if len(problems) > 1 or self._penalised or self.bounds is not None:
             return
         if self.class_weight is None and self.certificate_.ok:
             information = likelihood_information(problem, solutions[0].theta)
@@ -357,6 +398,8 @@ class LogisticRegression(Penalised, LinearClassifier):
         check_is_fitted(self)
         if self._penalised:
             raise ValueError(Message("summary_of_penalised", without=Setting("penalty", None)))
+        if self.bounds is not None:
+            raise ValueError("weights between bounds have no standard errors; fit without them.")
         if len(self.classes_) > 2 and not self._multinomial:
             raise ValueError(Message("summary_of_one_vs_rest"))
         if self.class_weight is not None:

@@ -355,7 +355,7 @@ class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegre
         design = as_design(matrix).merged()
         tell_of_copies(rows.weights, self._penalised)
         loss, penalty, options = self._options(rows)
-        if not penalty.smooth:
+        if penalty.kinked:
             raise ValueError(KINKED_PART)
         problem = StochasticResidual(
             design,

@@ -541,7 +541,7 @@ class Objective(LinearProblem):
 
     def _penalty_curvature(self) -> np.ndarray:
         """Second derivative of the penalty for each row of ``theta``, as a column."""
-        out = np.full((self.shape[0],) + (1,) * len(self.output_shape), self.penalty.curvature)
+        out = self.penalty.curvature(self.shape, self.design.n_features)
         if self.fit_intercept:
             out[-1] = self.intercept_penalty
         return out
@@ -553,7 +553,7 @@ class Objective(LinearProblem):
         even = bool(np.all(self.upper == self.upper[0]))
         factor = f"{self.upper[0]:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
         terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
-        return "minimise " + " + ".join(terms)
+        return "minimise " + " + ".join(terms) + self.penalty.constraint
 
     @property
     def smooth(self) -> bool:
@@ -594,6 +594,7 @@ class Objective(LinearProblem):
         """The same objective on some of the columns, as if the weights of the others were zero."""
         part = copy(self)
         part.design = self.design.columns(index)
+        part.penalty = self.penalty.restricted(index)
         return part
 
     @abstractmethod
@@ -652,20 +653,18 @@ class Objective(LinearProblem):
     def critical_C(self) -> float:
         """The largest ``C`` at which weights of zero are optimal; 0 without a kink there.
 
-        The product ``|x_j . r|`` on every weight is then within the penalty's threshold.
+        The product ``x_j . r`` on every weight is then within the penalty's kink.
         """
-        if not self.penalty.threshold > 0.0:
+        if not self.penalty.kinked:
             return 0.0
         residual = self.residual(self.null_scores()).reshape(self.design.n_samples, -1)
-        strongest = 0.0
+        largest = math.inf
         for r in residual.T:
-            products = -self.design.t_dot(r)
-            if not self.penalty.nonnegative:
-                products = np.abs(products)
+            v = -self.design.t_dot(r)
             # A constant column pulls nothing but what rounding leaves of it.
-            rounding = _ROUNDING * self.design.absolute_t_dot(r)
-            strongest = max(strongest, float(products[products > rounding].max(initial=0.0)))
-        return self.C * self.penalty.threshold / strongest if strongest > 0.0 else float("inf")
+            v[np.abs(v) <= _ROUNDING * self.design.absolute_t_dot(r)] = 0.0
+            largest = min(largest, self.penalty.longest(v, self.C))
+        return largest
 
     @abstractmethod
     def loss_above(self, scores: Enclosure) -> float:
@@ -856,7 +855,7 @@ class Objective(LinearProblem):
         Slopes and values that belong together leave nothing of the loss's terms: the gap is the
         penalty's.  An intercept asks for slopes that are balanced first.
         """
-        if self.fit_intercept or self.penalty.curvature == 0.0:
+        if self.fit_intercept or self.penalty.strong_convexity == 0.0:
             return super().bound_of(theta, evaluation)
         v = -evaluation.adjoint
         primal = self.penalty_value(theta) + evaluation.loss
@@ -939,7 +938,7 @@ class Objective(LinearProblem):
             centred=self.balances,
         )
         # Where the sign makes a difference, it is that of what pulls at the weights.
-        pulled = pulled.mirrored() if self.penalty.nonnegative else pulled
+        pulled = pulled if self.penalty.symmetric else pulled.mirrored()
         conjugate, above = self.penalty.conjugate_above(pulled, point.conjugate_above)
         middles = -point.conjugate
         if np.isfinite(near := self.penalty.conjugate(pulled.middle)):

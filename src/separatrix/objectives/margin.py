@@ -137,12 +137,14 @@ class MarginObjective(PointwiseObjective):
                 lengths += 2.0**-899 * most
             factor = gamma(len(r)) + share + 2.0 * proof.apart
             length = factor * lengths + (len(r) + 2) * math.sqrt(len(w)) * TINY
-            pulled = Enclosure(adjoint, length, length)
+            # Where the sign makes a difference, it is that of what pulls at the weights.
+            v = adjoint if self.penalty.symmetric else -adjoint
+            pulled = Enclosure(v, length, length)
             if not np.isfinite(length + above):
                 return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
             penalty, above = self.penalty.conjugate_above(pulled, above)
             dual = -(penalty + beyond + above)
-            near = self.penalty.conjugate(adjoint)
+            near = self.penalty.conjugate(v)
             middle = -conjugate - beyond - (near if np.isfinite(near) else 0.0)
         return charged_bound((known.primal, middle), primal, dual, r)
 

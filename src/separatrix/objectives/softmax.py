@@ -88,7 +88,7 @@ class SoftmaxObjective(Objective):
             return super().hessian_product(curvature, direction)
         w, b = self.weights_of(direction), self._intercepts(direction)
         out = softmax_product(self.design, curvature, self.upper, w, b)[: self.shape[0]]
-        out[: len(w)] += self.penalty.curvature * w
+        out[: len(w)] += self.penalty.gradient(w)
         if self.fit_intercept and self.intercept_penalty > 0.0:
             out[-1] += self.intercept_penalty * b
         return out

@@ -260,10 +260,7 @@ class BlockedObjective(LinearProblem):
         return found.reshape(self.shape) + self._penalty_curvature()
 
     def _penalty_curvature(self) -> np.ndarray:
-        out = np.full((self.shape[0],) + (1,) * len(self.output_shape), self.penalty.curvature)
-        if self.fit_intercept:
-            out[-1] = 0.0
-        return out
+        return self.penalty.curvature(self.shape, self.design.n_features)
 
     def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
         """The Hessian times a direction, by one pass."""
@@ -306,7 +303,7 @@ class BlockedObjective(LinearProblem):
             return primal - dual, dual
         gap = self.penalty.fenchel_young(self.weights_of(theta), v) + cost
         dual = primal - gap
-        if self.penalty.smooth and not dual > 0.5 * primal:
+        if not self.penalty.kinked and not dual > 0.5 * primal:
             # Far from the optimum the slopes are too long: some multiple of them is better.
             square = self.penalty.conjugate(v)
             if -conjugate < 2.0 * square:
@@ -324,8 +321,8 @@ class BlockedObjective(LinearProblem):
             return 0.0, 0.0
         penalty, above = self.penalty.conjugate_above(Enclosure(v, length, length), conjugate)
         dual = -(penalty + above)
-        near = -(self.penalty.conjugate(v) if self.penalty.smooth else penalty) - above
-        if self.penalty.smooth and above < 0.0 and -above < 2.0 * penalty:
+        near = -(penalty if self.penalty.kinked else self.penalty.conjugate(v)) - above
+        if not self.penalty.kinked and above < 0.0 and -above < 2.0 * penalty:
             # The best multiple of these slopes; that of a conjugate is at most the multiple of it.
             scaled = above * above / (4.0 * penalty) * (1.0 - 16.0 * UNIT)
             if scaled > dual:
@@ -358,7 +355,7 @@ class BlockedObjective(LinearProblem):
         even = self.factors.min() == self.factors.max() == 1.0 and not self.passes.weighted
         factor = f"{self.C:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
         terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
-        return "minimise " + " + ".join(terms)
+        return "minimise " + " + ".join(terms) + self.penalty.constraint
 
     def rounding(self, account: dict[str, np.ndarray]) -> tuple[float, float]:
         """Bounds on the relative rounding of sums of all rows, and of products with the data."""

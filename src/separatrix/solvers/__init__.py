@@ -152,17 +152,17 @@ def select_solver(problem: LinearProblem) -> Solver:
     if problem.in_passes:
         if TwoLevels().pays(problem):
             return TwoLevels()
-        smooth = problem.penalty.smooth  # type: ignore[attr-defined]
-        return QuasiNewton() if smooth else ProximalQuasiNewton()
+        kinked = problem.penalty.kinked  # type: ignore[attr-defined]
+        return ProximalQuasiNewton() if kinked else QuasiNewton()
     if isinstance(problem, ResidualObjective) and compact.fits(problem):
         # No sample, and no envelopes of a loss that has compiled ones, is worth it.
         return Newton() if problem.smooth else AugmentedLagrangian()
     if isinstance(problem, PointwiseObjective) and problem.loss.smoothable:
         stepping = hasattr(problem.loss, "dual_step") and problem.penalty.ridge
         # A slope that is flat where the weights are zero is as bad as a kink.
-        if not problem.penalty.smooth or not (problem.smooth or stepping):
+        if problem.penalty.kinked or not (problem.smooth or stepping):
             return Smoothing(select_solver)
-    if isinstance(problem, Objective) and not problem.penalty.smooth:
+    if isinstance(problem, Objective) and problem.penalty.kinked:
         return ProximalNewton()
     if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
         return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())

@@ -18,18 +18,19 @@ import numpy as np
 from separatrix._compiled.compilation import specialise
 from separatrix._compiled.row_access import row_entry, row_length
 from separatrix.data.design import Design
-from separatrix.objectives.penalties import soft_threshold
+from separatrix.objectives.penalties import Kinks, prox, violation
 from separatrix.solvers.column_model import ColumnModel, common_move
 
 __all__ = ["ClassColumnModel"]
 
 
 def _descend(
-    rows, upper, p, u, x, bend, own, shift, threshold, below, active, count, last, tol, passes
+    rows, weight, p, u, x, bend, own, shift, l1, lower, upper, active, count, last, tol, passes
 ):
     """Coordinate descent as that of one class, over columns of weights.
 
-    ``p`` are the probabilities of the rows, of shape (n, k) like the slopes ``u``.
+    ``p`` are the probabilities of the rows, of shape (n, k) like the slopes ``u``, and ``weight``
+    is what they count.
     """
     classes = u.shape[1]
     slope, move = np.empty(classes), np.empty(classes)
@@ -55,7 +56,7 @@ def _descend(
                 for k in range(classes):
                     mean += p[i, k] * move[k]
                 for k in range(classes):
-                    u[i, k] += upper[i] * p[i, k] * (move[k] - mean)
+                    u[i, k] += weight[i] * p[i, k] * (move[k] - mean)
         for m in range(count):
             j = active[m]
             for k in range(classes):
@@ -70,26 +71,23 @@ def _descend(
                 zero = zero and x[j, k] == 0.0
                 bent += own[j, k]
             if not zero:
-                together = common_move(slope, x[j], bent, threshold[j], below[j])
+                together = common_move(slope, x[j], bent, l1[j], lower[j], upper[j])
                 for k in range(classes):
-                    x[j, k] += together
+                    x[j, k] = min(max(x[j, k] + together, lower[j, k]), upper[j, k])
                     slope[k] += own[j, k] * together
             for k in range(classes):
-                at, kink, low, g = x[j, k], threshold[j, k], below[j, k], slope[k]
-                if at == 0.0:
-                    away = max(-g - kink, g - low)
-                else:
-                    away = abs(g + kink) if at > 0.0 else abs(g - low)
+                at, kink, low, high, g = x[j, k], l1[j, k], lower[j, k], upper[j, k], slope[k]
+                away = violation(at, g, kink, low, high)
                 farthest = max(farthest, away)
                 move[k] = 0.0
                 if away > 0.0:
                     total += away
                     h = bend[j, k]
-                    new = soft_threshold(at * h - g, kink, low) / h if h > 0.0 else 0.0
+                    new = prox(at * h - g, h, kink, low, high) if h > 0.0 else 0.0
                     move[k] = new - at
                     x[j, k] = new
                     moved = moved or move[k] != 0.0
-            if zero and farthest < -limit:
+            if farthest < -limit:
                 continue
             active[left] = j
             left += 1
@@ -100,9 +98,9 @@ def _descend(
                     mean = 0.0
                     for k in range(classes):
                         mean += p[np.uint64(i), k] * move[k]
-                    weight = value * upper[np.uint64(i)]
+                    share = value * weight[np.uint64(i)]
                     for k in range(classes):
-                        u[np.uint64(i), k] += weight * p[np.uint64(i), k] * (move[k] - mean)
+                        u[np.uint64(i), k] += share * p[np.uint64(i), k] * (move[k] - mean)
         count = left
         if total <= tol:
             break
@@ -137,7 +135,7 @@ class ClassColumnModel(ColumnModel):
         By how much the slopes change along scores: the product with the curvature.
     residual : ndarray of shape (n_samples, n_classes)
         The slope in the scores.
-    x, threshold, own : ndarray of shape (n_columns, n_classes), or one row more
+    x, kinks, own : of shape (n_columns, n_classes), or one row more
         As for one class.
     ridge : float
         By this share of the Hessian's diagonal the model rises with the distance from ``x``.
@@ -152,16 +150,14 @@ class ClassColumnModel(ColumnModel):
         bent: Callable[[np.ndarray], np.ndarray],
         residual: np.ndarray,
         x: np.ndarray,
-        threshold: np.ndarray,
+        kinks: Kinks,
         own: np.ndarray,
         ridge: float,
     ) -> None:
         self._design, self._upper, self._along = design, upper, bent
         self._p = np.ascontiguousarray(probabilities)
         slopes = np.ascontiguousarray(residual)
-        super().__init__(
-            design.turned, active, self._p, slopes, x, threshold, threshold, own, ridge
-        )
+        super().__init__(design.turned, active, self._p, slopes, x, kinks, own, ridge)
 
     def _compile(self, columns: Design) -> None:
         accessors = {"row_length": columns.row_length, "row_entry": columns.row_entry}

@@ -26,7 +26,7 @@ from separatrix._compiled.compilation import scalar, specialise
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.row_access import row_dot, row_entry, row_length
 from separatrix.data.design import Design
-from separatrix.objectives.penalties import soft_threshold
+from separatrix.objectives.penalties import Kinks, prox, violation
 
 __all__ = ["ColumnModel", "common_move", "reach"]
 
@@ -40,7 +40,7 @@ _CHUNK = 8
 
 
 @scalar
-def common_move(slope, x, bend, threshold, below):
+def common_move(slope, x, bend, l1, lower, upper):
     """How far to move some weights together, to the least of a model along this line.
 
     ``slope`` are the slopes of its smooth part, whose sum rises by ``bend`` a unit.  Several
@@ -50,8 +50,8 @@ def common_move(slope, x, bend, threshold, below):
     """
     above, under = 0.0, 0.0
     for k in range(len(x)):
-        above += slope[k] + (threshold[k] if x[k] >= 0.0 else -below[k])
-        under += slope[k] + (threshold[k] if x[k] > 0.0 else -below[k])
+        above += slope[k] + (l1[k] if x[k] >= 0.0 else -l1[k]) if x[k] < upper[k] else np.inf
+        under += slope[k] + (l1[k] if x[k] > 0.0 else -l1[k]) if x[k] > lower[k] else -np.inf
     if above < 0.0:
         sign, steep = 1.0, above
     elif under > 0.0:
@@ -64,10 +64,15 @@ def common_move(slope, x, bend, threshold, below):
         kink, jump = np.inf, 0.0
         for k in range(len(x)):
             when = -sign * x[k]
-            if when > at and when < kink:
+            end = (upper[k] if sign > 0.0 else -lower[k]) + when
+            if at < when < kink:
                 kink, jump = when, 0.0
             if when == kink:
-                jump += threshold[k] + below[k]
+                jump += 2.0 * l1[k]
+            if at < end < kink:
+                kink, jump = end, 0.0
+            if end == kink:
+                jump = np.inf
         rise = bend * (kink - at) if bend > 0.0 else 0.0
         if kink == np.inf or steep + rise >= 0.0:
             break
@@ -79,13 +84,13 @@ def common_move(slope, x, bend, threshold, below):
 
 
 def _descend(
-    rows, curvature, u, x, bend, own, shift, threshold, below, active, count, last, tol, passes
+    rows, curvature, u, x, bend, own, shift, l1, lower, upper, active, count, last, tol, passes
 ):
     """Coordinate descent over the first ``count`` of ``active``, each a row of ``rows``.
 
     ``bend`` is the diagonal of the Hessian, ``own`` and ``shift`` the penalty's share of the
-    model, ``last`` the place of an intercept, or -1.  A column whose weight is zero and whose
-    slope is within the threshold by more than the worst slope of the pass before leaves
+    model, ``last`` the place of an intercept, or -1.  A column whose weight is at a kink and whose
+    slope is within it by more than the worst slope of the pass before leaves
     ``active``.  Returns by how much, in the last pass, a slope was at most away from where it had
     to be, by how much all of them were, how many columns are left, and how many passes there were;
     ends after a pass where all are away by at most ``tol``.
@@ -111,15 +116,10 @@ def _descend(
         for k in range(count):
             j = active[k]
             slope = row_dot(rows, j, u) + own[j] * x[j] + shift[j]
-            if x[j] == 0.0:
-                away = max(-slope - threshold[j], slope - below[j])
-                if away < -limit:
-                    continue
-                away = max(away, 0.0)
-            elif x[j] > 0.0:
-                away = abs(slope + threshold[j])
-            else:
-                away = abs(slope - below[j])
+            away = violation(x[j], slope, l1[j], lower[j], upper[j])
+            if away < -limit:
+                continue
+            away = max(away, 0.0)
             active[left] = j
             left += 1
             worst = max(worst, away)
@@ -129,7 +129,7 @@ def _descend(
                 # Without curvature no row that matters has an entry in this column.
                 new = 0.0
                 if h > 0.0:
-                    new = soft_threshold(x[j] * h - slope, threshold[j], below[j]) / h
+                    new = prox(x[j] * h - slope, h, l1[j], lower[j], upper[j])
                 change = new - x[j]
                 if change != 0.0:
                     x[j] = new
@@ -161,28 +161,35 @@ def _products(rows, chosen, v, out):
 
 
 def reach(
-    x: np.ndarray, step: np.ndarray, jump: np.ndarray, steep: float, bend: float
-) -> tuple[float, int]:
+    x: np.ndarray, step: np.ndarray, kinks: Kinks, steep: float, bend: float
+) -> tuple[float, int, float]:
     """How far to go along a line on which a model is quadratic between kinks, to its least.
 
     A weight ``x`` that moves by ``step`` passes zero at ``-x / step``, where the slope, ``steep``
-    at the start and rising by ``bend`` a unit, jumps by ``jump`` a unit.  Returns the length, 0
-    where there is no way down, and the place of the weight that the line ends with at zero, or -1.
+    at the start and rising by ``bend`` a unit, jumps by twice the kink's ``l1`` a unit, and ends at
+    a bound.  Returns the length, 0 where there is no way down, the place of the weight that the
+    line ends with at a kink, or -1, and the kink.
     """
     if not steep < 0.0:
-        return 0.0, -1
-    kinks = np.flatnonzero((x * step < 0.0) & (jump > 0.0))
-    when = -x[kinks] / step[kinks]
+        return 0.0, -1, 0.0
+    place = np.flatnonzero((x * step < 0.0) & (kinks.l1 > 0.0))
+    kink, jump = np.zeros(len(place)), 2.0 * kinks.l1[place] * np.abs(step[place])
+    if kinks.bounded:
+        bound = np.where(step < 0.0, kinks.lower, kinks.upper)
+        held = np.flatnonzero(np.isfinite(bound) & (step != 0.0))
+        place, kink = np.append(place, held), np.append(kink, bound[held])
+        jump = np.append(jump, np.full(len(held), np.inf))
+    when = (kink - x[place]) / step[place]
     at = 0.0
     for k in np.argsort(when, kind="stable"):
         rise = bend * (float(when[k]) - at)
         if steep + rise >= 0.0:
             break
         at = float(when[k])
-        steep += rise + float(jump[kinks[k]]) * abs(float(step[kinks[k]]))
+        steep += rise + float(jump[k])
         if steep >= 0.0:
-            return at, int(kinks[k])
-    return (at - steep / bend if bend > 0.0 else at), -1
+            return at, int(place[k]), float(kink[k])
+    return (at - steep / bend if bend > 0.0 else at), -1, 0.0
 
 
 class ColumnModel:
@@ -196,9 +203,10 @@ class ColumnModel:
         The columns that may move.
     curvature, residual : ndarray of shape (n_samples,)
         ``H`` and ``r``.
-    x, threshold, below, own : ndarray of shape (n_columns,), or one more
-        Where the search starts, which it moves, the thresholds above and below zero, and ``q``.
-        One more for an intercept, the last.
+    x, own : ndarray of shape (n_columns,), or one more
+        Where the search starts, which it moves, and ``q``.  One more for an intercept, the last.
+    kinks : Kinks
+        Those of ``x``.
     ridge : float
         By this share of the Hessian's diagonal the model rises with the distance from ``x``.
     more : ndarray, optional
@@ -220,16 +228,14 @@ class ColumnModel:
         curvature: np.ndarray,
         residual: np.ndarray,
         x: np.ndarray,
-        threshold: np.ndarray,
-        below: np.ndarray,
+        kinks: Kinks,
         own: np.ndarray,
         ridge: float,
         more: np.ndarray | None = None,
     ) -> None:
         self.x, self.u = x.copy(), residual.copy()
         self.crowd = 0.0
-        self._columns, self._curvature, self._threshold = columns, curvature, threshold
-        self._below, self._bounded = below, np.isinf(below)
+        self._columns, self._curvature, self._kinks = columns, curvature, kinks
         self._width = columns.n_samples
         # Columns that lie side by side are often alike: frequent words, levels of one factor.
         self._active = np.random.default_rng(0).permutation(active)
@@ -296,7 +302,8 @@ class ColumnModel:
         and how many there were, at most ``passes``.
         """
         last = self._width if len(self.x) > self._width else -1
-        fixed = (self._bend, self._own, self._shift, self._threshold, self._below)
+        kinks = self._kinks
+        fixed = (self._bend, self._own, self._shift, kinks.l1, kinks.lower, kinks.upper)
         worst, made, full = np.inf, 0, False
         while made < passes and not full:
             # Columns that were left out are looked at once more before it ends.
@@ -314,35 +321,34 @@ class ColumnModel:
         return float(worst), made
 
     def leap(self, goal: float, check_interrupt: Callable[[], None]) -> np.ndarray:
-        """One leap, until the slopes of the weights that are not zero are off by ``goal`` at most.
+        """One leap, until the slopes of the weights at no kink are off by ``goal`` at most.
 
         It ends before where many of them would change their signs.  Returns the slope in the
         scores where it would have led without kinks.
         """
-        x, threshold = self.x, self._threshold
-        free = (x != 0.0) | (threshold == 0.0)
+        x, kinks = self.x, self._kinks
+        free = kinks.free(x)
         slopes = self._adjoint(self.u, self._columns_of(free))
-        slopes += self._own * x + self._shift + threshold * np.sign(x)
+        slopes += self._own * x + self._shift + kinks.l1 * np.sign(x)
         steep = np.where(free, slopes, 0.0)
         step, along, product = self._newton(steep, free, goal, check_interrupt)
         ahead: np.ndarray = self.u + self._bent(along)
-        crossed = (threshold > 0.0) & (step != 0.0) & ((x + step) * x <= 0.0)
+        crossed, stop = kinks.met(x, step)
         move, way = step, along
         if np.any(crossed):
-            other = np.where(crossed, -x, step)
+            other = np.where(crossed, stop - x, step)
             turned = along + self.scores(other - step)
             steepness, bend = inner(steep, step), inner(product, step)
-            jump = (threshold + self._below).ravel()
-            length, last = reach(x.ravel(), step.ravel(), jump, steepness, bend)
+            flat = x.ravel(), step.ravel(), kinks.ravel()
+            length, last, kink = reach(*flat, steepness, bend)
             move, way = length * step, length * along
             if last >= 0:
-                # Zero to the last digit, and not by chance.
-                move.flat[last] = -x.flat[last]
+                # At the kink to the last digit, and not by chance.
+                move.flat[last] = kink - x.flat[last]
             if self._gain(steep, other, turned) < self._gain(steep, move, way):
                 move, way = other, turned
-        x += move
-        # What rounding leaves below a bound.
-        np.maximum(x, 0.0, out=x, where=self._bounded)
+        # What rounding leaves beyond a bound.
+        x[:] = kinks.within(x + move)
         self.u = self.u + self._bent(way)
         self.crowd = float(np.count_nonzero(crossed)) / max(int(np.count_nonzero(free)), 1)
         return ahead
@@ -361,7 +367,7 @@ class ColumnModel:
     def _gain(self, steep: np.ndarray, move: np.ndarray, way: np.ndarray) -> float:
         """What a move of the free weights, whose scores are ``way``, adds to the model."""
         x = self.x
-        kink = inner(self._threshold, np.abs(x + move) - np.abs(x) - np.sign(x) * move)
+        kink = inner(self._kinks.l1, np.abs(x + move) - np.abs(x) - np.sign(x) * move)
         square = inner(self._own, np.square(move)) + inner(self._bent(way), way)
         return inner(steep, move) + 0.5 * square + kink
 

@@ -99,7 +99,7 @@ class Continuation:
 
 def _followed(problem: LinearProblem) -> bool:
     """Whether strengths of this problem make a path: without a penalty there is none."""
-    return isinstance(problem, Objective) and bool(problem.penalty.formula)
+    return isinstance(problem, Objective) and problem.penalty.shrinks
 
 
 def _predicted(last: _Point, before: _Point | None, ahead: float) -> np.ndarray:

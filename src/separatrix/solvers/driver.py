@@ -1094,7 +1094,9 @@ class _Fit:
         assert self.best is not None
         primal, candidate, _ = self.best
         found = self.problem.certify(_in_single(candidate.theta), self.proof, tol)
-        good = found.gap <= tol * found.primal or found.primal - primal <= 1e-6 * abs(primal)
+        # Beyond a bound of the weights the objective is infinite, and so is its tolerance.
+        good = found.gap <= tol * found.primal < np.inf
+        good = good or found.primal - primal <= 1e-6 * abs(primal)
         return found if good else None
 
     # --- what others hear of it ---------------------------------------------------------------

@@ -229,7 +229,7 @@ def step_by_products(problem: LinearProblem) -> float:
     """The same with products in place of the Hessian, and what its inexactness costs."""
     d = problem.design.n_features
     # Without a penalty nothing keeps the eigenvalues of the Hessian together.
-    penalised = problem.penalty.curvature > 0.0  # type: ignore[attr-defined]
+    penalised = problem.penalty.strong_convexity > 0.0  # type: ignore[attr-defined]
     count = 1.0 + _COUNTED * (math.sqrt(d) if penalised else d)
     return _INEXACT * (_STEP + count * _evaluation(problem))
 

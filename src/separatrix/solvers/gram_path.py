@@ -28,7 +28,7 @@ from separatrix._compiled.compilation import njit
 from separatrix.data.design import Design
 from separatrix.data.moments import Moments
 from separatrix.objectives.base import DENSE_HESSIAN
-from separatrix.objectives.penalties import soft_threshold
+from separatrix.objectives.penalties import prox
 
 __all__ = ["GramPath"]
 
@@ -47,7 +47,7 @@ _LEAST = 1e-280
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _gap(x, slope, pull, square, threshold, ridge, below):
+def _gap(x, slope, pull, square, threshold, ridge, lower):
     """The objective and a lower bound of it at weights with the slopes ``pull - G x``."""
     linear, fall, size, norm = 0.0, 0.0, 0.0, 0.0
     worst, beyond = 0.0, 0.0
@@ -59,7 +59,7 @@ def _gap(x, slope, pull, square, threshold, ridge, below):
         own = slope[j] - ridge * x[j]
         worst = max(worst, own)
         over = max(slope[j] - threshold, 0.0)
-        if below < np.inf:
+        if lower < 0.0:
             worst = max(worst, -own)
             over = max(over, -slope[j] - threshold)
         beyond += over * over
@@ -78,7 +78,7 @@ def _gap(x, slope, pull, square, threshold, ridge, below):
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _descend(gram, x, slope, threshold, ridge, below, passes):
+def _descend(gram, x, slope, threshold, ridge, lower, passes):
     """Passes of coordinate descent over a working set; returns how many signs the last changed."""
     changes = 0
     for _ in range(passes):
@@ -87,7 +87,7 @@ def _descend(gram, x, slope, threshold, ridge, below, passes):
             bend = gram[j, j] + ridge
             if bend > 0.0:
                 target = slope[j] + gram[j, j] * x[j]
-                new = soft_threshold(target, threshold, below) / bend
+                new = prox(target, bend, threshold, lower, np.inf)
                 change = new - x[j]
                 if change != 0.0:
                     if (new == 0.0) != (x[j] == 0.0) or new * x[j] < 0.0:
@@ -99,10 +99,10 @@ def _descend(gram, x, slope, threshold, ridge, below, passes):
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _solve_signs(gram, x, slope, threshold, ridge, lower, step, index):
+def _solve_signs(gram, x, slope, threshold, ridge, factor, step, index):
     """Move the weights that are not zero to their best values, up to the first sign that changes.
 
-    ``lower``, ``step`` and ``index`` are work space.  Returns False where the system is singular.
+    ``factor``, ``step`` and ``index`` are work space.  Returns False where the system is singular.
     """
     count = 0
     for j in range(len(x)):
@@ -116,24 +116,24 @@ def _solve_signs(gram, x, slope, threshold, ridge, lower, step, index):
         for b in range(a):
             total = gram[j, index[b]]
             for k in range(b):
-                total -= lower[a, k] * lower[b, k]
-            lower[a, b] = total / lower[b, b]
+                total -= factor[a, k] * factor[b, k]
+            factor[a, b] = total / factor[b, b]
         whole = gram[j, j] + ridge
         left = whole
         for k in range(a):
-            left -= lower[a, k] * lower[a, k]
+            left -= factor[a, k] * factor[a, k]
         if not left > 1e-13 * whole:
             return False
-        lower[a, a] = np.sqrt(left)
+        factor[a, a] = np.sqrt(left)
     for a in range(count):
         total = step[a]
         for k in range(a):
-            total -= lower[a, k] * step[k]
-        step[a] = total / lower[a, a]
+            total -= factor[a, k] * step[k]
+        step[a] = total / factor[a, a]
     for a in range(count - 1, -1, -1):
-        step[a] /= lower[a, a]
+        step[a] /= factor[a, a]
         for k in range(a):
-            step[k] -= lower[a, k] * step[a]
+            step[k] -= factor[a, k] * step[a]
     length, first = 1.0, -1
     for a in range(count):
         j = index[a]
@@ -150,7 +150,7 @@ def _solve_signs(gram, x, slope, threshold, ridge, lower, step, index):
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _minimise(gram, pull, square, w, slope, threshold, ridge, below, tol, most):
+def _minimise(gram, pull, square, w, slope, threshold, ridge, lower, tol, most):
     """Minimise from ``w`` on; ``w`` and its ``slope`` are moved.
 
     Returns how many passes over working sets there were, at most ``most``.
@@ -162,14 +162,14 @@ def _minimise(gram, pull, square, w, slope, threshold, ridge, below, tol, most):
         if w[j] != 0.0:
             for k in range(d):
                 slope[k] -= w[j] * gram[j, k]
-    primal, dual = _gap(w, slope, pull, square, threshold, ridge, below)
+    primal, dual = _gap(w, slope, pull, square, threshold, ridge, lower)
     index = np.empty(d, dtype=np.int64)
     for _ in range(_SETS):
         if primal - dual <= tol * primal or made >= most:
             break
         count = 0
         for j in range(d):
-            away = slope[j] > threshold or (below < np.inf and -slope[j] > threshold)
+            away = slope[j] > threshold or (lower < 0.0 and -slope[j] > threshold)
             if w[j] != 0.0 or away:
                 index[count] = j
                 count += 1
@@ -182,18 +182,18 @@ def _minimise(gram, pull, square, w, slope, threshold, ridge, below, tol, most):
             x[a], own[a], part[a] = w[j], slope[j], pull[j]
             for b in range(count):
                 small[a, b] = gram[j, index[b]]
-        lower = np.empty((count, count))
+        factor = np.empty((count, count))
         step, chosen = np.empty(count), np.empty(count, dtype=np.int64)
         for _ in range(_SYSTEMS):
             passes = min(_PASSES, most - made)
-            changes = _descend(small, x, own, threshold, ridge, below, passes)
+            changes = _descend(small, x, own, threshold, ridge, lower, passes)
             made += passes
-            high, low = _gap(x, own, part, square, threshold, ridge, below)
+            high, low = _gap(x, own, part, square, threshold, ridge, lower)
             if high - low <= _INNER * tol * high or made >= most:
                 break
             if changes * 10 <= count:
-                _solve_signs(small, x, own, threshold, ridge, lower, step, chosen)
-                high, low = _gap(x, own, part, square, threshold, ridge, below)
+                _solve_signs(small, x, own, threshold, ridge, factor, step, chosen)
+                high, low = _gap(x, own, part, square, threshold, ridge, lower)
                 if high - low <= _INNER * tol * high:
                     break
         for a in range(count):
@@ -204,7 +204,7 @@ def _minimise(gram, pull, square, w, slope, threshold, ridge, below, tol, most):
                 for k in range(d):
                     slope[k] -= change * gram[j, k]
         before = primal - dual
-        primal, dual = _gap(w, slope, pull, square, threshold, ridge, below)
+        primal, dual = _gap(w, slope, pull, square, threshold, ridge, lower)
         if not primal - dual < before and count == d:
             break
     return made
@@ -286,7 +286,7 @@ class GramPath:
         """
         threshold = self.total * alpha * l1_ratio
         ridge = self.total * alpha * (1.0 - l1_ratio)
-        below = np.inf if self.nonnegative else threshold
+        lower = 0.0 if self.nonnegative else -np.inf
         passes = 0
         for k, w in enumerate(self.weights):
             made = _minimise(
@@ -297,7 +297,7 @@ class GramPath:
                 self._slopes[k],
                 threshold,
                 ridge,
-                below,
+                lower,
                 tol,
                 max_iter,
             )

@@ -136,8 +136,11 @@ class Newton:
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
-        if not problem.penalty.smooth:
-            raise TypeError("Newton's method needs a penalty without a kink; L1 has one at zero.")
+        if problem.penalty.kinked:
+            raise TypeError(
+                "Newton's method needs a penalty without a kink; L1 has one at zero, and bounds "
+                "are kinks."
+            )
         if self.levels and (problem.output_shape or not TwoLevelPreconditioner.suit(problem)):
             raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 
@@ -156,7 +159,7 @@ class Newton:
             return compact.start(problem, theta)
         if self.dense is not False and compact_softmax.fits(problem):
             return compact_softmax.start(problem, theta)
-        if not theta.any() and problem.penalty.curvature > 0.0:
+        if not theta.any() and problem.penalty.strong_convexity > 0.0:
             theta = self._head_start(problem, theta, rng)
         return self.at(problem, theta)
 
@@ -236,10 +239,9 @@ class Newton:
         """The factor by which the residual of a Newton system is to fall."""
         relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
         enough = np.sqrt(relative)
-        if self.tol > 0.0 and problem.penalty.curvature > 0.0:
+        if self.tol > 0.0 and problem.penalty.strong_convexity > 0.0:
             # The gap falls with the square of the gradient: no further than it has to.
-            w = problem.weights_of(state.gradient)
-            gap = 0.5 * inner(w, w) / problem.penalty.curvature
+            gap = problem.penalty.gap_of_gradient(problem.weights_of(state.gradient))
             goal = _AIMED * self.tol * abs(state.value)
             enough = max(enough, np.sqrt(goal / gap)) if gap > goal else enough
         return float(np.clip(enough, 0.1, 0.5))
@@ -275,7 +277,7 @@ class Newton:
         d, stored = problem.shape[0], problem.design.n_stored
         if not (
             hasattr(problem, "hessian_block")
-            and problem.penalty.curvature > 0.0
+            and problem.penalty.strong_convexity > 0.0
             and stored >= _LARGE
             and d <= _BLOCK
         ):
@@ -294,7 +296,7 @@ class Newton:
                 check_interrupt()
                 block = problem.hessian_block(curvature, k, _ROWS * size)
                 # Columns so long that rounding leaves nothing of the penalty would mislead.
-                if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.curvature):
+                if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.strong_convexity):
                     return
                 try:
                     factors[k] = factorise(block)
@@ -306,7 +308,7 @@ class Newton:
             parts = pool.ranges(outputs, float(outputs) * size**3)
             pool.run([partial(fill, *part) for part in parts])
         found = tuple(factor for factor in factors if factor is not None)
-        return Blocks(found, problem.penalty.curvature) if len(found) == outputs else None
+        return Blocks(found, problem.penalty.strong_convexity) if len(found) == outputs else None
 
     @staticmethod
     def _levels(
@@ -314,7 +316,7 @@ class Newton:
     ) -> TwoLevelPreconditioner | None:
         diagonal = problem.hessian_diagonal(curvature)
         # Columns so long that rounding leaves nothing of the penalty would mislead.
-        if not np.all(diagonal <= _LONGEST * problem.penalty.curvature):
+        if not np.all(diagonal <= _LONGEST * problem.penalty.strong_convexity):
             return None
         with pool.one_blas_thread():
             try:
@@ -327,10 +329,10 @@ class Newton:
         diagonal = problem.hessian_diagonal(curvature)
         # An intercept that no active row touches has no curvature of its own.
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-        if problem.penalty.curvature > 0.0:
+        if problem.penalty.strong_convexity > 0.0:
             # The diagonal alone slows down what the penalty conditions well; a hundredth of it
             # still tames columns of wild scale (Galli and Lin, 2022).
-            diagonal = 0.99 * problem.penalty.curvature + 0.01 * diagonal
+            diagonal = 0.99 * problem.penalty.strong_convexity + 0.01 * diagonal
         return diagonal
 
     def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
@@ -385,8 +387,8 @@ class Newton:
         if not problem.penalty.coercive:
             return state.decrement <= 10.0 * target
         # With the slopes as dual point the gap is half the squared gradient, up to balancing.
-        w = problem.weights_of(state.gradient)
-        return 0.5 * inner(w, w) / problem.penalty.curvature <= 2.0 * target
+        gap = problem.penalty.gap_of_gradient(problem.weights_of(state.gradient))
+        return gap <= 2.0 * target
 
     def stopped(self, problem: Objective, state: Any) -> str | None:
         return state.status

@@ -29,6 +29,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, solve_positive
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
-from separatrix.objectives.penalties import Penalty, soft_threshold
+from separatrix.objectives.penalties import Kinks, prox
 from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import Candidate
@@ -97,42 +98,46 @@ _LEAST_RIDGE = 1e-9
 # Passes of coordinate descent between two linear systems, and how many of these a step may take.
 _PASSES = 5
 _ROUNDS = 200
+_LEAST = 1e-100
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _descend(hessian, slope, x, threshold, below, classes, held, tol, passes):
-    """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
+def _descend(hessian, slope, x, l1, lower, upper, classes, held, tol, passes):
+    """Coordinate descent on ``1/2 u' H u + slope.u + sum l1 |x + u|`` over steps ``u``.
 
-    Below zero the factor is ``below``.  Of ``classes`` weights each that belong to one column, all
-    move together before each moves by itself.  ``held``: whether weights with a kink stay at zero.
-    ``x`` moves to ``x + u``, and ``slope`` to the gradient of the smooth part there.  Returns by
-    how much, in the last pass, a slope was at most away from where it had to be; ends after a
-    pass where that is at most ``tol``.
+    Of ``classes`` weights each that belong to one column, all move together before each moves by
+    itself.  ``held``: whether weights at a kink stay there.
+    ``x`` moves to ``x + u``, within its bounds, and ``slope`` to the gradient of the smooth part
+    there.  Returns by how much, in the last pass, a slope was at most away from where it had to be;
+    ends after a pass where that is at most ``tol``.
     """
     worst = 0.0
     for _ in range(passes):
         worst = 0.0
         for j in range(len(x)):
-            if classes > 1 and j % classes == 0 and threshold[j] > 0.0:
+            if classes > 1 and j % classes == 0 and l1[j] > 0.0:
                 end = j + classes
                 bend = 0.0
                 for m in range(j, end):
                     for k in range(j, end):
                         bend += hessian[m, k]
-                together = common_move(slope[j:end], x[j:end], bend, threshold[j:end], below[j:end])
+                part = slice(j, end)
+                together = common_move(
+                    slope[part], x[part], bend, l1[part], lower[part], upper[part]
+                )
                 if together != 0.0:
                     for m in range(j, end):
-                        x[m] += together
+                        x[m] = min(max(x[m] + together, lower[m]), upper[m])
                         for k in range(len(x)):
                             slope[k] += together * hessian[m, k]
             h = hessian[j, j]
-            if held and x[j] == 0.0 and threshold[j] > 0.0:
+            if held and ((x[j] == 0.0 and l1[j] > 0.0) or x[j] == lower[j] or x[j] == upper[j]):
                 continue
             if h > 0.0:
-                new = soft_threshold(x[j] * h - slope[j], threshold[j], below[j]) / h
+                new = prox(x[j] * h - slope[j], h, l1[j], lower[j], upper[j])
             else:
                 # No row that matters has an entry in this column.
-                new = 0.0 if threshold[j] > 0.0 else x[j]
+                new = 0.0 if l1[j] > 0.0 else x[j]
             change = new - x[j]
             if change != 0.0:
                 worst = max(worst, abs(change) * h)
@@ -145,10 +150,10 @@ def _descend(hessian, slope, x, threshold, below, classes, held, tol, passes):
 
 
 def _gain(
-    slope: np.ndarray, move: np.ndarray, bend: np.ndarray, x: np.ndarray, threshold: np.ndarray
+    slope: np.ndarray, move: np.ndarray, bend: np.ndarray, x: np.ndarray, kinks: Kinks
 ) -> float:
     """What a move, whose product with the Hessian is ``bend``, adds to the model."""
-    sizes = inner(threshold, np.abs(x + move) - np.abs(x))
+    sizes = inner(kinks.l1, np.abs(x + move) - np.abs(x))
     return inner(slope, move) + 0.5 * inner(bend, move) + sizes
 
 
@@ -158,18 +163,17 @@ def _minimise_model(
     hessian: np.ndarray,
     slope: np.ndarray,
     x: np.ndarray,
-    threshold: np.ndarray,
-    below: np.ndarray,
+    kinks: Kinks,
     classes: int,
     tol: float,
     check_interrupt: Callable[[], None],
 ) -> None:
     """Move ``x`` and ``slope`` to the minimum of the model that :func:`_descend` describes.
 
-    On the coordinates that coordinate descent leaves at other values than zero, and as long as
-    none of them changes its sign, the model is quadratic and its minimum a linear system.
+    On the coordinates that coordinate descent leaves elsewhere than at a kink, and as long as
+    none of them meets one, the model is quadratic and its minimum a linear system.
     """
-    fixed = hessian, slope, x, threshold, below, classes
+    fixed = hessian, slope, x, kinks.l1, kinks.lower, kinks.upper, classes
     met = False
     for _ in range(_ROUNDS):
         # Weights that have just met their kinks stay there until the others are at their best,
@@ -177,36 +181,35 @@ def _minimise_model(
         if _descend(*fixed, met, tol, _PASSES) <= tol and not met:
             return
         check_interrupt()
-        free = np.flatnonzero((x != 0.0) | (threshold == 0.0))
-        steep = slope[free] + threshold[free] * np.sign(x[free])
+        free = np.flatnonzero(kinks.free(x))
+        steep = slope[free] + kinks.l1[free] * np.sign(x[free])
         try:
             step = solve_positive(hessian[np.ix_(free, free)], -steep)
         except np.linalg.LinAlgError:
             met = False
             continue
-        start, kink, jump = x[free], threshold[free], (threshold + below)[free]
-        # Beyond zero the model is another.  Either all that would change their signs stop at
-        # zero, or all go on together for as long as the model falls, whichever leads lower.
-        crossed = (kink > 0.0) & ((start + step) * start <= 0.0)
+        start, own = x[free], kinks.of(free)
+        # Beyond a kink the model is another.  Either all that would pass one stop there, or all
+        # go on together for as long as the model falls, whichever leads lower.
+        crossed, stop = own.met(start, step)
         move = np.zeros_like(x)
         move[free] = step
         bend = hessian @ move
         met = bool(np.any(crossed))
         if met:
             other = np.zeros_like(x)
-            other[free] = np.where(crossed, -start, step)
+            other[free] = np.where(crossed, stop - start, step)
             turned = hessian @ other
-            length, last = reach(start, step, jump, inner(steep, step), inner(bend, move))
+            length, last, kink = reach(start, step, own, inner(steep, step), inner(bend, move))
             move, bend = length * move, length * bend
             if last >= 0:
                 k = free[last]
-                bend += (-x[k] - move[k]) * hessian[k]
-                move[k] = -x[k]
-            if _gain(slope, other, turned, x, threshold) < _gain(slope, move, bend, x, threshold):
+                bend += (kink - x[k] - move[k]) * hessian[k]
+                move[k] = kink - x[k]
+            if _gain(slope, other, turned, x, kinks) < _gain(slope, move, bend, x, kinks):
                 move, bend = other, turned
-        x += move
-        # What rounding leaves below a bound.
-        np.maximum(x, 0.0, out=x, where=np.isinf(below))
+        # What rounding leaves beyond a bound.
+        x[:] = kinks.within(x + move)
         slope += bend
 
 
@@ -216,7 +219,7 @@ def _least(
     direction: np.ndarray,
     scores: np.ndarray,
     along: np.ndarray,
-    threshold: np.ndarray,
+    l1: np.ndarray,
 ) -> float:
     """A step below 1 where the slope along the line is a tenth of what it was, by bisection."""
 
@@ -224,7 +227,7 @@ def _least(
         there = theta + t * direction
         kink = np.where(there == 0.0, np.abs(direction), np.sign(there) * direction)
         smooth = inner(part.penalty_gradient(there), direction)
-        return smooth + inner(threshold, kink) + inner(part.residual(scores + t * along), along)
+        return smooth + inner(l1, kink) + inner(part.residual(scores + t * along), along)
 
     low, high, steep = 0.0, 1.0, abs(slope(0.0))
     for _ in range(60):
@@ -239,18 +242,14 @@ def _least(
     return low
 
 
-def _beyond(slope: np.ndarray, penalty: Penalty) -> np.ndarray:
-    """Return how far the slopes at weights of zero are beyond the kinks there."""
-    if penalty.nonnegative:
-        return -slope - penalty.threshold
-    return np.abs(slope) - penalty.threshold
+def level_of(problem: Any, theta: np.ndarray, value: float) -> float:
+    """The size of slopes that others are judged by: the least kink at zero.
 
-
-def _away(slope: np.ndarray, x: np.ndarray, threshold: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Return by how much slopes are away from where they have to be."""
-    kinked = np.abs(slope + threshold * np.sign(x))
-    beyond = np.maximum(-slope - threshold, slope - below)
-    return np.where(x != 0.0, kinked, np.maximum(beyond, 0.0))
+    Where none has a size, the slopes of all weights with which the gap is the objective.
+    """
+    if problem.penalty.level > 0.0:
+        return float(problem.penalty.level)
+    return abs(value) / max(float(np.sum(np.abs(problem.weights_of(theta)))), _LEAST)
 
 
 def _is_cheap(problem: Objective, index: np.ndarray) -> bool:
@@ -338,8 +337,10 @@ class ProximalNewton:
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The proximal Newton method needs a loss with 'curvature'.")
-        if problem.penalty.smooth:
-            raise TypeError("The proximal Newton method needs a penalty with a kink (L1).")
+        if not problem.penalty.kinked:
+            raise TypeError(
+                "The proximal Newton method needs a penalty with a kink: L1, or bounds."
+            )
 
     def init(
         self,
@@ -348,7 +349,9 @@ class ProximalNewton:
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> ProximalNewtonState:
-        theta = np.array(theta, dtype=np.float64)
+        kinks = problem.penalty.kinks(problem.shape, problem.design.n_features)
+        # A hint may be beyond the bounds, along a path for instance.
+        theta = kinks.within(np.array(theta, dtype=np.float64))
         if not theta.any():
             part = problem.some(self._sample_size(problem), rng)
             if part is not problem:
@@ -425,20 +428,16 @@ class ProximalNewton:
         None where several classes have too many weights in them for a Hessian.
         """
         d = problem.design.n_features
-        threshold = problem.penalty.threshold
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
         # By how much the slope at zero, or at the weight, is away from where it has to be.
-        slope = state.adjoint + problem.penalty.gradient(w)
-        excess = np.where(
-            w == 0.0, _beyond(slope, problem.penalty), np.abs(slope + threshold * np.sign(w))
-        )
-        excess = excess.reshape(d, -1).max(axis=1)
+        excess = problem.penalty.violation(w, state.adjoint + problem.penalty.gradient(w))
+        excess, level = excess.reshape(d, -1).max(axis=1), problem.penalty.l1
         inside = np.zeros(d, dtype=bool)
         inside[state.index] = True
-        if state.part is not None and not np.any(((excess > 1e-9 * threshold) | used) & ~inside):
+        if state.part is not None and not np.any(((excess > 1e-9 * level) | used) & ~inside):
             return state.index
-        near = np.flatnonzero(((excess > -_NEAR * threshold) | inside) & ~used)
+        near = np.flatnonzero(((excess > -_NEAR * level) | inside) & ~used)
         needed = int(used.sum()) + len(near)
         if problem.output_shape and needed * problem.output_shape[0] > _MANY_WEIGHTS:
             return None
@@ -481,28 +480,22 @@ class ProximalNewton:
             hessian = part.hessian(curvature)
             diagonal = np.diagonal(hessian).copy()
         check_interrupt()
-        threshold = np.full(part.shape, problem.penalty.threshold)
-        below = np.full(part.shape, problem.penalty.below)
-        if problem.fit_intercept:
-            threshold[-1] = below[-1] = 0.0
-        kinks = threshold.ravel(), below.ravel()
+        kinks = part.penalty.kinks(part.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
-        tol = _EXACT * problem.penalty.threshold
+        tol = _EXACT * level_of(problem, state.theta, state.value)
         if old.size > _LITTLE:
-            tol = max(tol, _FORCED * float(_away(slope, old, threshold, below).max()))
+            tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
         tol *= relative
         # Where columns depend on one another the model is flat, and its minimum far off or
         # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
         # Qi and Yamashita, 2004).
         ridge = 1.0 + _RIDGE * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
-        classes = math.prod(problem.output_shape)
-        _minimise_model(
-            hessian, ahead.ravel(), theta.ravel(), *kinks, classes, tol, check_interrupt
-        )
+        flat = ahead.ravel(), theta.ravel(), kinks.ravel()
+        _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
         direction = theta - old
-        kink = inner(threshold, np.abs(theta) - np.abs(old))
+        kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
         foreseen = 0.5 * inner(slope + ahead, direction) + kink
         scores = part.linear(theta)
@@ -510,8 +503,8 @@ class ProximalNewton:
         slopes = residual + part.curvature_apply(curvature, along)
         value, t = part.value(theta, scores), 1.0
         if not value <= state.value + 1e-2 * expected:
-            t = _least(part, old, direction, state.scores, along, threshold)
-            theta = old + t * direction
+            t = _least(part, old, direction, state.scores, along, kinks.l1)
+            theta = kinks.within(old + t * direction)
             scores = part.linear(theta)
             value = part.value(theta, scores)
             if not value <= state.value:
@@ -547,23 +540,19 @@ class ProximalNewton:
     @staticmethod
     def _column_model(
         problem: Objective, state: ProximalNewtonState
-    ) -> tuple[ColumnModel, np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[ColumnModel, np.ndarray, Kinks, np.ndarray]:
         """The model of the columns that may be needed.
 
-        Also returns all slopes, thresholds, and by how much slopes are away from where they have
+        Also returns all slopes, the kinks, and by how much slopes are away from where they have
         to be.
         """
-        level = problem.penalty.threshold
-        threshold, below = (np.full(problem.shape, k) for k in (level, problem.penalty.below))
-        own = np.full(problem.shape, problem.penalty.curvature)
-        if problem.fit_intercept:
-            threshold[-1] = below[-1] = 0.0
-            own[-1] = problem.intercept_penalty
+        d = problem.design.n_features
+        kinks = problem.penalty.kinks(problem.shape, d)
+        own = np.array(np.broadcast_to(problem._penalty_curvature(), problem.shape))
         residual = problem.residual(state.scores)
         slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
-        used, beyond = state.theta != 0.0, np.maximum(-slope - threshold, slope - below)
-        d = problem.design.n_features
-        needed = (used | (beyond > -_NEAR * level))[:d].reshape(d, -1)
+        away = kinks.violation(state.theta, slope)
+        needed = ((state.theta != 0.0) | (away > -_NEAR * kinks.l1))[:d].reshape(d, -1)
         active = np.flatnonzero(np.any(needed, axis=1))
         bends = problem.curvature(state.scores)
         least = max(state.ridge, _LEAST_RIDGE)
@@ -571,15 +560,14 @@ class ProximalNewton:
             curvature_apply = partial(problem.curvature_apply, bends)
             model: ColumnModel = ClassColumnModel(
                 problem.design, active, problem.upper, bends, curvature_apply,
-                residual, state.theta, threshold, own, least,
+                residual, state.theta, kinks, own, least,
             )  # fmt: skip
         else:
             bends = np.maximum(bends, _STRAIGHT * np.abs(residual))
             model = ColumnModel(
-                problem.design.turned, active, bends, residual, state.theta, threshold, below, own,
-                least,
+                problem.design.turned, active, bends, residual, state.theta, kinks, own, least,
             )  # fmt: skip
-        return model, slope, threshold, _away(slope, state.theta, threshold, below)
+        return model, slope, kinks, np.maximum(away, 0.0)
 
     def _by_columns(
         self,
@@ -588,14 +576,14 @@ class ProximalNewton:
         check_interrupt: Callable[[], None],
     ) -> ProximalNewtonState:
         """A step without a Hessian."""
-        level = problem.penalty.threshold
-        model, slope, threshold, away = self._column_model(problem, state)
+        level = level_of(problem, state.theta, state.value)
+        model, slope, kinks, away = self._column_model(problem, state)
         check_interrupt()
         goal = min(state.goal, float(away.sum()))
         worst, passes = model.descend(goal, _MANY, check_interrupt)
         goal *= _SHARPER if passes == 1 else 1.0
         new = replace(state, part=None, hessian=None, by_columns=True)
-        share, exactly = _SETTLED[problem.penalty.curvature > 0.0]
+        share, exactly = _SETTLED[problem.penalty.supercoercive]
         if problem.output_shape:
             share = max(share, _SETTLED_CLASSES)
         settled = False
@@ -611,13 +599,13 @@ class ProximalNewton:
             # Otherwise it would have to be scaled down too far to tell anything.
             new = self._with_dual(problem, new, model.u)
         theta, move = model.x, model.x - state.theta
-        expected = inner(slope, move) + inner(threshold, np.abs(theta) - np.abs(state.theta))
+        expected = inner(slope, move) + inner(kinks.l1, np.abs(theta) - np.abs(state.theta))
         along = model.scores(move)
         scores = state.scores + along
         value, t = problem.value(theta, scores), 1.0
         if not value <= state.value + 1e-2 * expected:
-            t = _least(problem, state.theta, move, state.scores, along, threshold)
-            theta = state.theta + t * move
+            t = _least(problem, state.theta, move, state.scores, along, kinks.l1)
+            theta = kinks.within(state.theta + t * move)
             scores = state.scores + t * along
             value = problem.value(theta, scores)
         if not value <= state.value:

@@ -32,9 +32,10 @@ from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.certificate import relative_to
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.passes import Evaluation
+from separatrix.objectives.penalties import Kinks
 from separatrix.solvers.column_model import ColumnModel
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.proximal_newton import ProximalNewton, _beyond, _minimise_model
+from separatrix.solvers.proximal_newton import ProximalNewton, _minimise_model, level_of
 
 __all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState"]
 
@@ -117,8 +118,8 @@ class ProximalQuasiNewton:
     def requires(self, problem: Any) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The proximal quasi-Newton method needs a loss with 'curvature'.")
-        if problem.penalty.smooth:
-            raise TypeError("The proximal quasi-Newton method needs a penalty with a kink (L1).")
+        if not problem.penalty.kinked:
+            raise TypeError("The proximal quasi-Newton method needs a penalty with a kink: L1.")
 
     @staticmethod
     def _sample(problem: Any, rng: np.random.Generator) -> Any:
@@ -167,10 +168,10 @@ class ProximalQuasiNewton:
         most = DENSE_HESSIAN // outputs - 1
         if d <= most:
             return np.arange(d)
-        threshold = problem.penalty.threshold
+        slope = problem.weights_of(state.gradient)
         used = np.any(problem.weights_of(state.theta).reshape(d, -1), axis=1)
-        away = _beyond(state.gradient[:d], problem.penalty).reshape(d, -1).max(axis=1)
-        wanted = used | (away > -_NEAR * threshold)
+        away = problem.penalty.violation(np.zeros_like(slope), slope).reshape(d, -1).max(axis=1)
+        wanted = used | (away > -_NEAR * problem.penalty.l1)
         if state.hessian is not None:
             # Those of the Hessian at hand stay, as long as there is room.
             more = wanted.copy()
@@ -258,18 +259,13 @@ class ProximalQuasiNewton:
         diagonal = np.diagonal(hessian).copy()
         hessian[np.diag_indices_from(hessian)] = diagonal * (1.0 + 1e-10)
         old, slope = state.theta[rows], state.gradient[rows]
-        threshold = np.full(old.shape, problem.penalty.threshold)
-        below = np.full(old.shape, problem.penalty.below)
-        if problem.fit_intercept:
-            threshold[-1] = below[-1] = 0.0
+        kinks = problem.penalty.restricted(index).kinks(old.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
-        tol = _EXACT * problem.penalty.threshold * min(state.relative_gap, 1.0)
-        _minimise_model(
-            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), below.ravel(),
-            math.prod(problem.output_shape), tol, check_interrupt,
-        )  # fmt: skip
+        tol = _EXACT * level_of(problem, state.theta, state.value) * min(state.relative_gap, 1.0)
+        flat = ahead.ravel(), theta.ravel(), kinks.ravel()
+        _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
         direction = theta - old
-        kink = inner(threshold, np.abs(theta) - np.abs(old))
+        kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
         if not (np.isfinite(expected) and expected < 0.0):
             return replace(state, status="precision_limit")
@@ -287,16 +283,15 @@ class ProximalQuasiNewton:
             diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
             state = replace(state, diagonal=diagonal, slow=0)
         assert state.diagonal is not None
-        d, kinks = problem.design.n_features, np.zeros(problem.shape)
-        kinks[:d] = problem.penalty.threshold
-        penalty = np.zeros(problem.shape)
-        penalty[:d] = problem.penalty.curvature
+        d = problem.design.n_features
+        kinks = problem.penalty.kinks(problem.shape, d)
+        penalty = np.broadcast_to(problem._penalty_curvature(), problem.shape)
         if part is problem:
             # Without a sample there is the diagonal alone, of which twice is taken for more.
             bend = np.maximum(2.0 * state.diagonal, _LEAST)
             moved = state.theta - state.gradient / bend
-            theta = np.sign(moved) * np.maximum(np.abs(moved) - kinks / bend, 0.0)
-            return self._towards(problem, state, theta, kinks)
+            theta = np.sign(moved) * np.maximum(np.abs(moved) - kinks.l1 / bend, 0.0)
+            return self._towards(problem, state, kinks.within(theta), kinks)
         curvature = part.curvature(part.linear(state.theta))
         own = part.hessian_diagonal(curvature) - penalty
         whole = np.maximum(state.diagonal - penalty, 0.0)
@@ -309,22 +304,22 @@ class ProximalQuasiNewton:
         start = state.theta * scale
         model = ColumnModel(
             part.design.turned, np.arange(d), curvature, np.zeros(len(curvature)), start,
-            kinks / scale, kinks / scale, rest, _RIDGE, state.gradient / scale - rest * start,
+            kinks.scaled(scale), rest, _RIDGE, state.gradient / scale - rest * start,
         )  # fmt: skip
-        goal = _EXACT * problem.penalty.threshold * min(state.relative_gap, 1.0)
+        goal = _EXACT * level_of(problem, state.theta, state.value) * min(state.relative_gap, 1.0)
         for _ in range(_LEAPS):
             _, passes = model.descend(goal, _DESCENTS, check_interrupt)
             if passes < _DESCENTS:
                 break
             model.leap(goal, check_interrupt)
-        return self._towards(problem, state, model.x / scale, kinks)
+        return self._towards(problem, state, kinks.within(model.x / scale), kinks)
 
     def _towards(
-        self, problem: Any, state: ProximalQuasiNewtonState, theta: np.ndarray, kinks: np.ndarray
+        self, problem: Any, state: ProximalQuasiNewtonState, theta: np.ndarray, kinks: Kinks
     ) -> ProximalQuasiNewtonState:
         """The state on the way to a point in which all weights may be others."""
         direction = theta - state.theta
-        kink = inner(kinks, np.abs(theta) - np.abs(state.theta))
+        kink = inner(kinks.l1, np.abs(theta) - np.abs(state.theta))
         expected = inner(state.gradient, direction) + kink
         if not (np.isfinite(expected) and expected < 0.0):
             return replace(state, status="precision_limit")

@@ -212,10 +212,10 @@ class QuasiNewton:
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The quasi-Newton method needs a loss with 'curvature' (a smooth one).")
-        if problem.penalty.smooth and problem.penalty.curvature > 0.0:
+        if problem.penalty.quadratic:
             return
         few = not problem.output_shape and int(np.prod(problem.shape)) <= DENSE_HESSIAN
-        if problem.penalty.coercive or problem.in_passes or not few:
+        if problem.penalty.coercive or problem.penalty.kinked or problem.in_passes or not few:
             raise TypeError(
                 "The quasi-Newton method needs a smooth penalty of positive curvature, or none for "
                 f"up to {DENSE_HESSIAN:,} parameters of rows in memory."
@@ -492,8 +492,7 @@ def _gap(problem: Objective, state: QuasiNewtonState) -> float:
         if state.factor is None:
             return math.inf
         return -0.5 * inner(state.gradient, QuasiNewton._direction(state))
-    w = problem.weights_of(state.gradient)
-    return 0.5 * inner(w, w) / problem.penalty.curvature
+    return problem.penalty.gap_of_gradient(problem.weights_of(state.gradient))
 
 
 def _along_tangents(

@@ -255,7 +255,7 @@ class Visited(PointwiseObjective):
     @functools.cached_property
     def shrinkage(self) -> float:
         """The penalty's share in a visit: ``alpha`` of the module's formula."""
-        return self.penalty.curvature / (self.C * self.weight)
+        return self.penalty.strong_convexity / (self.C * self.weight)
 
     def zero(self) -> np.ndarray:
         return super().zero() if self.start is None else np.array(self.start, dtype=np.float64)
@@ -298,7 +298,7 @@ class StochasticObjective(Visited, MarginObjective):
     def ends(self) -> bool:
         """Whether weights can be such that no row corrects them: a pass is then clean."""
         flat = float(self.loss.derivative(np.array([100.0 + self.level]))[0]) == 0.0
-        return flat and self.penalty.curvature == 0.0
+        return flat and self.penalty.strong_convexity == 0.0
 
     @functools.cached_property
     def kink(self) -> float:
@@ -326,7 +326,7 @@ class StochasticObjective(Visited, MarginObjective):
         apart: mistakes by the rule.  They are taken for no answer.
         """
         scores = self.linear(theta) if scores is None else scores
-        if self.penalty.curvature == 0.0 and self.loss_value(scores) == 0.0:
+        if self.penalty.strong_convexity == 0.0 and self.loss_value(scores) == 0.0:
             r = self.residual(scores)
             if np.any(r):
                 return Bound(np.inf, 0.0, np.inf)
@@ -337,7 +337,8 @@ class StochasticObjective(Visited, MarginObjective):
         self, theta: np.ndarray, scores: np.ndarray | None
     ) -> tuple[float, np.ndarray] | None:
         # Where it may be one of these weights, only the bound tells.
-        return None if self.penalty.curvature == 0.0 else super().objective_at(theta, scores)
+        flat = self.penalty.strong_convexity == 0.0
+        return None if flat else super().objective_at(theta, scores)
 
 
 class StochasticResidual(Visited, ResidualObjective):
@@ -1136,7 +1137,7 @@ class StochasticDescent:
         if problem.ends:
             # Whether there is anything to correct is up to the weights, not to their average.
             return Candidate(state.before.copy())
-        if problem.penalty.curvature == 0.0:
+        if problem.penalty.strong_convexity == 0.0:
             return Candidate(state.kept.copy())
         return Candidate(state.kept.copy(), problem.upper * problem.y * state.multipliers)
 
@@ -1285,7 +1286,8 @@ def finalize(
         theta = state.kept
     late = solution.interrupted or run.status in ("time_limit", "non_finite")
     worth = factorises(problem) or run.n_iter >= _LATE
-    tighten = problem.penalty.curvature > 0.0 and run.status != "optimal" and worth and not late
+    penalised = problem.penalty.strong_convexity > 0.0
+    tighten = penalised and run.status != "optimal" and worth and not late
     if theta is solution.theta and not tighten:
         return replace(solution, certificate=replace(run, n_iter=n_iter))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

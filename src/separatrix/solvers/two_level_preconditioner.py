@@ -78,7 +78,8 @@ class TwoLevelPreconditioner:
         cls, part: Any, theta: np.ndarray, diagonal: np.ndarray, rng: np.random.Generator
     ) -> TwoLevelPreconditioner:
         """From rows in memory, at a point, with the diagonal of the Hessian of all rows."""
-        d, bent = part.design.n_features, part.penalty.curvature
+        d = part.design.n_features
+        bent = part.penalty.curvature((d,), d)
         matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
         loss = np.maximum(diagonal[:d] - bent, 0.0)
         starts = _runs(matrix.indices, matrix.indptr, d)
@@ -100,7 +101,7 @@ class TwoLevelPreconditioner:
         # those of a run would no longer add up to the intercept.
         wanted = np.bincount(place, weights=np.square(weight) * loss, minlength=size)
         found = np.diagonal(coarse).copy()
-        bends = bent * np.bincount(place, weights=np.square(weight), minlength=size)
+        bends = np.bincount(place, weights=bent * np.square(weight), minlength=size)
         missed = np.where(found > 0.0, 0.0, wanted)
         # A coarse column that nothing is in moves nothing.
         empty = np.where(found + bends + missed > 0.0, 0.0, 1.0)

@@ -97,7 +97,7 @@ class TwoLevels:
     def requires(self, problem: Any) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The method of two levels needs a loss with 'curvature'.")
-        if not (problem.penalty.smooth and problem.penalty.curvature > 0.0):
+        if not problem.penalty.quadratic:
             raise TypeError(
                 "The method of two levels needs a smooth penalty of positive curvature."
             )
@@ -108,8 +108,11 @@ class TwoLevels:
         """Whether there are more columns than a Hessian is formed of, and few in a row."""
         if problem.output_shape or problem.shape[0] <= DENSE_HESSIAN:
             return False
-        smooth = problem.smooth and problem.penalty.smooth and problem.penalty.curvature > 0.0
-        return smooth and TwoLevelPreconditioner.suit(self._sample(problem))
+        return (
+            problem.smooth
+            and problem.penalty.quadratic
+            and TwoLevelPreconditioner.suit(self._sample(problem))
+        )
 
     @staticmethod
     def _sample(problem: Any) -> Any:
@@ -319,5 +322,4 @@ class TwoLevels:
 
 def _gap(problem: Any, state: TwoLevelsState) -> float:
     """Return the gap with the slopes as dual point: half the squared gradient, up to balancing."""
-    w = problem.weights_of(state.gradient)
-    return 0.5 * inner(w, w) / float(problem.penalty.curvature)
+    return float(problem.penalty.gap_of_gradient(problem.weights_of(state.gradient)))

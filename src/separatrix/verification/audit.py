@@ -265,7 +265,7 @@ def _over_blocks(
         if isinstance(problem, MistakeObjective):
             # Mistakes have no lower bound but zero.
             own = partial(_as_it_is, None)
-        elif not (problem.smooth and problem.penalty.smooth):
+        elif problem.penalty.kinked or not problem.smooth:
             own = partial(_as_it_is, solver)
         claims.append(_Claim(part, problem, theta, solver=own))
     return _judged(claims, model.certificate_.tol if tol is None else tol, time_limit, start)
@@ -680,7 +680,7 @@ def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
     shrink: Penalty = NoPenalty() if free else penalty_of(ratio)
     C = 1.0 if free else float(model.C)
     if labels.binary or model.solver == "liblinear":
-        if model.solver == "liblinear" and not shrink.smooth:
+        if model.solver == "liblinear" and shrink.kinked:
             return _penalised_intercept(model, design, data, LogLoss(), shrink, C)
         penalised = model.solver == "liblinear"
         tau = 1.0 / model.intercept_scaling**2 if penalised else 0.0

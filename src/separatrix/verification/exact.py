@@ -331,7 +331,7 @@ class _Linear(_Judge):
         penalty = getattr(problem, "penalty", None)
         if type(penalty) not in (type(None), L1, L2, ElasticNet, NoPenalty):
             raise NotOffered(Message("exact_penalty", penalty=repr(penalty)))
-        self.threshold = Fraction(float(getattr(penalty, "threshold", 0.0)))
+        self.threshold = Fraction(0 if penalty is None else penalty.l1)
         # Of an elastic net what is left of one, without the rounding of the difference.
         coercive = penalty is None or penalty.coercive
         self.curvature = 1 - self.threshold if coercive else Fraction(0)
