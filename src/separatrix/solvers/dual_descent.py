@@ -54,8 +54,9 @@ _STRETCH = 2_000_000
 _DRIFT = 1e-9
 # What the first pass from a point that is near leaves of the gap that it meets.
 _LEFT = 0.3
-# How many times its own move the multipliers are to answer the intercept with, at most.
-_ANSWER = 200.0
+# How many times its own move the multipliers are to answer the intercept with, at most, and as the
+# root of the number of rows.
+_ANSWER, _WANDERS = 200.0, 1.3
 # Rows side by side that a pass visits after one another, where it has too many entries for a
 # core's cache.
 _GROUP, _GROUP_WORK = 8, 200_000
@@ -335,7 +336,7 @@ class DualDescent:
         answer = float(np.sum(1.0 / bends[bends > 0.0]))
         # In a pass the sum wanders as far as the root of the number of rows goes, in moves of one.
         # What that pulls at a row with is to be no more than what the row itself pulls with.
-        times = min(_ANSWER, float(np.sqrt(len(rows))))
+        times = min(_ANSWER, _WANDERS * float(np.sqrt(len(rows))))
         return (min(most, times / answer) if answer > 0.0 else most), most
 
     @staticmethod
