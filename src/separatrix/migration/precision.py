@@ -67,7 +67,9 @@ def _rows(numbers: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     scores = X @ [1.0, -2.0, 0.5] + random.normal(size=90)
     X32 = X.astype(np.float32)
     if numbers:
-        return [(X32, scores), (X32, scores.astype(np.float32))]
+        # Counts, which every regression takes.
+        counts = np.round(np.abs(scores))
+        return [(X32, counts), (X32, counts.astype(np.float32))]
     return [(X32, (scores > 0.0).astype(int)), (X32, np.digitize(scores, [-1.0, 1.0]))]
 
 

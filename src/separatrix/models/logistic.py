@@ -160,15 +160,15 @@ class LogisticRegression(Penalised, LinearClassifier):
 
     >>> model = LogisticRegression(bounds={2: (0, None), 3: (0, 0.5)}).fit(X, y == 1)
     >>> model.coef_.round(2).tolist()[0][2:], model.certificate_.status
-    ([0.0, 0.0], 'optimal')
-    >>> model.objective_formula_[-39:]
-    ' subject to lower_j <= w_j <= upper_j'
+    ([0.11, 0.0], 'optimal')
+    >>> model.objective_formula_[-36:]
+    'subject to lower_j <= w_j <= upper_j'
     """
 
     _label = "logistic regression"
     _margin_loss = "log"
     _counts_each = True
-    # Of estimators that have no such parameter.
+    # Other logistic regressions have no such parameter.
     bounds: Any = None
     _follows_dtype = True
     _stood_in_for = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
