@@ -112,6 +112,7 @@ def test_layouts_and_copies_of_rows(claims, storage):
     kinds = {"sparse": sp.csr_array, "float32": np.float32, "columns": np.asfortranarray}
     other = PoissonRegressor(alpha=0.1, tol=1e-11).fit(kinds[storage](X), y, weights)
     assert_allclose(other.coef_, model.coef_, rtol=1e-5 if storage != "float32" else 1e-3)
+    assert other.coef_.dtype == (np.float32 if storage == "float32" else np.float64)
     times = weights.astype(int)
     copies = PoissonRegressor(alpha=0.1, tol=1e-11)
     copies.fit(X.repeat(times, axis=0), y.repeat(times))

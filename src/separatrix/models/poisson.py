@@ -87,7 +87,11 @@ class PoissonRegressor(CompatParameters, CertifiedRegressor):
     """
 
     _label = "Poisson regression"
-    _attributes: ClassVar[rules.Rules] = CertifiedRegressor._attributes
+    _follows_dtype = True
+    _attributes: ClassVar[rules.Rules] = {
+        **CertifiedRegressor._attributes,
+        "coef_": rules.array("d", single=True),
+    }
     _loss = PoissonDeviance()
 
     def __init__(

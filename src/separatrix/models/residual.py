@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, sample_weight_of, validate
-from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
+from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.limits import counted, remaining
 from separatrix.models.regressor import TrainingRows
@@ -59,6 +59,8 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
         """Set the attributes that say what was found."""
         self.coef_ = np.array(problem.weights_of(theta))
         self.intercept_ = float(problem.intercept_of(theta))
+        if self._follows_dtype:
+            self.coef_, _ = narrowed(self.coef_, np.array([self.intercept_]), problem.design)
 
     @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CertifiedRegressor:

@@ -243,10 +243,9 @@ class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegre
     # --- fit --------------------------------------------------------------------------------
 
     def _keep(self, problem: Any, theta: np.ndarray) -> None:
-        coef, level = problem.weights_of(theta), problem.intercept_of(theta)
-        self.coef_, self.intercept_ = narrowed(
-            np.array(coef), np.array([float(level)]), problem.design
-        )
+        super()._keep(problem, theta)
+        level = np.array([self.intercept_])
+        self.coef_, self.intercept_ = narrowed(self.coef_, level, problem.design)
 
     @counted
     def fit(  # type: ignore[override]
