@@ -473,10 +473,15 @@ def publish(args: argparse.Namespace, name: str, table: str, timed: str) -> None
     about = machine(args.threads)
     kind = "wall-clock" if args.clock == "wall" else "processor"
     threads = f"{about['threads']} thread{'s' if about['threads'] != 1 else ''}"
+    given = "".join(
+        f" --{key} {value}"
+        for key, value in vars(args).items()
+        if key in ("cells", "threads", "clock")
+    )
     printed = (
         f"{table}\n\n{timed.format(kind)}, {threads} of {about['cpu']}; scikit-learn "
         f"{about['libraries']['scikit-learn']}.\n"
-        f"Printed on {datetime.now(UTC):%Y-%m-%d} by `python -m benchmarks {name}`."
+        f"Printed on {datetime.now(UTC):%Y-%m-%d} by `python -m benchmarks {name}{given}`."
     )
     print(printed)
     if args.docs:
