@@ -123,11 +123,11 @@ def test_counts(run, make_csv):
     assert run("verify", "m.sepx", "claims.csv").code == 0
     predicted = run("predict", "m.sepx", "claims.csv").out.split()[1:]
     assert np.all(np.array(predicted, dtype=float) > 0.0)
-    make_csv("below.csv", ["age", "claims"], [[1, 2], [2, -1], [3, 0], [4, 7], [5, 1]])
-    refused = run(
-        "fit", "below.csv", "--target", "claims", "--model", "poisson", "--test-size", "0"
-    )
-    assert refused.code != 0 and "y has a negative number, -1" in refused.err
+    # Named by the row of the table, whichever rows are held out.
+    make_csv("below.csv", ["age", "zone", "claims"], [*rows, (30, 1, -1)])
+    for words in (("below.csv",), ("claims.csv", "--test", "below.csv")):
+        refused = run("fit", *words, "--target", "claims", "--model", "poisson")
+        assert refused.code != 0 and "column 'claims', row 121: -1 is less than 0" in refused.err
 
 
 def test_a_polynomial_in_one_column_is_printed(run, make_csv):

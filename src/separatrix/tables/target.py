@@ -12,6 +12,7 @@ What the user says a column is (``kinds={"age": "number"}`` or ``"category"``) o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -76,7 +77,9 @@ def looks_like_quantity(table: Table, name: str) -> bool:
     return is_quantity(np.ma.getdata(column)[~missing_mask(column)])
 
 
-def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Table, Any]:
+def take_quantity(
+    table: Table, name: str, *, fitted: bool = False, least: float = -math.inf
+) -> tuple[Table, Any]:
     """Split a table into its features and a quantity to predict.
 
     Parameters
@@ -86,6 +89,8 @@ def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Tab
         The column that holds the quantity.
     fitted : bool, default=False
         Whether the values are for a model that is already fitted. Then they may all be the same.
+    least : float, default=-inf
+        The least value that the model can predict.
 
     Returns
     -------
@@ -97,8 +102,8 @@ def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Tab
     Raises
     ------
     DataError
-        If there is no such column, it holds words, values are missing or infinite, or all are
-        the same.
+        If there is no such column, it holds words, values are missing, infinite or below
+        ``least``, or all are the same.
 
     Examples
     --------
@@ -119,6 +124,12 @@ def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Tab
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise not_finite(table, name, row, y[row], "leave the row out")
+    if len(y) and y.min() < least:
+        row = int(np.argmax(y < least))
+        raise DataError(
+            f"{table.place(name, row)}: {number_text(y[row])} is less than {number_text(least)}, "
+            "the least number that the model can predict; correct it, or leave the row out"
+        )
     if not fitted and len(y) == 1:
         raise DataError(f"{table.source} has 1 row, from which there is nothing to learn")
     if not fitted and len(y) and y.min() == y.max():

@@ -34,12 +34,15 @@ class _Offer(NamedTuple):
     losses : tuple of str
     quantity : bool
         Whether the target is a quantity whatever it looks like.
+    least : float
+        The least target that the model can predict.
     """
 
     estimator: str
     takes: tuple[str, ...]
     losses: tuple[str, ...] = ()
     quantity: bool = False
+    least: float = -math.inf
 
 
 # The first model is the default for classes.
@@ -69,7 +72,9 @@ OFFERS = {
     "qda": _Offer("QuadraticDiscriminantAnalysis", _GAUSSIAN),
     "lstsq": _Offer("LinearRegression", ("lam", "no_intercept", "class_weight")),
     "huber": _Offer("HuberRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True),
-    "poisson": _Offer("PoissonRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True),
+    "poisson": _Offer(
+        "PoissonRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True, least=0.0
+    ),
     "poly": _Offer("PolynomialRegression", ("lam", "degree", "interactions"), quantity=True),
     "stump": _Offer("DecisionStump", ("class_weight",)),
     "sgd": _Offer(

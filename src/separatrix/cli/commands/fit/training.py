@@ -24,7 +24,7 @@ from separatrix._compiled import pool
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
-from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
+from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, OFFERS, ModelOptions
 from separatrix.cli.output import MANY_CLASSES
 from separatrix.cli.reading import (
     LabelledTable,
@@ -113,7 +113,7 @@ def read_target(options: O) -> tuple[O, Target]:
     remark = None
     if quantity:
         _check_options_of_a_quantity(settled, chosen=chosen)
-        features, y = take_quantity(table, name)
+        features, y = take_quantity(table, name, least=OFFERS[model].least)
         features, roles = take_roles(features, given_roles(options))
         if chosen:
             remark = "a quantity, so least squares; --model poly for curves"
@@ -187,7 +187,8 @@ def read_test(options: ModelOptions, target: Target, encoder: Encoder) -> Test:
     if options.drop_missing_target:
         table = table.drop_missing(target.name)
     if target.quantity:
-        features, y = take_quantity(table, target.name, fitted=True)
+        least = OFFERS[options.model or MODELS[0]].least
+        features, y = take_quantity(table, target.name, fitted=True, least=least)
     else:
         features, y = take_target(table, target.name, classes=target.classes.tolist())
     features, roles = take_roles(features, given_roles(options), equal=False, absent=True)
