@@ -200,6 +200,22 @@ def test_columns_that_depend_on_one_another_to_rounding_separate_nothing() -> No
     assert model.certificate_.status == "precision_limit"
 
 
+def test_a_level_that_lacks_one_of_three_classes_is_quasi_separable() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), np.arange(200) < 20])
+    y = rng.integers(3, size=200)
+    y[:20] = np.arange(20) % 2
+    no_penalty(X, y, "quasi_separable")
+
+
+def test_a_tolerance_below_rounding_ends_an_l1_fit() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), rng.integers(3, size=200)
+    with pytest.warns(ConvergenceWarning):
+        model = LogisticRegression(l1_ratio=1.0, tol=1e-15, max_iter=200).fit(X, y)
+    assert model.certificate_.status == "precision_limit"
+
+
 def test_iris_without_a_penalty_is_separable_in_part() -> None:
     from sklearn.datasets import load_iris
 

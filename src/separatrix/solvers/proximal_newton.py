@@ -482,7 +482,8 @@ class ProximalNewton:
         check_interrupt()
         kinks = part.penalty.kinks(part.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
-        relative = min(state.relative_gap, 1.0)
+        # Rounding can put a bound that is not yet charged for it above the value.
+        relative = min(max(state.relative_gap, 0.0), 1.0)
         tol = _EXACT * level_of(problem, state.theta, state.value)
         if old.size > _LITTLE:
             tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
@@ -519,8 +520,8 @@ class ProximalNewton:
             new = replace(state, adjoint=None)
         whole = state.theta.copy()
         whole[rows] = theta
-        gain = new.dual - state.dual
-        stuck = state.value - value <= 1e-15 * abs(value) and gain <= 0.01 * (value - new.dual)
+        fall, gain = state.value - value, new.dual - state.dual
+        stuck = fall <= 1e-15 * abs(value) and gain <= 0.01 * max(value - new.dual, 0.0)
         # Steps that had to be cut short say that the model is flatter than the objective.
         damping = state.damping * (8.0 if t < 0.25 else 1.0 if t < 1.0 else 0.125)
         return replace(
@@ -616,7 +617,7 @@ class ProximalNewton:
                 status="precision_limit" if state.ridge >= 1.0 else None,
             )
         fall, gain = state.value - value, new.dual - state.dual
-        stuck = fall <= 1e-15 * abs(value) and gain <= 0.01 * (value - new.dual)
+        stuck = fall <= 1e-15 * abs(value) and gain <= 0.01 * max(value - new.dual, 0.0)
         return replace(
             new,
             theta=theta,
