@@ -288,3 +288,12 @@ def test_objective_as_it_is_printed(claims):
     assert found.dual <= float(objective(model, X, y, weights)) <= found.primal * (1 + 1e-12)
     with pytest.warns(ConvergenceWarning):
         PoissonRegressor(max_iter=1, alpha=1e-3, tol=1e-12).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_weights_whose_sum_is_no_strength_are_refused(claims):
+    X, y, _ = claims
+    for kind in (PoissonRegressor, separatrix.Lasso):
+        for weight in (1e307, 1e-318):
+            with pytest.raises(ValueError, match="sample weights, which add up to"):
+                kind().fit(X, y, np.full(len(y), weight))

@@ -22,7 +22,7 @@ from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.path import split_rows, strengths_of_targets
-from separatrix.models.regressor import TrainingRows
+from separatrix.models.regressor import TrainingRows, strength_of
 from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
@@ -103,7 +103,7 @@ class _Sparse(CompatParameters, ScoresNumbers, RegressorMixin, BaseEstimator):
             )
         penalty = penalty_of(l1_ratio, nonnegative=positive) if alpha > 0.0 else NoPenalty()
         options = {
-            "C": 1.0 / (rows.total * (alpha if alpha > 0.0 else 1.0)),
+            "C": strength_of(rows.total, alpha),
             "weights": rows.weights,
             "fit_intercept": bool(self.fit_intercept),
         }
