@@ -57,10 +57,14 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
 
     def _keep(self, problem: Any, theta: np.ndarray) -> None:
         """Set the attributes that say what was found."""
-        self.coef_ = np.array(problem.weights_of(theta))
-        self.intercept_ = float(problem.intercept_of(theta))
-        if self._follows_dtype:
-            self.coef_, _ = narrowed(self.coef_, np.array([self.intercept_]), problem.design)
+        self.coef_, level = self._weights(problem, theta)
+        self.intercept_ = float(level[0])
+
+    def _weights(self, problem: Any, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The weights and, as an array of one, the intercept, in the precision that is kept."""
+        coef = np.array(problem.weights_of(theta))
+        level = np.array([float(problem.intercept_of(theta))])
+        return narrowed(coef, level, problem.design) if self._follows_dtype else (coef, level)
 
     @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CertifiedRegressor:

@@ -14,7 +14,6 @@ from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
-from separatrix.models.base import narrowed
 from separatrix.models.limits import counted
 from separatrix.models.linear import SparseWeights
 from separatrix.models.regressor import TrainingRows
@@ -243,9 +242,7 @@ class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegre
     # --- fit --------------------------------------------------------------------------------
 
     def _keep(self, problem: Any, theta: np.ndarray) -> None:
-        super()._keep(problem, theta)
-        level = np.array([self.intercept_])
-        self.coef_, self.intercept_ = narrowed(self.coef_, level, problem.design)
+        self.coef_, self.intercept_ = self._weights(problem, theta)
 
     @counted
     def fit(  # type: ignore[override]

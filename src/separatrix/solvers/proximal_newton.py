@@ -322,7 +322,13 @@ class ProximalNewtonState:
 
     @property
     def relative_gap(self) -> float:
-        return (self.value - self.dual) / max(abs(self.value), 1e-300)
+        # Rounding can put a bound that is not yet charged for it above the value.
+        return max(self.value - self.dual, 0.0) / max(abs(self.value), 1e-300)
+
+    def gained_nothing(self, value: float, dual: float) -> bool:
+        """Whether a step to these left the value and the bound where they were."""
+        still = self.value - value <= 1e-15 * abs(value)
+        return still and dual - self.dual <= 0.01 * max(value - dual, 0.0)
 
 
 class ProximalNewton:
@@ -482,8 +488,7 @@ class ProximalNewton:
         check_interrupt()
         kinks = part.penalty.kinks(part.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
-        # Rounding can put a bound that is not yet charged for it above the value.
-        relative = min(max(state.relative_gap, 0.0), 1.0)
+        relative = min(state.relative_gap, 1.0)
         tol = _EXACT * level_of(problem, state.theta, state.value)
         if old.size > _LITTLE:
             tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
@@ -520,8 +525,7 @@ class ProximalNewton:
             new = replace(state, adjoint=None)
         whole = state.theta.copy()
         whole[rows] = theta
-        fall, gain = state.value - value, new.dual - state.dual
-        stuck = fall <= 1e-15 * abs(value) and gain <= 0.01 * max(value - new.dual, 0.0)
+        stuck = state.gained_nothing(value, new.dual)
         # Steps that had to be cut short say that the model is flatter than the objective.
         damping = state.damping * (8.0 if t < 0.25 else 1.0 if t < 1.0 else 0.125)
         return replace(
@@ -616,8 +620,7 @@ class ProximalNewton:
                 ridge=max(32.0 * state.ridge, _PROXIMAL),
                 status="precision_limit" if state.ridge >= 1.0 else None,
             )
-        fall, gain = state.value - value, new.dual - state.dual
-        stuck = fall <= 1e-15 * abs(value) and gain <= 0.01 * max(value - new.dual, 0.0)
+        stuck = state.gained_nothing(value, new.dual)
         return replace(
             new,
             theta=theta,
@@ -625,7 +628,7 @@ class ProximalNewton:
             value=value,
             goal=goal,
             # Where a leap did well the next step takes one, too.
-            fall=0.0 if settled and t == 1.0 else fall,
+            fall=0.0 if settled and t == 1.0 else state.value - value,
             ridge=state.ridge / 4.0,
             status="precision_limit" if stuck else None,
         )

@@ -422,16 +422,8 @@ class QuasiNewton:
                 decrement=-0.5 * slope,
                 status=status,
             )
-        if not problem.penalty.coercive:
-            pass
-        elif state.exact and near:
-            scores = new.evaluation.scores
-            tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
-            new = replace(new, tangents=tangents, slack=slack)
-        elif not state.exact and self._is_cheap(problem):
-            left = _CLOSER if near else _FAR
-            closer = _gap(problem, new) < left * _gap(problem, state)
-            new = replace(new, exact=not closer)
+        if problem.penalty.coercive:
+            new = self._towards_exact(problem, state, new, near)
         new = replace(
             new,
             exact=state.exact or new.exact,
@@ -444,6 +436,19 @@ class QuasiNewton:
             status=status,
         )
         return new if problem.penalty.coercive else self._looked_ahead(problem, new)
+
+    def _towards_exact(
+        self, problem: Objective, state: QuasiNewtonState, new: QuasiNewtonState, near: bool
+    ) -> QuasiNewtonState:
+        """Under a penalty: the new state with its dual point, or whether to take Newton's steps."""
+        if state.exact and near:
+            scores = new.evaluation.scores
+            tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
+            return replace(new, tangents=tangents, slack=slack)
+        if not state.exact and self._is_cheap(problem):
+            closer = _gap(problem, new) < (_CLOSER if near else _FAR) * _gap(problem, state)
+            return replace(new, exact=not closer)
+        return new
 
     def _looked_ahead(self, problem: Objective, state: QuasiNewtonState) -> QuasiNewtonState:
         """Without a penalty: the state with the Hessian of all rows, where it is time for that.
