@@ -172,7 +172,7 @@ def test_squares_that_underflow_are_charged(unit):
     for model in (
         ElasticNet(alpha=1e-3, l1_ratio=0),
         ElasticNet(alpha=1e-3, l1_ratio=0.5),
-        Lasso(alpha=unit * 1e-10),
+        Lasso(alpha=max(unit * 1e-10, 1e-300)),
         LinearSVR(),
         LinearSVR(epsilon=0.0, loss="squared_epsilon_insensitive"),
         LinearSVR(epsilon=0.0),

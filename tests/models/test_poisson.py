@@ -297,3 +297,5 @@ def test_weights_whose_sum_is_no_strength_are_refused(claims):
         for weight in (1e307, 1e-318):
             with pytest.raises(ValueError, match="sample weights, which add up to"):
                 kind().fit(X, y, np.full(len(y), weight))
+        with pytest.raises(ValueError, match="penalty.s weight 9.99989e-321 and"):
+            kind(alpha=1e-320).fit(X, y)

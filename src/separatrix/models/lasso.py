@@ -22,9 +22,9 @@ from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.path import split_rows, strengths_of_targets
-from separatrix.models.regressor import TrainingRows, strength_of
+from separatrix.models.regressor import TrainingRows
 from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
-from separatrix.objectives.penalties import NoPenalty, penalty_of
+from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Candidate, Interrupt, Solution, minimise
@@ -103,7 +103,7 @@ class _Sparse(CompatParameters, ScoresNumbers, RegressorMixin, BaseEstimator):
             )
         penalty = penalty_of(l1_ratio, nonnegative=positive) if alpha > 0.0 else NoPenalty()
         options = {
-            "C": strength_of(rows.total, alpha),
+            "C": strength_of(alpha, rows.total),
             "weights": rows.weights,
             "fit_intercept": bool(self.fit_intercept),
         }

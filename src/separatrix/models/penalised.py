@@ -14,7 +14,7 @@ from separatrix.models.blocked import is_blocked, refuse, require_alone, require
 from separatrix.models.limits import counted
 from separatrix.models.path import Path, fit_path, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
-from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
+from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Solver
@@ -140,7 +140,7 @@ class Penalised(CertifiedClassifier):
         """
         C = float(self.C)
         if self.lam is not None:
-            C = 1.0 / (self.lam * total) if self.lam > 0 else np.inf
+            C = strength_of(float(self.lam), total) if self.lam > 0 else np.inf
         if penalty is None or np.inf == C:
             return NoPenalty(), 1.0
         return penalty_of(1.0 if penalty == "l1" else float(l1_ratio or 0.0)), C

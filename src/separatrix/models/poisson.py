@@ -13,11 +13,11 @@ from separatrix.data.design import Design
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.losses import PoissonDeviance
 from separatrix.models.blocked import is_blocked
-from separatrix.models.regressor import TrainingRows, strength_of
+from separatrix.models.regressor import TrainingRows
 from separatrix.models.residual import CertifiedRegressor
 from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.models.stochastic import check_share_of_l1
-from separatrix.objectives.penalties import NoPenalty, penalty_of
+from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
 
 __all__ = ["PoissonRegressor"]
@@ -136,7 +136,7 @@ class PoissonRegressor(CompatParameters, CertifiedRegressor):
             )
         penalised = self.alpha > 0.0
         penalty = penalty_of(float(self.l1_ratio)) if penalised else NoPenalty()
-        C = strength_of(rows.total, float(self.alpha))
+        C = strength_of(float(self.alpha), rows.total)
         options = {"C": C, "weights": rows.weights, "fit_intercept": bool(self.fit_intercept)}
         return PointwiseObjective(design, targets, self._loss, penalty, **options)
 

@@ -26,7 +26,6 @@ __all__ = [
     "check_factor",
     "require_targets",
     "rows_of_fit",
-    "strength_of",
 ]
 
 
@@ -279,21 +278,3 @@ def require_targets(
             for shape in (found, expected)
         )
         raise ValueError(f"y has {found_}, and {when} {expected_}.")
-
-
-def strength_of(total: float, alpha: float) -> float:
-    """The factor ``C`` of the losses where a penalty of ``alpha`` stands beside their mean.
-
-    Raises
-    ------
-    ValueError
-        If float64 cannot hold it.
-    """
-    product = total * (alpha if alpha > 0.0 else 1.0)
-    C = 1.0 / product if 0.0 < product < np.inf else np.inf
-    if not 0.0 < C < np.inf:
-        raise ValueError(
-            f"The sample weights, which add up to {total:.3g}, are too large or too small beside "
-            f"alpha={alpha:g}: 1 / (alpha * total) is no float; divide them by a common factor."
-        )
-    return C

@@ -53,7 +53,7 @@ from separatrix.models.sklearn_compat import (
 )
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of
+from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
 from separatrix.solvers.continuation import Continuation, mean_square
@@ -155,7 +155,7 @@ class MeanOfLosses:
         return (
             penalty_of(self._share_of_l1) if penalised else NoPenalty(),
             {
-                "C": 1.0 / ((float(self.alpha) if penalised else 1.0) * total),
+                "C": strength_of(float(self.alpha) if penalised else 0.0, total),
                 "weights": weights,
                 "fit_intercept": bool(self.fit_intercept),
             },
@@ -611,7 +611,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
             self._settle_rate_on(fit)
         kind = BlockedKink if linear else BlockedMargin
         options = {
-            "C": 1.0 / (float(self.alpha) * fit.total),
+            "C": strength_of(float(self.alpha), fit.total),
             "fit_intercept": self.fit_intercept,
             **fit.options,
         }

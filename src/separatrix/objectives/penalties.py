@@ -44,6 +44,7 @@ __all__ = [
     "Penalty",
     "penalty_of",
     "prox",
+    "strength_of",
     "violation",
 ]
 
@@ -705,3 +706,39 @@ def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:
     if l1_ratio == 0.0:
         return Penalty(l2=1.0, lower=0.0) if nonnegative else L2()
     return L1(nonnegative) if l1_ratio == 1.0 else ElasticNet(l1_ratio, nonnegative)
+
+
+def strength_of(alpha: float, total: float) -> float:
+    """The factor ``C = 1 / (alpha * total)`` of the losses where ``alpha`` weighs the penalty.
+
+    Estimators that state ``alpha`` minimise ``sum_i s_i loss_i / sum_i s_i + alpha * penalty``;
+    an objective is ``C * sum_i s_i loss_i + penalty``. Without a penalty (``alpha = 0``) it is the
+    mean of the losses that is minimised: ``C = 1 / total``.
+
+    Parameters
+    ----------
+    alpha : float
+        The weight of the penalty, not negative.
+    total : float
+        The sum of the sample weights ``s_i``.
+
+    Raises
+    ------
+    ValueError
+        If float64 cannot hold it.
+    """
+    product = float(total) * (alpha if alpha > 0.0 else 1.0)
+    with np.errstate(over="ignore"):
+        C = float(np.divide(1.0, product)) if 0.0 < product < np.inf else np.inf
+    if np.inf > C:
+        return C
+    if alpha > 0.0:
+        raise ValueError(
+            f"The penalty's weight {alpha:g} and the sample weights, which add up to {total:.3g}, "
+            "give no factor 1 / (weight * sum) that float64 can hold; divide the sample weights by "
+            "a common factor, or set the penalty's weight to 0 to fit without a penalty."
+        )
+    raise ValueError(
+        f"The sample weights, which add up to {total:.3g}, have no inverse that float64 can hold; "
+        "divide them by a common factor."
+    )
