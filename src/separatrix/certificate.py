@@ -113,7 +113,7 @@ def _percent(fraction: float) -> str:
     if value == 0:
         return "0"
     if value >= 1e-6:
-        # As many decimals as show two significant digits, never an exponent.
+        # Two significant digits are shown, however many decimals that takes, never an exponent.
         decimals = max(0, 1 - math.floor(math.log10(value)))
         return f"{value:.{decimals}f}"
     return f"{value:.1e}"

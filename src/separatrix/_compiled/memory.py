@@ -29,7 +29,7 @@ _NO_ROOM = (
     "libllvmlite",
     "can't start new thread",
     "std::bad_alloc",
-    # Of an import in whose middle Python itself got none.
+    # Python reports this where it got no memory in the middle of an import.
     "returned null without setting an exception",
 )
 

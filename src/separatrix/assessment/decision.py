@@ -119,7 +119,7 @@ def scores_of(predicted: Predictions, k: int, scale: str) -> np.ndarray:
 # ---------------------------------------------------------------------------------- thresholds
 
 
-# Of hits, false alarms, misses and correct rejections, the larger the better.
+# A function of hits, false alarms, misses and correct rejections: the larger the better.
 Goal = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 _NAMES = {"f1": "F1", "balanced": "balanced accuracy"}
@@ -184,7 +184,7 @@ class _Sorted:
         hits, alarms = np.append(0.0, hit[last]), np.append(0.0, alarm[last])
         value = goal(hits, alarms, hit[-1] - hits, alarm[-1] - alarms)
         best = np.flatnonzero(value == value.max())
-        # Of several that are as good, one in the middle.
+        # Where several are equally good, the one in the middle is taken.
         place = int(best[len(best) // 2])
         if place == 0:
             return float(np.nextafter(self.scores[0], math.inf)), float(value.max())

@@ -14,9 +14,9 @@ from separatrix.tables.table import quote
 
 # Beyond so many entries, or columns, a fit does not wait for it.
 _MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
-# Of relations in a warning, and of the terms of one.
+# The most relations that a warning names, and the most terms of each.
 _NAMED, _TERMS = 3, 5
-# Of a coefficient in standard deviations: rounding.
+# A coefficient below this, in standard deviations, is rounding.
 _ROUNDING = 1e-8
 
 

@@ -69,7 +69,7 @@ def folds_of(
     splitter = (StratifiedKFold if stratify else KFold)(int(cv), shuffle=True, random_state=seed)
     number = np.empty(len(first), dtype=np.int64)
     with warnings.catch_warnings():
-        # Of classes with fewer rows than folds: some folds have none of them to score.
+        # scikit-learn warns of classes with fewer rows than folds: a fold may have none to score.
         warnings.simplefilter("ignore", UserWarning)
         for k, (_, held) in enumerate(splitter.split(first, y[first])):
             number[held] = k

@@ -38,7 +38,7 @@ def mean_interval(values: np.ndarray) -> list[float] | None:
 
 def _half(influence: np.ndarray) -> float:
     """Half the interval of a figure whose error is the mean of these terms."""
-    # Of few rows the spread is not well known either.
+    # Few rows do not determine the spread well either: Student's t is wider.
     return float(stdtrit(len(influence) - 1, 0.975)) * _error(influence)
 
 
@@ -127,7 +127,7 @@ def area_interval_of_levels(hits: np.ndarray, others: np.ndarray) -> list[float]
     m, n = float(hits.sum()), float(others.sum())
     if m < 2 or n < 2:
         return None
-    # Of a hit the share of others below it, and of another that of hits above it.
+    # The share of negatives below each positive, and that of positives above each negative.
     below = (n - np.cumsum(others) + 0.5 * others) / n
     above = (np.cumsum(hits) - 0.5 * hits) / m
     area = float(hits @ below) / m

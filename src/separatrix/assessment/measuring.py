@@ -25,9 +25,9 @@ from separatrix.scale.blocks import BlockedData
 
 __all__ = ["measure", "measure_blocks", "measured_findings"]
 
-# Of tests that are made in every report: what chance alone would do once in thousands.
+# Every report makes these tests: chance alone exceeds this score once in thousands.
 _FAR = 4.0
-# Before a normal approximation says anything.
+# A normal approximation says nothing of fewer rows.
 _FEW_ROWS = 50
 
 

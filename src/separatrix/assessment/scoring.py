@@ -132,7 +132,7 @@ def score_predictions(
     own = codes_of(y, classes)
     counts = np.bincount(own, minlength=len(classes))
     confusion = confusion_of(own, codes_of(predicted.labels, classes), len(classes), weights)
-    # As many rows of one weight would tell as much.
+    # The effective number of rows (Kish, 1965): that many of equal weights tell as much.
     known = len(y) if weights is None else float(weights.sum() ** 2 / (weights @ weights))
     if len(classes) == 2 and positive is None:
         positive = rarer_class(y, classes)

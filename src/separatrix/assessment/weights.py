@@ -13,7 +13,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from separatrix.data.design import dense
 from separatrix.kernels.functions import LinearKernel
 
-# Of a sparse matrix, at a time.
+# The entries of a sparse matrix that are read at a time.
 _ENTRIES = 1 << 20
 
 

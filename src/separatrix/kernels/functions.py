@@ -569,8 +569,8 @@ def _fill_monomials(x: np.ndarray, degrees: Sequence[int], out: np.ndarray) -> N
     n, width = x.shape
     end = 0
     previous = np.ones((n, 1))
-    # Of the monomials of the degree before, those that begin with feature j or a later one are
-    # the tail from starts[j].
+    # The monomials of the degree before that begin with feature j or a later one are the tail from
+    # starts[j].
     starts = [0] * width
     for p in range(max(degrees, default=-1) + 1):
         if p > 0:

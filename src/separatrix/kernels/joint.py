@@ -169,7 +169,7 @@ class JointObjective:
         sizes = np.diff(self.starts)
         most = gamma(float(sizes.max()) + 4.0)
         tiny = (sizes + 4.0) * 4.0 * TINY
-        # By how much an entry of a product can be off, for multipliers that add up to one.
+        # The error of an entry of a product, for multipliers that add up to one.
         entry, by_square, squares = gram.entry_errors()
         entry, unit = entry * (1.0 + 2.0 * most), UNIT * (1.0 + 1e-6)
         unit *= gram.largest + gram.entry_error

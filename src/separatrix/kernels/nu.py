@@ -47,7 +47,7 @@ from separatrix.objectives.enclosure import Enclosure, Level, length_above, tota
 
 __all__ = ["MEETING", "KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
 
-# By which share a sum of multipliers may be too large from rounding, and what is left for more.
+# The share by which rounding may enlarge a sum of multipliers, and what is left for more.
 _ROUNDED, _SPARE = 1e-9, 1e-14
 # Sums of weights closer than this, relative to their size, are the same.
 _EVEN = 1e-12
@@ -340,7 +340,7 @@ class KernelNuResidualObjective(KernelResidualObjective):
     loss: EpsilonInsensitive
 
     def __init__(self, gram: Any, targets: np.ndarray, nu: float, **options: Any) -> None:
-        # Of the dual, which has no width.
+        # The loss of the dual has no width.
         super().__init__(gram, targets, EpsilonInsensitive(0.0), **options)
         self.nu = float(nu)
         self.mass = self.nu * float(self.upper.sum())

@@ -417,7 +417,7 @@ class _InKernelSpace:
 
     def points(self) -> Design | None:
         kernel = self.matrix.kernel
-        # Of a Gaussian nothing depends on where the points are.
+        # A Gaussian kernel does not depend on where the origin of the points is.
         if isinstance(kernel, PrecomputedKernel) or getattr(kernel, "translates", False):
             return None
         points: Design = self.matrix.whole.points(self.matrix.columns)

@@ -721,7 +721,7 @@ class Objective(LinearProblem):
         # A move that is a rounding error of its own terms is none: dependent columns
         # have directions in which no score moves but by those.
         least = 1e-7 * size
-        # Of several classes it is enough that one falls behind, though another keeps up.
+        # Among several classes it is enough that one falls behind, though another keeps up.
         spread = np.ptp(along[used], axis=1) if self.output_shape else moves
         if not (np.any(spread > least) and np.all(moves >= -least)):
             return False

@@ -44,7 +44,7 @@ _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 # Pixels of a shading, a side; and of a surface.
 _PIXELS = 200
 _MESH = 48
-# Of the axes: contours nearer to another one get no label, which could belong to either.
+# Contours nearer to another one, as a share of the axes, get no label: it could belong to either.
 _APART = 0.03
 # How much of a class's colour is in its region, and at most in a shading, so that points stand out.
 _TINT = 0.17

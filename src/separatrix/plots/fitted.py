@@ -223,7 +223,7 @@ def r_squared(y: np.ndarray, fitted: np.ndarray) -> float:
     if spread == 0.0:
         return math.nan
     value = 1.0 - float(r @ r) / spread
-    # Of a constant, that rounding leaves a little above or below.
+    # Rounding leaves the R² of a constant a little above or below zero.
     return 0.0 if abs(value) < 1e-13 else value
 
 

@@ -54,7 +54,7 @@ _SLENDER = 4.0
 _LETTERS = 18
 # The digits of an exponent.
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-# Of the score: the boundary, and the two lines beside it.
+# The levels of the score that are drawn: the boundary, and the two lines beside it.
 _LEVELS = (-1.0, 0.0, 1.0)
 # Letters of both classes' names for which there is room beside the first panel's title.
 _BESIDE_TITLE = 20

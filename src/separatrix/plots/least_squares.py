@@ -352,7 +352,7 @@ class LeastSquaresDisplay(Display):
         what = "squares of the residuals" if self.squares_ is not None else "squared residuals"
         size = float(np.abs(self.y).max()) + float(np.abs(self.fitted).max())
         left = float(r @ r)
-        # Of an exact fit, rounding is nothing to read.
+        # The residuals of an exact fit are rounding, which is nothing to read.
         total = f"{what}: sum {_number(left if left > len(r) * (1e-14 * size) ** 2 else 0.0)}"
         share = r2_text(self.r2)
         if self.several:

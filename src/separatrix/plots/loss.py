@@ -185,7 +185,7 @@ class LossDisplay(Display):
     multinomial: bool = False
 
     def __post_init__(self) -> None:
-        # Of more classes these are no margins of what is minimised.
+        # With more than two classes these are no margins of the objective.
         binary = self.classes is not None and len(self.classes) == 2
         level = self.level_ = self.emphasised.flat_from if self.emphasised and binary else None
         if self.margins is not None:

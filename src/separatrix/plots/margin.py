@@ -425,7 +425,7 @@ class MarginDisplay(Display):
             own, n = self.points[self.support], len(self.points)
             self.support_ = ring_points(ax, own, n, zorder=3.2, label="support vector")
             if self._grow():
-                # Of a kernel machine the ring tells the slack.
+                # The ring around a support vector of a kernel machine shows its slack.
                 across = np.sqrt(self.support_.get_sizes()[0])
                 more = 0.35 * across * np.minimum(self.slack[self.support], 2.0)
                 self.support_.set_sizes((across + more) ** 2)

@@ -373,8 +373,8 @@ def _looked_for(
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:
     """Scores: one column, for the second class, or one a class."""
-    # Of two classes scores keep the order of rows whose probabilities round to the same number;
-    # of more, only probabilities of different rows are on one scale.
+    # The scores of two classes keep the order of rows whose probabilities round to the same number;
+    # among more classes only probabilities of different rows are on one scale.
     several = len(getattr(model, "classes_", ())) > 2
     ways = ["predict_proba"] if several or probabilities else ["decision_function"]
     ways += ["decision_function", "predict_proba"]

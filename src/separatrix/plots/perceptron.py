@@ -56,7 +56,7 @@ _NUMBERED = 12
 _BARS = 30
 # Passes that bars are cut by.
 _CUTS = 12
-# Of the two sides: points of their own class stand out from it.
+# The tint of the two sides, from which points of their own class stand out.
 _TINT = 0.09
 # Points, across: a little more than the largest marker.
 _RING = 10.5

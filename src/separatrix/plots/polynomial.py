@@ -320,7 +320,7 @@ class PolynomialDisplay(Display):
         own = slice(None) if self.held_out is None else ~self.held_out
         largest = max(float(np.abs(c.residuals[own]).max()) for c in self.curves)
         spread = float(np.ptp(self.y))
-        # Of an exact fit, rounding is nothing to look at.
+        # The residuals of an exact fit are rounding, which is nothing to look at.
         return 1.15 * largest if largest > 1e-9 * spread else 0.05 * spread or 1.0
 
     def _sides(self) -> list[tuple[np.ndarray, dict[str, Any]]]:

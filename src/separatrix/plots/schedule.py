@@ -111,7 +111,7 @@ class ScheduleDisplay(Display):
                     f"schedules has {repr(schedule)[:60]}, which is not a schedule; see "
                     "separatrix.schedules, and schedule_of() for scikit-learn's names."
                 )
-        # As many as a line needs on this scale, however many steps there are.
+        # A line on this scale needs 200 points, however many steps there are.
         steps = np.unique(np.geomspace(1, n_steps, 200).round().astype(np.int64))
         rates = [np.asarray(schedule(steps), dtype=np.float64) for schedule in schedules.values()]
         named = {str(name): schedule for name, schedule in schedules.items()}

@@ -43,7 +43,7 @@ from separatrix.plots.style import class_colours, class_looks, ink, muted, paper
 
 __all__ = ["SeparabilityDisplay"]
 
-# Of margins, relative: points that touch the strip but for rounding.
+# Points whose margin differs from the strip's by no more than this share touch it.
 _TOUCH = 1e-9
 # Columns of a parallel plot, weights in a list, labels of weights in a plane.
 _MOST_COLUMNS, _MOST_WEIGHTS, _MOST_LABELS = 12, 16, 12

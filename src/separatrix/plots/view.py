@@ -30,9 +30,9 @@ __all__ = ["View"]
 _LOOK = 1_000
 # Columns that are held are named up to here.
 _NAMED = 3
-# Of a probability: what decides between equal ones.
+# Probabilities that differ by less than this are equal.
 _TIE = 1e-12
-# Of the rows: a slice that nobody asked for and that places fewer right says too little.
+# A slice that no argument named says too little where it places a smaller share of the rows right.
 _RIGHT = 0.5
 
 
@@ -86,7 +86,7 @@ class View:
     columns: tuple[int, int] | None = None
     frame: Any = None
     sparse: bool = False
-    # Of a slice along two features, the value of every one.
+    # The value of every feature in a slice along two of them.
     held: Sequence[Any] | None = None
 
     # --- how it is chosen ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ __all__ = ["Field", "zero_set"]
 # Cells a side of the coarse grid, and how often those that a level crosses are halved.
 _COARSE = 32
 _HALVINGS = 2
-# Of a cell: where an edge is crossed is known to that.
+# The point where an edge is crossed is known to this share of a cell.
 _SHARP = 2e-5
 _STEPS = 14
 
@@ -192,7 +192,7 @@ class Field:
     def _left(self, active: np.ndarray, step: int, half: int) -> np.ndarray:
         """Cells that are not refined beside an edge that a level crosses twice."""
         codes = self._codes(self.values)
-        # Of edges across, then of those upwards.
+        # The edges across come first, then those upwards.
         more = np.zeros_like(active)
         for values, known, cells in ((codes, self._known, more), (codes.T, self._known.T, more.T)):
             middle, ends = values[::step, half::step], values[::step, ::step]

@@ -18,7 +18,7 @@ __all__ = ["MOST_CLASSES", "Counting", "drawing_of"]
 MOST_CLASSES = 6
 _GROUPS = 10
 _LEVELS = 8
-# Of more rows every so many are counted.
+# Beyond so many rows only every k-th is counted.
 _MOST_ROWS = 100_000
 # In units of the drawing: from one bar to the next, a bar, and the height of the highest.
 _STEP, _BAR, _HEIGHT = 12, 10, 34

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["document_text", "missing_extras", "page_of", "render", "require_extras"]
 
 _NEEDED = ("jinja2", "matplotlib")
-# Of a name on the page; the JSON document has all of it.
+# The most letters of a name on the page; the JSON document has all of it.
 _LONG = 80
 # Names in a sentence stand in quotes, as repr writes them.
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")

@@ -279,7 +279,7 @@ def _causes(
         with np.errstate(over="ignore", invalid="ignore"):
             shares = w * (rows[k] - centre)
         shares[~np.isfinite(shares)] = 0.0
-        # That a word is absent is no reason anybody would give.
+        # The absence of a word is no reason that a reader would accept.
         shares[words & (rows[k] == 0.0)] = 0.0
         by_group = np.bincount(number, shares, minlength=len(heads))
         order = np.argsort(-np.abs(by_group), kind="stable")[:_CAUSES]

@@ -117,7 +117,7 @@ class _Collection:
     """What frames and arrays have in common: two passes over their pieces."""
 
     piece: str
-    # Of every piece what its functions are given.
+    # The arguments of the functions of each piece.
     parts: list[tuple[Any, ...]]
     quantity: bool
     target: str = "y"

@@ -301,7 +301,7 @@ class Dask(Engine):
 
     def _place(self, blocks: Sequence[Block]) -> Sequence[Any]:
         threads = sum(self._workers().values())
-        # As many tasks for each thread.
+        # Every thread gets equally many tasks.
         tasks = threads * -(-len(blocks) // (threads * _TOGETHER))
         placed = [_Placed(block, k * tasks // len(blocks)) for k, block in enumerate(blocks)]
         for k, one in enumerate(placed):
@@ -532,7 +532,7 @@ class Dask(Engine):
             try:
                 found = self._fetched(done)
             except Exception:
-                # Of one of them, and which one is found out by asking each.
+                # The error is of one of them; asking each finds out which.
                 pass
             else:
                 yield from found

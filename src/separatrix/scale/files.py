@@ -54,14 +54,14 @@ from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, u
 
 __all__ = ["ScanOptions", "scan_files"]
 
-# Of caches: what is written in another way is written anew.
+# The format of caches: one in another format is written anew.
 _FORMAT = 3
-# What the libraries take before there are any rows.
+# The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
-# Of what is left of the memory, what DuckDB may take, at the least and at the most, and a stretch
-# of rows; and of all memory the sample.
+# DuckDB may take from the first to the second share of the memory that is left, and a stretch of
+# rows the third; the sample may take the fourth share of all memory.
 _READING, _MOST_READING, _STRETCH, _SAMPLE = 0.2, 0.45, 1.0 / 16.0, 0.1
-# With less DuckDB does not do.
+# DuckDB does not run with less.
 _LEAST_READING = 64_000_000
 # What a reader takes for every column.
 _COLUMN_READING = 600_000
@@ -234,7 +234,7 @@ def _alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise unwritable(path, error) from None
     try:
-        # Some disks of a network know no locks.
+        # Not every network disk knows locks.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -801,7 +801,7 @@ class _Scan:
         if labels is None:
             totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
-        # Of the rows, and not of how they are cut: with other memory the data are the same.
+        # The digest is of rows, not of how they are cut: with other memory the data are the same.
         told = repr((None if labels is None else labels.tolist(), names))
         fingerprint = sha256_of(contents.digest(), aside.digest(), told)
         notes = [*self.notes]

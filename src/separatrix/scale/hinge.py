@@ -36,9 +36,9 @@ from separatrix.scale.sums import Sum
 
 __all__ = ["BlockedHinge", "ScreenedHinge"]
 
-# Of the memory that may be used, what the rows near the kink may take, with copies of some of them.
+# The share of the memory that rows near the kink may take, with copies of a part of them.
 _SHARE = 0.4
-# Up to so many stored entries all rows are near.
+# All rows count as near where there are no more stored entries than this.
 _FEW = 500_000
 # Bands of distance beyond the near rows, each so many times as wide as what is within it, where
 # means are short, and where they are not.
@@ -332,7 +332,7 @@ class BlockedHinge(BlockedObjective):
         upper = np.concatenate([part.upper for part in parts])
         whole = share >= 1.0 and math.isinf(self.width) and len(near_y) == self.data.n_rows
         if share < 1.0:
-            # Some stand for all, with the weight that these have in either class.
+            # A sample stands for all rows, with the weight that these have in either class.
             near = value["weights"][:, 0]
             for sign, total in ((-1.0, near[:2].sum()), (1.0, near[2:].sum())):
                 mine = near_y == sign
@@ -354,7 +354,7 @@ class BlockedHinge(BlockedObjective):
         )
         if share >= 1.0:
             return ScreenedHinge(theta, objective, off, True, whole, len(near_y))
-        # Some rows prove nothing for all, but the means of all do.
+        # A sample proves nothing for all rows, but the means of all do.
         means, y, weights, off = self._means(sums, value, slice(None))
         coarse = ScreenedHinge(theta, self._in_memory(means, y, weights), off, True, False, 0)
         return ScreenedHinge(theta, objective, math.inf, False, False, len(near_y), coarse)

@@ -388,7 +388,7 @@ class MistakePasses:
 
     @staticmethod
     def _put_up(state: MistakePassesState, theta: np.ndarray, mistakes: float) -> None:
-        # Of equals the latest: as long as the passes make headway it is the better one.
+        # The latest of equals is kept: as long as the passes make headway it is the better one.
         if mistakes < state.fewest:
             state.improved = state.passes
         if mistakes <= state.fewest:

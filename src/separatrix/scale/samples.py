@@ -10,7 +10,7 @@ from separatrix.scale.blocks import Rows
 
 __all__ = ["drawn", "joined", "sample_of", "sample_size", "taken"]
 
-# Of the memory that may be used, what the sample may take.
+# The share of the memory that the sample may take.
 _SHARE = 0.1
 
 

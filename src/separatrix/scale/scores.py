@@ -29,7 +29,7 @@ from separatrix.scale.sums import Sum
 
 __all__ = ["ClassScores", "Ranked", "errors_over", "scores_over"]
 
-# Of the memory of the data, what scores that are held may take.
+# The share of the data's memory that scores may take.
 _SHARE = 0.25
 _BINS = 1 << 14
 

@@ -585,7 +585,7 @@ class Statistics:
                 "OR coalesce(stats_null_count = num_values, false)) AS stated "
                 f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
             )
-            # Of a column that is a record or a list others would be counted.
+            # A column that is a record or a list has others inside, which would be counted.
             flat = len(found["place"]) == source.n_columns
             made.append(
                 {
@@ -699,7 +699,7 @@ class Statistics:
         )
         summed = every[:, : 3 * len(columns)].reshape(len(every), -1, 3)
         with np.errstate(invalid="ignore", over="ignore"):
-            # Of a stretch without a value the sums are none.
+            # A stretch of rows without a value has no sums.
             summed = np.where(summed[:, :, :1] == 0.0, 0.0, summed)
             sums = [[total_of(summed[:, j, i]) for j in range(len(columns))] for i in range(3)]
         ends = {}

@@ -29,9 +29,9 @@ __all__ = ["StoredBlock", "write_block"]
 _MAGIC = b"SEPBLK1\n"
 _START = 64
 _ALIGN = 64
-# Of Linux 5.14 and later: map pages that are in memory at once, rather than when they are met.
+# Linux 5.14 and later can map pages that are in memory at once, rather than at first use.
 _POPULATE_READ = 22
-# Of blocks that were read through by this process: their size and time when they were.
+# The size and time of each block when this process read it through.
 _verified: dict[str, tuple[int, int]] = {}
 
 

@@ -39,7 +39,7 @@ __all__ = ["AugmentedLagrangian", "AugmentedLagrangianState"]
 
 # Stored entries from which a look at fewer rows is worth its overhead.
 _LARGE = 100_000
-# Of how many rows one is in a sample, and the fewest rows for each parameter.
+# One row of so many is in a sample, which has at least so many rows for each parameter.
 _PART, _ROWS = 16, 4
 # How far scores may move before all rows are looked at: by so many times the error of a sample's,
 # and by so many times their last move, where that went beyond what it was allowed, and where not.

@@ -396,7 +396,7 @@ def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
     stalled = state.stalled + 1 if fresh and ended else 0
     status = None
     if state.growth == 0.0 and ended:
-        # Of two points between which rounding decides the better one.
+        # The better of two points is kept where only rounding tells them apart.
         rows, point = (state.rows, state.point) if ended == 2 else (rows, point)
         status = "precision_limit"
     if stalled >= 4 or sharpness > state.sharpest:

@@ -271,7 +271,7 @@ def _moved(problem: Any, state: CompactSoftmaxState, moving: bool) -> CompactSof
         moving,
     )
     if ended == 2:
-        # Of two points between which rounding decides the better one.
+        # The better of two points is kept where only rounding tells them apart.
         rows, point = state.rows, state.point
     status = "precision_limit" if ended else None
     return CompactSoftmaxState(state.x, rows, point, value, decrement, gap, status)

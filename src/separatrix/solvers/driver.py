@@ -1041,7 +1041,7 @@ class _Fit:
             self.trace = trace
 
     def _is_better(self, bound: Bound, primal: float) -> bool:
-        # Of points that break the constraints the last is as good as any.
+        # Among points that break the constraints the last is as good as any.
         if primal == np.inf:
             return True
         near = abs(bound.primal - primal) <= self.tol * abs(primal)

@@ -74,8 +74,8 @@ _PRODUCTS, _TALL, _COLLINEAR, _WIDE, _TOGETHER, _TAILED = 40.0, 6.0, 4.0, 20.0, 
 # of a row or, of long rows, by dense products.
 _LEVELLED, _LEVELLED_MORE, _SOLVED = 15.0, 2.5, 2.0
 _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
-# Of several outputs: the weights of a row for each pair of them; products in a step as the root of
-# the number of columns, and how many more steps are taken with products.
+# Several outputs: the cost of a row's weights for each pair of them; the products of a step, as a
+# share of the root of the number of columns; and how many times more steps there are with products.
 _PAIR, _COUNTED, _INEXACT = 25.0, 0.8, 1.25
 
 

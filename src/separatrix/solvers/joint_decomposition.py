@@ -101,7 +101,7 @@ def _choose(g, c, low, high, lowest, highest, chosen):
             falls += 1
     below = _nth(up, rises, _VIOLATORS - 1) if rises > _VIOLATORS else np.inf
     above = -_nth(down, falls, _VIOLATORS - 1) if falls > _VIOLATORS else -np.inf
-    # Of equal ones no more than as many again, wherever they are: others must not be lost for them.
+    # Entries equal to the threshold fill the places that are left, and no more.
     m, rises, falls, inside = 0, 0, 0, 0
     for k in range(q):
         can_rise, can_fall = c[k] < high[k], c[k] > low[k]
@@ -456,7 +456,7 @@ class JointState:
     linear: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    # Of every part: its intercept, its estimated gap, its working sets, and whether none moved it;
+    # Each part has its intercept, its estimated gap, its working sets, and whether none moved it;
     # and in the present step, its sets near the goal and its changes of gradients.
     level: np.ndarray
     estimate: np.ndarray

@@ -680,7 +680,7 @@ class MistakeDriven:
             state.trial,
             state.fewest,
         )
-        # Of equals the latest: as long as the passes make headway it is the better one.
+        # The latest of equals is kept: as long as the passes make headway it is the better one.
         if mistakes <= state.fewest:
             whole = len(state.sample) == len(state.trial)
             state.best, state.best_scores = theta.copy(), state.trial.copy() if whole else None

@@ -436,7 +436,7 @@ class ProximalNewton:
         d = problem.design.n_features
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
-        # By how much the slope at zero, or at the weight, is away from where it has to be.
+        # The distance of the slope, at zero or at the weight, from where it has to be.
         excess = problem.penalty.violation(w, state.adjoint + problem.penalty.gradient(w))
         excess, level = excess.reshape(d, -1).max(axis=1), problem.penalty.l1
         inside = np.zeros(d, dtype=bool)

@@ -181,7 +181,7 @@ class ProximalQuasiNewton:
             return np.flatnonzero(wanted)
         if not outputs > 1:
             return None
-        # Of several classes the strongest, and those in use first.
+        # The columns that violate most come first among those out of use, after those in use.
         order = np.lexsort((-away, ~used))
         return np.sort(order[:most])
 
@@ -248,7 +248,7 @@ class ProximalQuasiNewton:
         if state.newton:
             again = True
         elif state.slow >= _PATIENCE:
-            # Of all rows, where a Hessian can be had of them.
+            # A Hessian over all rows is taken where there can be one.
             whole = len(index) == problem.design.n_features
             again, state = True, replace(state, exact=whole)
         if again:

@@ -33,7 +33,7 @@ __all__ = ["ScaleContinuation", "ScaleState"]
 
 # The first least scale, as a share of the targets' spread; and by how much a stage lowers it.
 _FIRST, _LOWER = 1e-2, 0.1
-# Of what a least scale leaves out at most, the stage leaves this much of its own.
+# A stage ends at this share of the most that its least scale leaves out.
 _SHARE = 0.05
 
 

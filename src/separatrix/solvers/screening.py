@@ -35,7 +35,7 @@ _FIRST = 4.0
 _NEXT, _LEAST, _MOST = 1.0, 1.0 / 16.0, 0.5
 # The share of the rows from which on all may as well be near, where memory holds them.
 _CROWDED = 0.4
-# Of the tolerance, what is left in memory.
+# The share of the tolerance to which the problem in memory is solved.
 _INNER = 0.1
 # How many times wider where the gap has not fallen by half, and how often that may be in vain.
 _WIDER, _TRIES = 8.0, 6

@@ -29,9 +29,9 @@ __all__ = ["Smoothing", "SmoothingState"]
 # The first width in mean losses, so that most rows are on the parabola; by how much a stage narrows
 # it; and where it ends.
 _FIRST, _NARROWER, _LEAST = 2.0, 0.15, 1e-13
-# Of what an envelope leaves out at most, a stage leaves this much of its own.
+# A stage ends at this share of the most that its envelope leaves out.
 _SHARE = 0.05
-# Steps of one stage, and stages that may fail one after another.
+# The most steps of one stage, and the most stages that may fail one after another.
 _STEPS, _TRIES = 300, 8
 
 

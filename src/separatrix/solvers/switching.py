@@ -38,8 +38,8 @@ _SURE = 0.6
 # ones promise: of 81 made problems in which dual descent was the slower one, the passes from the
 # fifth to the tenth told so in 70.
 _DOUBT = 1.2
-# Of a way that is nearly at its end, the rest is made in any case, if it is no longer than this
-# part of the other one.
+# A solver that is nearly at its end is finished in any case where its forecast is no longer than
+# this share of the other's.
 _NEARLY = 0.1
 
 

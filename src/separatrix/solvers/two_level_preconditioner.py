@@ -97,7 +97,7 @@ class TwoLevelPreconditioner:
         enough = min(_ROWS * size, _ENTRIES * size * n // max(matrix.nnz, 1) + 1)
         few = part.some(min(enough, n), rng)
         coarse = _coarse(few.design.matrix, few.curvature(few.linear(theta)), place, weight, size)
-        # Of columns that the sample lacks there is the diagonal.  The others are not scaled to it:
+        # Columns that the sample lacks have their diagonal.  The others are not scaled to it:
         # those of a run would no longer add up to the intercept.
         wanted = np.bincount(place, weights=np.square(weight) * loss, minlength=size)
         found = np.diagonal(coarse).copy()

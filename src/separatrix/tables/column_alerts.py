@@ -43,7 +43,7 @@ def alert_about_columns(
     rescaled = _Rescaled(table, standardise, alert)
     repeated = _Repeated(table, most_levels)
     for one in encodings:
-        # Of the parts of a date nothing is said that their writer could change.
+        # Parts of a date get no alert: their writer could change nothing in them.
         if not isinstance(one, (Number, Category)) or one.name in table.derived:
             continue
         column = table.columns[one.name]
@@ -167,7 +167,7 @@ class _Rescaled:
         """Whether each value is the one before it and as many as the rows between them."""
         if len(values) < 20:
             return False
-        # Of rows that were taken out of a table, by where they stood there.
+        # Rows that were taken out of a table count by their places there.
         rows = self.table.rows
         if values[1] - values[0] != (1 if rows is None else rows[1] - rows[0]):
             return False  # as of nearly all columns

@@ -496,7 +496,7 @@ def _is_ngram_range(value: Any) -> bool:
     return len(value) == 2 and whole and 1 <= value[0] <= value[1]
 
 
-# Of every option its default, and what it is in a file that was not damaged.
+# The default of every option, and the test that its value in an undamaged file passes.
 _WORD_OPTIONS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
     "lowercase": (True, _is_flag),
     "strip_accents": (None, lambda value: value in (None, "ascii", "unicode")),

@@ -60,7 +60,7 @@ _LIMITS = frozenset(
 _TAIL = 3.0
 # So many times the others' width nothing is a part of them.
 _FAR = 10.0
-# Of prices and the like so large a share ends with a nine.
+# The share of values that may end with a nine, as prices do.
 _NINES = 0.25
 
 

@@ -93,7 +93,7 @@ _T = TypeVar("_T")
 _SAMPLE_ROWS = 2000
 # Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
 _SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
-# Of several files so many have rows in the sample.
+# The number of files that have rows in the sample, where there are several.
 _SAMPLE_FILES = 5
 
 # -------------------------------------------------------------------------------------- reading

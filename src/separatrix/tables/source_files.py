@@ -529,7 +529,7 @@ class Part:
             supposed = tuple(supposed)
             numbers = {name for name in supposed if groups[name] == "number"}
             wide = bool(supposed) and is_wide(len(self.names), self.path.stat().st_size)
-            # Of a wide file no more columns are cast in SQL than these.
+            # Up to _FEW_CAST columns of a wide file are cast in SQL.
             few = not wide or len(supposed) - len(numbers) <= _FEW_CAST
             if numbers and few and self._parses_numbers():
                 # A value that is no number ends this reading.
@@ -1000,7 +1000,7 @@ def _utf8_fault(path: Path) -> str | None:
     return None
 
 
-# Of what types cells may be marks for missing values.
+# The types of cells that may be marks for missing values.
 _MARKABLE = ("string", "json", "integer", "number")
 # What a DuckDB type is to a table; the others are called by their own names.
 _TYPE_GROUPS = (

@@ -31,9 +31,9 @@ __all__ = ["DATE_ORDERS", "Found", "Spelling", "find_spelling"]
 
 #: A column is of a kind where at least this share of its values is.
 MEANT = 0.95
-# Of numbers this share will do where all others are the same one or two words.
+# This share of numbers is enough where all other values are the same one or two words.
 _MEANT_BUT_FOR_WORDS, _FEW_WORDS = 0.9, 2
-#: Of fewer values than this all must be.
+#: Where there are fewer values than this, all must be numbers.
 _FEWEST = 20
 
 DATE_ORDERS = ("year-first", "day-first", "month-first")
@@ -176,7 +176,7 @@ def _unsigned(body: str, decimal: str) -> float | None:
         mark = marks.pop()
         first, *others = whole.split(mark)
         *middle, last = others
-        # Of India are groups of two, but for the last.
+        # Numbers of India have groups of two digits, but for the last one.
         sizes = (2, 3) if mark == "," else (3,)
         if (
             not 1 <= len(first) <= 3

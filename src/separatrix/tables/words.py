@@ -177,7 +177,7 @@ class WordTable:
         lengths = np.fromiter(map(len, chunk), dtype=np.int64, count=len(chunk))
         starts = np.concatenate([[0], np.cumsum(lengths)])
         codes = np.frombuffer("".join(chunk).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        # Of two letters at least, and what ends it.
+        # A word has two letters at least, and one character ends it.
         found = np.empty(len(codes) // 3 + 1, dtype=np.int32)
         bounds = np.zeros(len(chunk) + 1, dtype=np.int64)
         if learn:
@@ -453,7 +453,7 @@ def _with_pairs(
     else:
         number = {word: k for k, word in enumerate(table.words())}
         parts = (word.split(" ") for word in vocabulary if word.count(" ") == 1)
-        # Of a vocabulary that others wrote, not every part is a word that could be found.
+        # A vocabulary from elsewhere may have parts that are no words that could be found.
         pairs = [(a, b) for a, b in parts if a in number and b in number]
         known = np.array(sorted(number[a] * n_single + number[b] for a, b in pairs), dtype=np.int64)
     at = np.searchsorted(known, keys)

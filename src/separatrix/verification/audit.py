@@ -301,7 +301,7 @@ def _judged(
 
 def _weights(model: Any) -> list[np.ndarray]:
     """The numbers that a model's predictions are made of."""
-    # Of scikit-learn's kernel machines, coef_ is there and raises unless the kernel is linear.
+    # scikit-learn's kernel machines have a coef_ that raises unless the kernel is linear.
     dual = hasattr(model, "dual_coef_") and hasattr(model, "support_vectors_")
     weights = model.dual_coef_ if dual else model.coef_
     return [weights.data if sp.issparse(weights) else weights, model.intercept_]
@@ -451,7 +451,7 @@ def _exact_weights(problem: LinearProblem, weights: np.ndarray | None) -> np.nda
         return np.where(own > 0.0, 1.0, 0.0)
     if np.array_equal(problem.upper, problem.C * own):
         return own
-    # Some rows were held out.
+    # The rows that were held out have an upper bound of zero.
     return np.where(problem.upper > 0.0, own, 0.0)
 
 
@@ -554,7 +554,7 @@ def _data(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> _Data
     labels = encode_as(model.classes_, y, n, sample_weight, given)
     if own or class_weight is None:
         return _Data(labels, labels.weights, None)
-    # Of scikit-learn's models these count rows for "balanced", whatever the sample weights.
+    # These models of scikit-learn count rows for "balanced", whatever the sample weights.
     counted = _sklearn_name(model) in ("RidgeClassifier", "SGDClassifier", "SVC")
     rows = None if counted else sample_weight
     factors = class_factors(np.asarray(y), labels.classes, rows, class_weight)

@@ -332,7 +332,7 @@ class _Linear(_Judge):
         if type(penalty) not in (type(None), L1, L2, ElasticNet, NoPenalty):
             raise NotOffered(Message("exact_penalty", penalty=repr(penalty)))
         self.threshold = Fraction(0 if penalty is None else penalty.l1)
-        # Of an elastic net what is left of one, without the rounding of the difference.
+        # The L2 share of an elastic net is one minus its L1 share, here without rounding.
         coercive = penalty is None or penalty.coercive
         self.curvature = 1 - self.threshold if coercive else Fraction(0)
         if not coercive and d + int(self.balances) > _MOST_UNKNOWNS:
