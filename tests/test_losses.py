@@ -93,7 +93,7 @@ def test_value_is_the_formula(loss: Loss) -> None:
 @each_loss
 def test_formula_of_the_loss_as_text(loss: Loss) -> None:
     # The printed formula, read as an expression, is the loss.
-    text = loss.formula.replace("y (w.x + b)", "z").replace("^", "**").replace("1/2 ", "0.5 * ")
+    text = loss.expression.format(z="z").replace("^", "**").replace("1/2 ", "0.5 * ")
     scope = {"max": max, "log": np.log, "exp": np.exp}
     for z in (-3.2, -0.5, 0.0, 0.7, 1.0, 2.5):
         assert eval(text, scope, {"z": z}) == pytest.approx(float(loss.value(np.array(z))))

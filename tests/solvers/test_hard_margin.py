@@ -559,10 +559,10 @@ def test_without_multipliers_the_bound_is_trivial() -> None:
 
 def test_formula() -> None:
     X, y = separable()
-    assert HardMarginObjective(as_design(X), y).formula() == (
+    assert str(HardMarginObjective(as_design(X), y).formula()) == (
         "minimise 1/2 |w|^2 subject to y (w.x + b) >= 1"
     )
-    assert HardMarginObjective(as_design(X), y, fit_intercept=False).formula() == (
+    assert str(HardMarginObjective(as_design(X), y, fit_intercept=False).formula()) == (
         "minimise 1/2 |w|^2 subject to y w.x >= 1"
     )
 

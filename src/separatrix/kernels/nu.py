@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,14 @@ from separatrix.kernels.functions import LinearKernel
 from separatrix.kernels.objective import (
     KernelResidualObjective,
     QuadraticDual,
+    _defined,
     _InKernelSpace,
-    _kernelised,
 )
 from separatrix.losses import EpsilonInsensitive
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.base import charged_bound as _charged
 from separatrix.objectives.enclosure import Enclosure, Level, length_above, total, total_above
+from separatrix.objectives.formula import Formula
 
 __all__ = ["MEETING", "KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
 
@@ -144,7 +146,7 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
             f"minimise 1/2 |sum_i a_i {signs}phi(x_i)|^2 subject to 0 <= a_i <= s_i, "
             f"sum_i a_i = {total}"
         )
-        return _kernelised(text, self.matrix.kernel)
+        return text + _defined(self.matrix.kernel)
 
     def quadratic(self) -> QuadraticDual:
         positive = self.y > 0.0
@@ -345,9 +347,11 @@ class KernelNuResidualObjective(KernelResidualObjective):
         self.nu = float(nu)
         self.mass = self.nu * float(self.upper.sum())
 
-    def formula(self) -> str:
-        plain = super().formula().replace(" - 0)", ")")
-        return f"{plain}, with the width epsilon at the price nu n"
+    def formula(self) -> Formula:
+        formula = super().formula()
+        return replace(
+            formula, remark=f"{formula.remark}, with the width epsilon at the price nu n"
+        )
 
     def quadratic(self) -> QuadraticDual:
         dual = super().quadratic()

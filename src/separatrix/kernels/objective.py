@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +36,7 @@ from separatrix.objectives.enclosure import (
     total,
     total_above,
 )
+from separatrix.objectives.formula import Formula
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.pointwise import PointwiseObjective
@@ -68,8 +69,13 @@ _CHEAP = 3e7
 _CHARGED = 0.5
 
 
-def _kernelised(formula: str, kernel: Kernel, relation: str = "=") -> str:
-    return f"{formula.replace('w.x', 'w.phi(x)')}, phi(x).phi(z) {relation} {kernel.formula}"
+def _defined(kernel: Kernel, relation: str = "=") -> str:
+    """What ``phi`` is in the formula of an objective."""
+    return f", phi(x).phi(z) {relation} {kernel.formula}"
+
+
+def _kernelised(formula: Formula, kernel: Kernel, relation: str = "=") -> Formula:
+    return replace(formula, product="w.phi(x)", remark=_defined(kernel, relation))
 
 
 @dataclass(frozen=True)
@@ -124,12 +130,12 @@ class KKTConditions:
         )
 
     def __str__(self) -> str:
-        counted = ", ".join(f"{count:,} {_TOLD[name]}" for name, count in self.counts().items())
+        counted = ", ".join(f"{count:,} {_COUNTS[name]}" for name, count in self.counts().items())
         return f"{counted}; complementary slackness holds to {self.worst:.2g}"
 
 
 _SIDES = ("outside", "on", "inside", "wrong")
-_TOLD = {
+_COUNTS = {
     "outside": "outside the margin",
     "on": "on it",
     "inside": "inside it",
@@ -488,7 +494,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         part.matrix = part.design = self.matrix.small(index)
         return part
 
-    def formula(self) -> str:
+    def formula(self) -> Formula:
         return _kernelised(super().formula(), self.matrix.kernel)
 
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
@@ -671,7 +677,7 @@ class LiftedObjective(MarginObjective):
         self.samples: np.ndarray = options.pop("samples")
         super().__init__(design, y, loss, **options)
 
-    def formula(self) -> str:
+    def formula(self) -> Formula:
         return _kernelised(super().formula(), self.kernel, "about")
 
     def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
@@ -739,7 +745,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         self.matrix = gram
         self.upper = np.where(self.upper > 0.0, np.inf, 0.0)
 
-    def formula(self) -> str:
+    def formula(self) -> Formula:
         return _kernelised(super().formula(), self.matrix.kernel)
 
     def quadratic(self) -> QuadraticDual:

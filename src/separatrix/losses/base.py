@@ -80,7 +80,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Loss", "MarginLoss", "ResidualLoss"]
+__all__ = ["Loss", "MarginLoss", "ResidualLoss", "score_text"]
+
+
+def score_text(product: str, intercept: bool) -> str:
+    """The score as text, in brackets where it is a sum."""
+    return f"({product} + b)" if intercept else product
 
 
 class Loss(ABC):
@@ -95,8 +100,10 @@ class Loss(ABC):
         What models, pictures, files and the command line know it by, in :data:`LOSSES`.
     name : str
         Its name in the field.
-    formula : str
-        The loss as text, for the printed objective.
+    expression : str
+        The loss as text, with ``{z}`` where its argument stands; :meth:`written` puts that in.
+    argument_text : str
+        The argument ``z`` as text, with ``{score}`` where the score stands.
     conjugate_formula : str
         Its conjugate in ``z`` as text.
     convex : bool
@@ -136,7 +143,8 @@ class Loss(ABC):
 
     key: str = ""
     name: str
-    formula: str
+    expression: str
+    argument_text: str = "{score}"
     conjugate_formula: str
     convex: bool = True
     smooth: bool
@@ -148,6 +156,17 @@ class Loss(ABC):
     flat_from: float | None = None
     units: float = 24.0
     cancels: bool = True
+
+    @property
+    def formula(self) -> str:
+        """The loss of the score ``w.x + b`` as text."""
+        return self.written()
+
+    def written(self, product: str = "w.x", intercept: bool = True) -> str:
+        """The loss as text, of the score that a product and an intercept add up to."""
+        z = self.argument_text.format(score=score_text(product, intercept))
+        return self.expression.format(z=z)
+
     unattained: bool = False
     smoothable: bool = False
     edged: bool = True
@@ -254,9 +273,10 @@ class Loss(ABC):
 
 
 class MarginLoss(Loss):
-    """A loss of the margin ``z = y s`` of a label; its ``formula`` is in ``y (w.x + b)``."""
+    """A loss of the margin ``z = y s`` of a label."""
 
     domain = (-1.0, 1.0)
+    argument_text = "y {score}"
 
     def sign(self, target: np.ndarray) -> np.ndarray:
         return target
@@ -266,6 +286,7 @@ class ResidualLoss(Loss):
     """A loss of the residual ``z = y - s`` of a number."""
 
     of_residual = True
+    argument_text = "y - {score}"
 
     def sign(self, target: np.ndarray) -> np.ndarray:
         # One number for all rows, and no array of them.

@@ -78,7 +78,7 @@ class EpsilonInsensitive(ResidualLoss):
 
     key = "epsilon_insensitive"
     name = "epsilon-insensitive"
-    formula = "max(0, |y - (w.x + b)| - epsilon)"
+    expression = "max(0, |{z}| - epsilon)"
     conjugate_formula = "epsilon |u| for |u| <= 1, else inf"
     units = 6.0
     cancels = False
@@ -144,7 +144,7 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
 
     key = "squared_epsilon_insensitive"
     name = "squared epsilon-insensitive"
-    formula = "max(0, |y - (w.x + b)| - epsilon)^2"
+    expression = "max(0, |{z}| - epsilon)^2"
     conjugate_formula = "epsilon |u| + u^2 / 4"
     units = 8.0
     smoothable = False

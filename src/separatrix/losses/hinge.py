@@ -73,7 +73,7 @@ class Hinge(MarginLoss):
 
     key = "hinge"
     name = "hinge"
-    formula = "max(0, 1 - y (w.x + b))"
+    expression = "max(0, 1 - {z})"
     conjugate_formula = "u for -1 <= u <= 0, else inf"
     zero_one_factor = 1.0
     units = 6.0

@@ -44,7 +44,7 @@ class Huber(ResidualLoss):
 
     key = "huber"
     name = "Huber"
-    formula = "H(y - (w.x + b))"
+    expression = "H({z})"
     conjugate_formula = "u^2 / 2 for |u| <= delta, else inf"
     units = 8.0
     cancels = False

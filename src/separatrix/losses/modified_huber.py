@@ -72,7 +72,7 @@ class ModifiedHuber(MarginLoss):
 
     key = "modified_huber"
     name = "modified Huber"
-    formula = "max(0, 1 - y (w.x + b))^2 - max(0, -1 - y (w.x + b))^2"
+    expression = "(max(0, 1 - {z})^2 - max(0, -1 - {z})^2)"
     conjugate_formula = "u + u^2 / 4 for -4 <= u <= 0, else inf"
     zero_one_factor = 1.0
     units = 8.0

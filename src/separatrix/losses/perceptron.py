@@ -64,7 +64,7 @@ class PerceptronLoss(MarginLoss):
 
     key = "perceptron"
     name = "perceptron"
-    formula = "max(0, -y (w.x + b))"
+    expression = "max(0, -{z})"
     conjugate_formula = "0 for -1 <= u <= 0, else inf"
     zero_one_factor = np.inf
     units = 6.0
@@ -149,7 +149,7 @@ class MarginPerceptronLoss(PerceptronLoss):
 
     def __init__(self, margin: float = 1.0) -> None:
         self.margin = self.flat_from = float(margin)
-        self.formula = f"max(0, {self.margin:g} - y (w.x + b))"
+        self.expression = f"max(0, {self.margin:g} - {{z}})"
         self.value_at, self.slope_at, *duals = _shifted(self.margin)
         self.dual_step, self.dual_slope, self.gap_at, self.conjugate_at = duals
 

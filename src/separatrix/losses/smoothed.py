@@ -39,7 +39,8 @@ class Smoothed(Loss):
 
     def __init__(self, loss: Loss, width: float) -> None:
         self.loss, self.width = loss, width
-        self.name, self.formula = f"smoothed {loss.name}", loss.formula
+        self.name, self.expression = f"smoothed {loss.name}", loss.expression
+        self.argument_text = loss.argument_text
         self.conjugate_formula = f"{loss.conjugate_formula} + {width / 2:g} u^2"
         self.of_residual, self.domain = loss.of_residual, loss.domain
         self.dual_lower, self.dual_upper = loss.dual_lower, loss.dual_upper

@@ -25,9 +25,12 @@ class Softmax:
     """
 
     name = "multinomial log loss"
-    formula = "log sum_k exp(s_k - s_y), s_k = w_k.x + b_k"
     smooth = True
     unattained = True
+
+    def written(self, product: str = "w.x", intercept: bool = True) -> str:
+        """The loss as text; each class has weights of its own, whatever ``product`` is of."""
+        return "log sum_k exp(s_k - s_y), s_k = w_k.x" + (" + b_k" if intercept else "")
 
     def value(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """The loss of every row; ``scores`` is (n, K), ``codes`` (n,) the class numbers."""

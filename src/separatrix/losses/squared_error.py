@@ -56,7 +56,7 @@ class SquaredError(MarginLoss):
 
     key = "squared_error"
     name = "squared error"
-    formula = "1/2 (1 - y (w.x + b))^2"
+    expression = "1/2 (1 - {z})^2"
     conjugate_formula = "u + u^2 / 2"
     zero_one_factor = 2.0
     units = 6.0

@@ -79,7 +79,7 @@ class SquaredHinge(MarginLoss):
 
     key = "squared_hinge"
     name = "squared hinge"
-    formula = "max(0, 1 - y (w.x + b))^2"
+    expression = "max(0, 1 - {z})^2"
     conjugate_formula = "u + u^2 / 4 for u <= 0, else inf"
     zero_one_factor = 1.0
     units = 6.0

@@ -39,7 +39,7 @@ class SquaredResidual(ResidualLoss):
 
     key = "squared_residual"
     name = "squared residual"
-    formula = "1/2 (y - (w.x + b))^2"
+    expression = "1/2 ({z})^2"
     conjugate_formula = "u^2 / 2"
     units = 4.0
     cancels = False

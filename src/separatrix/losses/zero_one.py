@@ -26,7 +26,7 @@ class ZeroOneLoss(MarginLoss):
 
     key = "zero_one"
     name = "zero-one"
-    formula = "1 if y (w.x + b) <= 0 else 0"
+    expression = "1 if {z} <= 0 else 0"
     conjugate_formula = "0 for u = 0, else inf"
     convex = False
     smooth = False

@@ -436,7 +436,7 @@ def keep_record(
     each_counts = getattr(model, "_counts_each", False)
     counts = [s.certificate.n_iter for s in solutions]
     model.n_iter_ = np.array(counts, dtype=np.int32) if each_counts else max(counts)
-    model.objective_formula_ = problems[0][1].formula() + (each if len(problems) > 1 else "")
+    model.objective_formula_ = str(problems[0][1].formula()) + (each if len(problems) > 1 else "")
     vars(model).pop("trace_", None)
     if model.record:
         traces = tuple(s.trace for s in solutions)

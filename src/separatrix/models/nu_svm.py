@@ -204,7 +204,7 @@ class NuSVC(SVC):
             points.append(replace(solution, theta=problem.join(c, problem.intercept_of(theta))))
         self.rho_ = np.array(rho)
         super()._keep(scaled, points)
-        self.objective_formula_ = problems[0][1].formula()
+        self.objective_formula_ = str(problems[0][1].formula())
         if len(problems) > 1:
             self.objective_formula_ += self._each
 

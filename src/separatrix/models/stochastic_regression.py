@@ -389,7 +389,7 @@ class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegre
         self.n_steps_ = int(state.steps)
         self.n_iter_ = 1
         self.certificate_ = solution.certificate
-        self.objective_formula_ = problem.formula()
+        self.objective_formula_ = str(problem.formula())
         if solution.certificate.status == "non_finite":
             warn(str(solution.certificate), ConvergenceWarning)
         return self

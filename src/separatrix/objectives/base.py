@@ -53,6 +53,7 @@ from separatrix.objectives.enclosure import (
     total,
     total_above,
 )
+from separatrix.objectives.formula import Formula
 from separatrix.objectives.orthogonality import Projector
 from separatrix.objectives.passes import (
     Evaluation,
@@ -277,8 +278,8 @@ class LinearProblem(ABC):
         return None
 
     @abstractmethod
-    def formula(self) -> str:
-        """The objective as text."""
+    def formula(self) -> Formula | str:
+        """The objective as text, or a record whose string it is."""
 
     @abstractmethod
     def bound(
@@ -546,14 +547,16 @@ class Objective(LinearProblem):
             out[-1] = self.intercept_penalty
         return out
 
-    def formula(self) -> str:
-        loss = self.loss.formula
-        if not self.fit_intercept:
-            loss = loss.replace("(w.x + b)", "w.x").replace(" + b_k", "")
+    def formula(self) -> Formula:
         even = bool(np.all(self.upper == self.upper[0]))
-        factor = f"{self.upper[0]:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
-        terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
-        return "minimise " + " + ".join(terms) + self.penalty.constraint
+        return Formula(
+            self.penalty.formula,
+            self.loss,
+            float(self.upper[0]) if even else self.C,
+            not even,
+            self.fit_intercept,
+            constraint=self.penalty.constraint,
+        )
 
     @property
     def smooth(self) -> bool:

@@ -18,6 +18,7 @@ from separatrix.objectives.base import (
     charged_bound,
 )
 from separatrix.objectives.enclosure import Enclosure, Level, enclosed_adjoint, length_above, total
+from separatrix.objectives.formula import Formula
 
 __all__ = ["HardMarginObjective"]
 
@@ -81,9 +82,9 @@ class HardMarginObjective(LinearProblem):
         """The norm of the longest row of positive weight."""
         return float(np.sqrt(self.design.row_squares()[self.used].max()))
 
-    def formula(self) -> str:
-        score = "(w.x + b)" if self.fit_intercept else "w.x"
-        return f"minimise 1/2 |w|^2 subject to y {score} >= 1"
+    def formula(self) -> Formula:
+        constraint = " subject to y {score} >= 1"
+        return Formula("1/2 |w|^2", intercept=self.fit_intercept, constraint=constraint)
 
     def margin(self, scores: np.ndarray) -> float:
         """The smallest margin ``y s`` among rows of positive weight."""

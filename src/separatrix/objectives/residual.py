@@ -40,6 +40,7 @@ from separatrix.data.design import Design
 from separatrix.losses import Huber
 from separatrix.objectives.base import DualPoint
 from separatrix.objectives.enclosure import Enclosure, total, total_above
+from separatrix.objectives.formula import Formula
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -65,6 +66,14 @@ class ResidualObjective(PointwiseObjective):
     targets : ndarray of shape (n_samples,)
     loss : ResidualLoss
     """
+
+
+class _WithScale(Huber):
+    """Huber's loss as text where its scale is a variable."""
+
+    def written(self, product: str = "w.x", intercept: bool = True) -> str:
+        residual = f"y - {product}{' - b' if intercept else ''}"
+        return f"sigma (1/2 + H(({residual}) / sigma))"
 
 
 class ScaledResidualObjective(ResidualObjective):
@@ -103,12 +112,8 @@ class ScaledResidualObjective(ResidualObjective):
         self.unitless = largest == 0.0
         self.least_scale = max(_LEAST_SCALE * (largest or 1.0), _TINY_SCALE)
 
-    def formula(self) -> str:
-        plain = super().formula()
-        for scores in ("w.x", "(w.x + b)"):
-            residual = f"(y - {scores.strip('()').replace('+', '-')}) / sigma"
-            plain = plain.replace(f"H(y - {scores})", f"sigma (1/2 + H({residual}))")
-        return plain
+    def formula(self) -> Formula:
+        return replace(super().formula(), loss=_WithScale(self.loss.threshold))
 
     def held(self, scores: np.ndarray) -> ResidualObjective:
         """The objective with the scale held that is best at some scores."""

@@ -96,7 +96,7 @@ def _key(loss: MarginLoss) -> str | None:
 
 def _formula(loss: MarginLoss) -> str:
     # The printed objective has the margin in full; here it is the axis.
-    text = loss.formula.replace("y (w.x + b)", "z")
+    text = loss.expression.format(z="z")
     for ascii_sign, sign in (("<=", "≤"), (">=", "≥"), ("^2", "²"), ("-", "−")):
         text = text.replace(ascii_sign, sign)
     return text

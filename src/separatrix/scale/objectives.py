@@ -27,6 +27,7 @@ from separatrix.objectives.base import (
     charged_bound,
 )
 from separatrix.objectives.enclosure import Enclosure, Level, gamma, length_above, score_rounding
+from separatrix.objectives.formula import Formula
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Penalty
@@ -348,14 +349,16 @@ class BlockedObjective(LinearProblem):
     def points(self) -> None:
         return None
 
-    def formula(self) -> str:
-        loss = self.loss.formula
-        if not self.fit_intercept:
-            loss = loss.replace("(w.x + b)", "w.x").replace(" + b_k", "")
+    def formula(self) -> Formula:
         even = self.factors.min() == self.factors.max() == 1.0 and not self.passes.weighted
-        factor = f"{self.C:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
-        terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
-        return "minimise " + " + ".join(terms) + self.penalty.constraint
+        return Formula(
+            self.penalty.formula,
+            self.loss,
+            self.C,
+            not even,
+            self.fit_intercept,
+            constraint=self.penalty.constraint,
+        )
 
     def rounding(self, account: dict[str, np.ndarray]) -> tuple[float, float]:
         """Bounds on the relative rounding of sums of all rows, and of products with the data."""
