@@ -22,7 +22,7 @@ __all__ = ["score_blocks"]
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """The numbers of the classes that rows are said to be of, from a threshold on."""
+    """The predicted classes of rows, by number, from a threshold on."""
 
     model: Any
     decision: Decision
@@ -53,7 +53,7 @@ def score_blocks(
     positive : label, optional
         Of two classes the one that matters; by default the rarer.
     decision : Decision, optional
-        From where on a row is said to be of it.
+        The score from which a row is predicted to be of it.
     intervals : bool, default=False
         Whether ``roc_auc_interval`` (of two classes whose scores were put in order) and
         ``log_loss_interval`` are given as well; None of weighted rows.
@@ -82,22 +82,22 @@ def score_blocks(
     (0.965, 0.997, [[194, 18], [2, 355]])
     """
     require_columns(model, data)
-    asked = PredictionAdapter(model)
+    adapter = PredictionAdapter(model)
     if is_regressor(model):
-        return dict(errors_over(data, asked.numbers, engine))
+        return dict(errors_over(data, adapter.numbers, engine))
     codes, classes = codes_for(model, data), model.classes_
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         assert data.classes is not None
         label = data.classes[unknown[0]].item()
         raise DataError(f"{data.source} has rows of class {label!r}, which the model does not know")
-    probabilities = asked.probabilities if gives_probabilities(model) else None
+    probabilities = adapter.probabilities if gives_probabilities(model) else None
     # A softmax score alone does not say how sure a class is; its probability does.
-    ranking = asked.scores if len(classes) == 2 or probabilities is None else probabilities
+    ranking = adapter.scores if len(classes) == 2 or probabilities is None else probabilities
     found = scores_over(
         data,
         engine,
-        labels=asked.labels if decision is None else _Decided(model, decision),
+        labels=adapter.labels if decision is None else _Decided(model, decision),
         scores=ranking,
         probabilities=probabilities,
         codes=codes,

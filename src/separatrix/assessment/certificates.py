@@ -69,15 +69,15 @@ def _interval(certificate: Certificate) -> dict[str, float] | None:
     """Where the ends of the interval are in the drawing, in per cent of its width."""
     if not (math.isfinite(certificate.gap) and math.isfinite(certificate.primal)):
         return None
-    gap, asked = certificate.gap, certificate.tol * abs(certificate.primal)
-    width = max(gap, asked) * 1.25
+    gap, tolerance = certificate.gap, certificate.tol * abs(certificate.primal)
+    width = max(gap, tolerance) * 1.25
     if width <= 0.0:
         return None
 
     def place(below: float) -> float:
         return 90.0 - 80.0 * below / width * 1.25
 
-    return {"primal": 90.0, "dual": place(gap), "asked": place(asked)}
+    return {"primal": 90.0, "dual": place(gap), "tolerance": place(tolerance)}
 
 
 def _digits(certificate: Certificate) -> int:

@@ -232,8 +232,8 @@ class Comparison:
         )
 
     def _repr_html_(self) -> str:
-        said = paragraphs_html((self.verdict, *self.remarks()))
-        return table_html(self.lines()) + said
+        sentences = paragraphs_html((self.verdict, *self.remarks()))
+        return table_html(self.lines()) + sentences
 
 
 def _seconds(value: float) -> str:
@@ -387,7 +387,7 @@ def race(
     *,
     scoring: Any = None,
     sample_weight: Any = None,
-    told: Callable[[str, int], None] | None = None,
+    on_progress: Callable[[str, int], None] | None = None,
 ) -> Comparison:
     """Fit and score every entry on every fold; Ctrl-C ends it with what is done.
 
@@ -406,8 +406,8 @@ def race(
     interrupted = False
     try:
         for name, entry in entries.items():
-            tell = (lambda k, name=name: told(name, k)) if told else None
-            found.append(_run(name, entry, y, folds, scoring, weights, tell))
+            on_pass = (lambda k, name=name: on_progress(name, k)) if on_progress else None
+            found.append(_run(name, entry, y, folds, scoring, weights, on_pass))
     except KeyboardInterrupt:
         if not found:
             raise
@@ -434,7 +434,7 @@ def _run(
     folds: Sequence[Fold],
     scoring: Any,
     weights: np.ndarray | None,
-    told: Callable[[int], None] | None,
+    on_progress: Callable[[int], None] | None,
 ) -> Contender:
     """One model on all folds; what it refuses becomes the reason why it has no scores."""
     from sklearn.metrics import check_scoring
@@ -450,8 +450,8 @@ def _run(
             # How far each fit came stands in the table.
             warnings.simplefilter("ignore")
             for k, (fit, held) in enumerate(folds):
-                if told is not None:
-                    told(k)
+                if on_progress is not None:
+                    on_progress(k)
                 model = clone(entry.estimator)
                 own = {} if weights is None else {"sample_weight": weights[fit]}
                 start = time.perf_counter()

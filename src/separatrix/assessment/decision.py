@@ -1,4 +1,4 @@
-"""Which of two classes matters, and from which threshold on a row is said to be of it."""
+"""Which of two classes matters, and the threshold from which a row is predicted to be of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROBABILITY, SCORE = "probability", "score"
 
 @dataclass(frozen=True)
 class Decision:
-    """From where on a row is said to be of the positive class.
+    """The score from which a row is predicted to be of the positive class.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Decision:
     value_interval: tuple[float, float] | None = None
 
     def labels(self, predicted: Predictions, classes: np.ndarray) -> np.ndarray:
-        """What rows are said to be."""
+        """The predicted labels of rows."""
         k = int(np.flatnonzero(classes == self.positive)[0])
         above = scores_of(predicted, k, self.scale) >= self.threshold
         return classes[np.where(above, k, 1 - k)]
@@ -89,13 +89,13 @@ class Decision:
             return where
         # A cost is kept with a minus, so that the larger is the better for every goal.
         sign = -1.0 if self.goal.startswith("cost") else 1.0
-        said = f"{where}, chosen for {_NAMES.get(self.goal, self.goal)}"
+        text = f"{where}, chosen for {_NAMES.get(self.goal, self.goal)}"
         # The sum with 0 is never a zero with a minus.
-        said += f"{': mean cost of a row' if sign < 0.0 else ''} {sign * self.value + 0.0:.4g}"
+        text += f"{': mean cost of a row' if sign < 0.0 else ''} {sign * self.value + 0.0:.4g}"
         if self.value_interval is not None:
             low, high = sorted(sign * end + 0.0 for end in self.value_interval)
-            said += f" [{low:.4g}, {high:.4g}]"
-        return said
+            text += f" [{low:.4g}, {high:.4g}]"
+        return text
 
 
 def positive_of(provenance: Mapping[str, Any], model: Any) -> Any:

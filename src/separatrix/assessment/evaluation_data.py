@@ -42,7 +42,7 @@ class Part:
     positive : label or None
         Of two classes the one that matters, where it was said.
     decision : Decision or None
-        From where on a row is said to be of it.
+        The score from which a row is predicted to be of it.
     weights : ndarray or None
         How much each row counts.
     """
@@ -225,7 +225,7 @@ def of_table(
     else:
         chosen.append(("given", "rows of this table", np.arange(table.n_rows)))
     parts, notes = [], list(table.notes)
-    said = positive_of(provenance, stored.model), Decision.of(provenance, stored.model)
+    rule = positive_of(provenance, stored.model), Decision.of(provenance, stored.model)
     for key, name, rows in chosen:
         part = features.select(rows)
         X = (encoded or {}).get(key)
@@ -233,11 +233,11 @@ def of_table(
             X = encoder.transform(part)
             notes += [f"{name}: {note}" for note in encoder.notes_]
         own = None if weights is None else weights[rows]
-        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part, *said, own))
+        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part, *rule, own))
     test = (encoded or {}).get("test")
     if test is not None:
         rows = np.arange(1, len(test.y) + 1)
-        own = test.features, *said, test.weights
+        own = test.features, *rule, test.weights
         parts.append(Part("held_out", "test rows", stored.model, test.X, test.y, rows, *own))
     return EvaluationData(
         model=stored.model,

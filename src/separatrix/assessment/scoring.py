@@ -59,7 +59,7 @@ def score_rows(
     positive : label, optional
         Of two classes the one that matters; by default the rarer in `y`.
     decision : Decision, optional
-        From where on a row is said to be of it.
+        The score from which a row is predicted to be of it.
     weights : ndarray of shape (n_rows,), optional
         How much each row counts; the interval is that of as many rows of one weight as would tell
         as much (Kish, 1965).
@@ -163,16 +163,16 @@ def class_figures(
     counts : ndarray of shape (K,)
         Rows of each class.
     confusion : ndarray of shape (K, K)
-        How much weight of each class was said to be of each.
+        The weight of the rows by true and by predicted class.
     known : float
         How many rows of one weight would tell as much.
     positive : label or None
     ranked : dict
         What the table does not say: ``roc_auc``, ``average_precision``, ``log_loss``, ``brier``.
     """
-    support, said, hits = confusion.sum(axis=1), confusion.sum(axis=0), np.diag(confusion)
+    support, predicted, hits = confusion.sum(axis=1), confusion.sum(axis=0), np.diag(confusion)
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision, recall, f1 = hits / said, hits / support, 2.0 * hits / (support + said)
+        precision, recall, f1 = hits / predicted, hits / support, 2.0 * hits / (support + predicted)
     accuracy = float(hits.sum() / support.sum())
     most = int(np.argmax(support))
     return {
@@ -296,10 +296,10 @@ def _over_classes(
 
 
 def confusion_of(
-    true: np.ndarray, said: np.ndarray, n_classes: int, weights: np.ndarray | None = None
+    true: np.ndarray, predicted: np.ndarray, n_classes: int, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """How many rows, or how much weight, of each class were said to be of each."""
-    flat = np.bincount(true * n_classes + said, weights, n_classes * n_classes)
+    """The number of rows, or their weight, by true and by predicted class."""
+    flat = np.bincount(true * n_classes + predicted, weights, n_classes * n_classes)
     return flat.reshape(n_classes, n_classes)
 
 
@@ -320,12 +320,12 @@ def _brier(
 
 
 def _matthews(confusion: np.ndarray) -> float:
-    """The correlation of what is true and what was said; 0 where either is always the same."""
+    """The correlation of true and predicted labels; 0 where either is always the same."""
     counts = confusion.astype(np.float64)
     n, right = counts.sum(), np.trace(counts)
-    true, said = counts.sum(axis=1), counts.sum(axis=0)
-    spread = math.sqrt((n * n - said @ said) * (n * n - true @ true))
-    return float((right * n - true @ said) / spread) if spread > 0.0 else 0.0
+    true, predicted = counts.sum(axis=1), counts.sum(axis=0)
+    spread = math.sqrt((n * n - predicted @ predicted) * (n * n - true @ true))
+    return float((right * n - true @ predicted) / spread) if spread > 0.0 else 0.0
 
 
 def further(scores: dict[str, Any]) -> str:

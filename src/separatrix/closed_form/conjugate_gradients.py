@@ -29,7 +29,7 @@ _NONE = 1e-9
 # Lengths of combinations of columns of unit length that are zero but for rounding.
 _ZERO = 3e-14
 # Goals of the steps.
-_SOON, _HEARD = 1e-7, 1e-15
+_SOON, _FINAL = 1e-7, 1e-15
 # Vectors in which the space is looked for: one-hot columns have a combination for each variable.
 _MOST_NULL = 24
 
@@ -128,7 +128,7 @@ def null_space(
     """
     alive = lengths > 0.0
     # What comes back in few steps has no part there; what does not may just take more of them.
-    for size, goal in ((1, _SOON), (1, _HEARD), (_MOST_NULL, _HEARD)):
+    for size, goal in ((1, _SOON), (1, _FINAL), (_MOST_NULL, _FINAL)):
         given = rng.standard_normal((len(lengths), size)) * alive[:, None]
         found, steps, condition = conjugate_gradients(
             forward, backward, forward(given), lengths, np.full(size, goal), most

@@ -104,7 +104,7 @@ def count_terms(top: Sequence[int], degree: int, interactions: bool) -> int:
 
 
 def _require_few(
-    top: np.ndarray, degree: int, asked: int, interactions: bool, more: str = ""
+    top: np.ndarray, degree: int, requested: int, interactions: bool, more: str = ""
 ) -> None:
     """Raise ValueError for more terms than ``MOST_TERMS``."""
     most = count_terms(top.tolist(), degree, interactions)
@@ -112,7 +112,7 @@ def _require_few(
         raise ValueError(
             Message(
                 "too_many_terms",
-                degree=Setting("degree", asked),
+                degree=Setting("degree", requested),
                 columns=len(top),
                 terms=most,
                 more=more,

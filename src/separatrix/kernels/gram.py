@@ -495,7 +495,7 @@ class Gram(_Face):
             self.cache = np.empty((slots, n), dtype=kind)
         except MemoryError:
             raise MemoryError(
-                Message("cache_too_large", asked=slots * n * item / 1e6, budget=self._budget / 1e6)
+                Message("cache_too_large", size=slots * n * item / 1e6, budget=self._budget / 1e6)
             ) from None
         self._slot_of = np.full(n, -1, dtype=np.intp)
         self._holds = np.full(slots, -1, dtype=np.intp)

@@ -196,7 +196,7 @@ TEMPLATES: dict[str, str] = {
     "is too small: raise the limit, or {less_memory}",
     "too_little_address_space": "the address space of this process is limited to {limit:,.0f} MB "
     "(ulimit -v), and its libraries alone need {least:,.0f} MB: raise the limit",
-    "cache_too_large": "the cache of the kernel matrix needs {asked:,.0f} MB, which are not "
+    "cache_too_large": "the cache of the kernel matrix needs {size:,.0f} MB, which are not "
     "available; set {cache_mb} below {budget:g}",
     # Tables.
     "counts_rows": "column {column} numbers the rows ({first}, {second}, ...), which does not "
@@ -491,9 +491,9 @@ class Wording:
         "time_limit": "time_limit",
     }
 
-    def __call__(self, said: Any) -> str:
+    def __call__(self, value: Any) -> str:
         """Put a record into words; a plain text stays as it is."""
-        return str(said.words(self) if hasattr(said, "words") else said)
+        return str(value.words(self) if hasattr(value, "words") else value)
 
     def fill(self, code: str, values: Mapping[str, Any]) -> str:
         """The sentence of a code."""

@@ -101,15 +101,15 @@ def digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
     """SHA-256 of what was fitted: class, parameters, attributes with the certificate, encoder."""
     model = document["model"]
     parts = [model["class"], model["params"], model["fitted"], document["encoder"]]
-    told: list[str | np.ndarray] = [
+    digested: list[str | np.ndarray] = [
         json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     ]
     for name in sorted(tensors):
         # Those of the provenance are about the fit, and no part of it.
         if not name.startswith("provenance"):
             value = tensors[name]
-            told += [json.dumps([name, value.dtype.str, list(value.shape)]), value]
-    return sha256_of(*told)
+            digested += [json.dumps([name, value.dtype.str, list(value.shape)]), value]
+    return sha256_of(*digested)
 
 
 def placeholder(digest: str) -> bytes:

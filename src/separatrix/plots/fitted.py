@@ -97,9 +97,9 @@ def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
     ValueError
         For a column that is not there, or other than two.
     """
-    asked = listed(features)
+    requested = listed(features)
     out = []
-    for column in asked:
+    for column in requested:
         number = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if isinstance(column, str) and column in names:
             out.append(names.index(column))
@@ -111,7 +111,7 @@ def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
                 f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
             )
     if len(out) != 2 or out[0] == out[1]:
-        raise ValueError(f"features must be two different columns; they are {asked!r}.")
+        raise ValueError(f"features must be two different columns; they are {requested!r}.")
     return out[0], out[1]
 
 

@@ -306,8 +306,8 @@ def confusion_matrix_display(
         font = float(np.clip(90.0 / k, 5.5, 11.0))
         for (i, j), text in np.ndenumerate(display.text_):
             value = values[i, j]
-            said = f"{value:,}" if normalize is None else _percent(float(value))
-            text.set_text("·" if value == 0 and k > 3 else said)
+            label = f"{value:,}" if normalize is None else _percent(float(value))
+            text.set_text("·" if value == 0 and k > 3 else label)
             text.set(color=ink() if value else muted(), fontsize=font)
             text.set_fontweight("bold" if i == j else "normal")
     if max(map(len, names)) > (_FLAT if k > 2 else 2 * _FLAT):

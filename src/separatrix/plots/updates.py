@@ -85,9 +85,9 @@ def _run_of(model: Any, part: Any) -> tuple[Trace, Certificate, list[Any]]:
         return traces[0], model.certificate_, classes
     if part not in classes:
         known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-        asked = "" if part is None else f"part={part!r} is not one of the classes; "
+        fault = "" if part is None else f"part={part!r} is not one of the classes; "
         raise ValueError(
-            f"{asked}each of the {len(classes)} classes has its own updates, against the rest; "
+            f"{fault}each of the {len(classes)} classes has its own updates, against the rest; "
             f"choose one with part: {known}."
         )
     k = classes.index(part)

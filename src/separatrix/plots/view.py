@@ -238,7 +238,7 @@ class View:
             f"{count}: a slice through the mean, along the two directions with the largest spread "
             f"of the scores ({share:.0%})"
         )
-        return view._noted(note, X, asked=False)
+        return view._noted(note, X, named=False)
 
     @classmethod
     def _slice(
@@ -251,7 +251,7 @@ class View:
         common: dict[str, Any],
     ) -> View:
         """Two features, the others held where there are any."""
-        why, asked = "", positions is not None or at is not None
+        why, named = "", positions is not None or at is not None
         given = _given(names, at)
         if positions is None:
             # A column that is to be held is not one of those that are shown.
@@ -276,9 +276,9 @@ class View:
             where = f"the other {len(others):,} held at "
             where += "their medians" if at is None else "the point given"
         view = cls(kind="slice", exact=False, **common)
-        return view._noted(f"a slice along two of {len(names):,} columns{why}; {where}", X, asked)
+        return view._noted(f"a slice along two of {len(names):,} columns{why}; {where}", X, named)
 
-    def _noted(self, text: str, X: Any, asked: bool) -> View:
+    def _noted(self, text: str, X: Any, named: bool) -> View:
         """With the note, and how many rows have the class of their place."""
         some = _some(X)
         predicted = quietly(lambda rows: self.model.predict(self._prepared(rows)), some)
@@ -286,7 +286,7 @@ class View:
         if mine.any():
             codes = self.codes(self.scores(self.transform(some)[mine]))
             right = float((self.classes[codes] == predicted[mine]).mean())
-            if right < _RIGHT and not asked:
+            if right < _RIGHT and not named:
                 raise ValueError(self._refusal(some, right))
             text += (
                 f"; for {right:.0%} of the points the prediction is the class of their place in it"
@@ -508,13 +508,13 @@ def _labels(model: Any) -> np.ndarray:
 
 
 def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
-    asked = listed(classes)
-    if len(asked) != 2 or asked[0] == asked[1] or not all(c in labels.tolist() for c in asked):
+    named = listed(classes)
+    if len(named) != 2 or named[0] == named[1] or not all(c in labels.tolist() for c in named):
         raise ValueError(
             f"classes must be two of the labels of {type(model).__name__}, which are "
-            f"{labels.tolist()!r}; they are {asked!r}."
+            f"{labels.tolist()!r}; they are {named!r}."
         )
-    return labels[[labels.tolist().index(c) for c in asked]] if len(labels) > 2 else labels
+    return labels[[labels.tolist().index(c) for c in named]] if len(labels) > 2 else labels
 
 
 def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:

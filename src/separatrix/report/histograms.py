@@ -67,11 +67,11 @@ class Counting:
         # A value that many rows have is in one group with all of them.
         group = np.full(len(values), len(ends))
         group[there] = np.searchsorted(ends, known)
-        said = [
+        entries = [
             {"least": float(known[own].min()), "most": float(end)}
             for end, own in ((end, group[there] == k) for k, end in enumerate(ends.tolist()))
         ]
-        return self._counted(group, said)
+        return self._counted(group, entries)
 
     def levels(self, column: Any) -> dict[str, Any]:
         """The most frequent levels, and the others together; else as `numbers`.
@@ -94,23 +94,23 @@ class Counting:
         shown = order if len(order) <= _LEVELS + 1 else order[:_LEVELS]
         first = np.empty(len(counts), dtype=np.int64)
         first[seen[::-1]] = np.arange(len(seen) - 1, -1, -1)
-        said: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for value in np.ma.getdata(column[first[shown]]).tolist():
-            said.append({"level": value})
+            entries.append({"level": value})
         place = np.full(len(counts), len(shown))
         place[shown] = np.arange(len(shown))
         if len(shown) < len(order):
-            said.append({"others": len(order) - len(shown)})
+            entries.append({"others": len(order) - len(shown)})
         group = place[seen]
-        group[gone] = len(said)
-        return self._counted(group, said)
+        group[gone] = len(entries)
+        return self._counted(group, entries)
 
-    def _counted(self, group: np.ndarray, said: list[dict[str, Any]]) -> dict[str, Any]:
+    def _counted(self, group: np.ndarray, entries: list[dict[str, Any]]) -> dict[str, Any]:
         k, there = len(self.classes), self.codes >= 0
         counts = np.bincount(
-            group[there] * k + self.codes[there], minlength=k * (len(said) + 1)
+            group[there] * k + self.codes[there], minlength=k * (len(entries) + 1)
         ).reshape(-1, k)
-        groups = [*said, {"missing": True}] if counts[len(said)].any() else said
+        groups = [*entries, {"missing": True}] if counts[len(entries)].any() else entries
         return {
             "by_class": [
                 {**one, "counts": own} for one, own in zip(groups, counts.tolist(), strict=False)

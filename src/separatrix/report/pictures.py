@@ -412,9 +412,11 @@ def _confused(material: EvaluationData) -> tuple[Any, Any] | None:
     if len(classes) < 3:
         return None
     part = material.measured
-    own, said = (np.searchsorted(classes, labels) for labels in (part.y, part.predictions.labels))
+    own, predicted = (
+        np.searchsorted(classes, labels) for labels in (part.y, part.predictions.labels)
+    )
     counts = np.zeros((len(classes),) * 2, dtype=np.int64)
-    np.add.at(counts, (own, said), 1)
+    np.add.at(counts, (own, predicted), 1)
     counts = np.triu(counts + counts.T, 1)
     if not counts.any():
         return None

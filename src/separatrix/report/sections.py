@@ -153,11 +153,11 @@ def row_records(material: EvaluationData) -> dict[str, Any]:
     else:
         classes = np.asarray(material.model.classes_)
         own = np.searchsorted(classes, part.y)
-        said = np.searchsorted(classes, predicted.labels)
+        chosen = np.searchsorted(classes, predicted.labels)
         assert predicted.scores is not None
-        lead, other = _leads(predicted, said)
-        by = _against(predicted, said, own)
-        mistakes = np.flatnonzero(said != own)
+        lead, other = _leads(predicted, chosen)
+        by = _against(predicted, chosen, own)
+        mistakes = np.flatnonzero(chosen != own)
         wrong = mistakes[np.argsort(-by[mistakes], kind="stable")][:ROWS]
         unsure = np.argsort(lead, kind="stable")[:ROWS]
         record["wrong_count"] = len(mistakes)
@@ -181,25 +181,25 @@ def _ranked(predicted: Any) -> np.ndarray:
     return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
-def _leads(predicted: Any, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far what was said leads what comes next, and what that is."""
+def _leads(predicted: Any, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lead of the predicted class over the next one, and which class that is."""
     columns = _ranked(predicted)
     if np.ndim(predicted.scores) == 1:
         # Where probabilities are rounded to 1, scores still differ.
-        return np.abs(predicted.scores), 1 - said
+        return np.abs(predicted.scores), 1 - chosen
     rest = columns.copy()
-    rest[np.arange(len(said)), said] = -np.inf
+    rest[np.arange(len(chosen)), chosen] = -np.inf
     second = rest.argmax(axis=1)
-    rows = np.arange(len(said))
-    return columns[rows, said] - columns[rows, second], second
+    rows = np.arange(len(chosen))
+    return columns[rows, chosen] - columns[rows, second], second
 
 
-def _against(predicted: Any, said: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """How far what was said leads the truth."""
+def _against(predicted: Any, chosen: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """The lead of the predicted class over the true one."""
     if np.ndim(predicted.scores) == 1:
-        return np.where(said == own, 0.0, np.abs(predicted.scores))
-    columns, rows = _ranked(predicted), np.arange(len(said))
-    lead: np.ndarray = columns[rows, said] - columns[rows, own]
+        return np.where(chosen == own, 0.0, np.abs(predicted.scores))
+    columns, rows = _ranked(predicted), np.arange(len(chosen))
+    lead: np.ndarray = columns[rows, chosen] - columns[rows, own]
     return lead
 
 
@@ -299,11 +299,11 @@ def _direction(
     """The weights of what was predicted, against the truth or what comes next."""
     if own is None or other is None:
         return weights[0]
-    said = int(winners(part.predictions.scores[i : i + 1])[0])  # type: ignore[index]
+    chosen = int(winners(part.predictions.scores[i : i + 1])[0])  # type: ignore[index]
     if len(weights) == 1:
-        return weights[0] if said == 1 else -weights[0]
-    against = int(own[i]) if int(own[i]) != said else int(other[i])
-    difference: np.ndarray = weights[said] - weights[against]
+        return weights[0] if chosen == 1 else -weights[0]
+    against = int(own[i]) if int(own[i]) != chosen else int(other[i])
+    difference: np.ndarray = weights[chosen] - weights[against]
     return difference
 
 

@@ -125,16 +125,16 @@ class _Collection:
     encode: Callable[..., Held]
 
     def settle(self, looked: Sequence[dict[str, Any]], classes: np.ndarray | None) -> Any:
-        """What the second pass has to know, of what the first one saw."""
+        """The facts that the second pass needs, from those that the first one found."""
         raise NotImplementedError
 
-    def told(self) -> dict[str, Any]:
-        """What else is known of the data."""
+    def details(self) -> dict[str, Any]:
+        """Further facts about the data, by their names in :class:`BlockedData`."""
         return {}
 
     def blocked(self, engine: Dask, memory: int) -> BlockedData:
         places = [f"{self.piece} {k + 1:,}" for k in range(len(self.parts))]
-        futures = self._computed(engine, type(self).look, places, self.parts, self._asked())
+        futures = self._computed(engine, type(self).look, places, self.parts, self._arguments())
         looked = _gathered(engine, futures)
         some = [k for k, one in enumerate(looked) if one["rows"]]
         n_rows = sum(one["rows"] for one in looked)
@@ -149,7 +149,7 @@ class _Collection:
                     f"{counted(len(classes), 'class')}; a classifier needs rows of at least two"
                 )
         plan = self.settle([looked[k] for k in some], classes)
-        known = self.told()
+        known = self.details()
         of_target = _notes_of_target(self.target, [looked[k]["target"] for k in some])
         held = self._computed(
             engine,
@@ -165,7 +165,7 @@ class _Collection:
         share = min(1.0, sample_size(n_rows, n_stored, memory) / n_rows)
         order = list(range(len(held)))
         sample = _gathered(engine, client.map(_drawn, held, order, share=share, pure=False))
-        told = repr((n_rows, [] if classes is None else classes.tolist()))
+        header = repr((n_rows, [] if classes is None else classes.tolist()))
         return BlockedData(
             tuple(
                 ClusterBlock(
@@ -178,7 +178,7 @@ class _Collection:
             sum(one["counts"] for one in facts) if n_classes else np.empty(0, dtype=np.int64),
             sum(one["totals"] for one in facts) if n_classes else np.empty(0),
             source="a Dask collection",
-            fingerprint=sha256_of(told, *(bytes.fromhex(one["digest"]) for one in facts)),
+            fingerprint=sha256_of(header, *(bytes.fromhex(one["digest"]) for one in facts)),
             sample=joined([one for one in sample if one is not None]),
             single=facts[0]["single"],
             memory=memory,
@@ -186,8 +186,8 @@ class _Collection:
             **known | {"notes": (*known.get("notes", ()), *of_target)},
         )
 
-    def _asked(self) -> tuple[Any, ...]:
-        """What the first pass is told."""
+    def _arguments(self) -> tuple[Any, ...]:
+        """The arguments of the first pass."""
         return (self.quantity,)
 
     def _computed(
@@ -606,7 +606,7 @@ class _Frame(_Collection):
         self.target = target
         self.parts = [(one,) for one in frame.to_delayed()]
 
-    def _asked(self) -> tuple[Any, ...]:
+    def _arguments(self) -> tuple[Any, ...]:
         return (self.roles,)
 
     def settle(self, looked: Sequence[dict[str, Any]], classes: np.ndarray | None) -> Any:
@@ -624,7 +624,7 @@ class _Frame(_Collection):
         self.encoder = Encoder().fit_statistics(facts, source="the Dask frame")
         return self.encoder, self.roles, self.single
 
-    def told(self) -> dict[str, Any]:
+    def details(self) -> dict[str, Any]:
         names = tuple(self.encoder.feature_names_)
         notes = tuple(map(str, self.encoder.alerts_))
         return {"encoder": self.encoder, "feature_names": names, "notes": notes}

@@ -126,7 +126,7 @@ class RowRange:
 
     def place(self, sources: Sequence[SourceFile], first: int, last: int) -> str:
         """How messages call rows ``first`` to ``last`` of the stretch, from 0 and exclusive."""
-        said, at = [], 0
+        ranges, at = [], 0
         for k, start, stop, group, other in self.pieces:
             low, high = max(first, at), min(last, at + stop - start)
             if low < high:
@@ -134,9 +134,9 @@ class RowRange:
                 if other > group:
                     groups = f"row groups {group + 1} to {other + 1}"
                 rows = f"rows {start + low - at + 1:,} to {start + high - at:,}"
-                said.append(f"{sources[k].label}, {rows} ({groups})")
+                ranges.append(f"{sources[k].label}, {rows} ({groups})")
             at += stop - start
-        return said[0] if len(said) == 1 else f"{said[0]} and on to {said[-1]}"
+        return ranges[0] if len(ranges) == 1 else f"{ranges[0]} and on to {ranges[-1]}"
 
     def row(self, sources: Sequence[SourceFile], i: int) -> str:
         """How messages call row ``i`` of the stretch, from 0."""

@@ -105,13 +105,13 @@ class ScanOptions:
         """What DuckDB may take."""
         return max(int(self.room * _READING), _LEAST_READING)
 
-    def tell(self, stage: str, rows: int, n_rows: int) -> None:
+    def report(self, stage: str, rows: int, n_rows: int) -> None:
         if self.on_progress is not None:
             self.on_progress(stage, rows, n_rows)
 
     def identity(self) -> str:
         """What of it decides how rows are encoded."""
-        told = {
+        settings = {
             name: getattr(self, name)
             for name in (
                 *("target", "weight", "memory", "test_size", "seed", "standardise"),
@@ -119,12 +119,12 @@ class ScanOptions:
             )
         }
         complete = isinstance(self.missing, frozenset)
-        told["missing"] = complete, tuple(sorted(self.missing) if complete else self.missing)
+        settings["missing"] = complete, tuple(sorted(self.missing) if complete else self.missing)
         # Who decodes on every pass needs files that are removed once all rows are encoded.
-        told["decodes"] = self.limit == 0
-        told["coding"] = sorted(self.text.items(), key=str), self.min_frequency
+        settings["decodes"] = self.limit == 0
+        settings["coding"] = sorted(self.text.items(), key=str), self.min_frequency
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
-        text = repr((_FORMAT, told, sorted(self.kinds.items()), reading))
+        text = repr((_FORMAT, settings, sorted(self.kinds.items()), reading))
         if self.encoder is None:
             return sha256_of(text)
         meta, arrays = self.encoder.state()
@@ -422,7 +422,7 @@ class _Scan:
             options.memory,
             converted=self.converted,
             readers=self.readers,
-            on_progress=lambda rows: options.tell("statistics", rows, n_rows),
+            on_progress=lambda rows: options.report("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
         self.statistics.stretches = stretches(sources, self._most(raw))
@@ -599,7 +599,7 @@ class _Scan:
                     return None
                 parts.append(part)
                 rows += span.n_rows
-                options.tell("statistics", rows, known.n_rows)
+                options.report("statistics", rows, known.n_rows)
         sums = np.array([part[0] for part in parts])
         first, second = (np.array([total_of(of) for of in sums[:, i].T]) for i in range(2))
         ends = np.array([part[1] for part in parts])
@@ -776,8 +776,8 @@ class _Scan:
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
         room = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
-        told = json.dumps(meta, sort_keys=True) + repr((spans, recipe.sources, share))
-        work = _Encoding(recipe, self.folder, options, share, stored, sha256_of(state, told))
+        plan = json.dumps(meta, sort_keys=True) + repr((spans, recipe.sources, share))
+        work = _Encoding(recipe, self.folder, options, share, stored, sha256_of(state, plan))
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
@@ -796,14 +796,14 @@ class _Scan:
                 counts += done.counts
                 totals += done.totals
                 rows += span.n_rows
-                options.tell("encoding", rows, n_rows)
+                options.report("encoding", rows, n_rows)
         self._require_classes(labels, counts)
         if labels is None:
             totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
         # The digest is of rows, not of how they are cut: with other memory the data are the same.
-        told = repr((None if labels is None else labels.tolist(), names))
-        fingerprint = sha256_of(contents.digest(), aside.digest(), told)
+        header = repr((None if labels is None else labels.tolist(), names))
+        fingerprint = sha256_of(contents.digest(), aside.digest(), header)
         notes = [*self.notes]
         kept: Rows | None = None
         if sample:
@@ -945,9 +945,9 @@ class _Encoding:
         if blocks is None:
             blocks = self._blocks(k, span)
             if self.stored:
-                told = [{**block.__dict__, "rows": None} for block, _, _ in blocks]
+                described = [{**block.__dict__, "rows": None} for block, _, _ in blocks]
                 sides = [held for _, _, held in blocks]
-                text = json.dumps({"mark": self.mark, "blocks": told, "held": sides})
+                text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
         n = self.recipe.n_classes
         done = _Done([], [], [], b"", b"", np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
@@ -973,11 +973,11 @@ class _Encoding:
         if not self.stored:
             return None
         try:
-            told = json.loads((self.folder / f"{k:06d}.done").read_text("utf-8"))
-            if told["mark"] != self.mark:
+            record = json.loads((self.folder / f"{k:06d}.done").read_text("utf-8"))
+            if record["mark"] != self.mark:
                 return None
             blocks = []
-            for one, held in zip(told["blocks"], told["held"], strict=True):
+            for one, held in zip(record["blocks"], record["held"], strict=True):
                 del one["rows"]
                 block = StoredBlock(**one)
                 blocks.append((block, block.load(), held))

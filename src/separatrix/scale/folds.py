@@ -87,8 +87,8 @@ def fold_hits(
             _, coef, intercept = models[m]
             scores = some.dot(np.ascontiguousarray(coef.T)) + intercept
             if scores.shape[1] == 1:
-                said = (scores[:, 0] > 0.0).astype(np.intp)
+                predicted = (scores[:, 0] > 0.0).astype(np.intp)
             else:
-                said = scores.argmax(axis=1)
-            out[m] = float(np.sum(weight[said == target]))
+                predicted = scores.argmax(axis=1)
+            out[m] = float(np.sum(weight[predicted == target]))
     return {"hits": out}

@@ -292,7 +292,7 @@ def _of_arrays(
     counts, totals = np.empty(0, dtype=np.int64), np.empty(0)
     if classes is not None:
         counts, totals = total_weights(blocks, len(classes))
-    told = None if classes is None else classes.tolist()
+    listed = None if classes is None else classes.tolist()
     arrays = (row_keys(design), codes, *(() if weights is None else (weights,)))
     return BlockedData(
         blocks,
@@ -300,7 +300,7 @@ def _of_arrays(
         classes,
         counts,
         totals,
-        fingerprint=sha256_of(repr((X.shape, str(X.dtype), told, weights is None)), *arrays),
+        fingerprint=sha256_of(repr((X.shape, str(X.dtype), listed, weights is None)), *arrays),
         sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
         single=matrix.dtype == np.float32,
         memory=memory,

@@ -95,7 +95,7 @@ class ClassScores:
     counts : ndarray of shape (K,)
         Rows of each class.
     confusion : ndarray of shape (K, K)
-        How much weight of each class was said to be of each.
+        The weight of the rows by true and by predicted class.
     log_loss, brier : float or None
         Means over the rows; of two classes the Brier score is that of one of them.
     log_loss_squares : float or None
@@ -151,11 +151,11 @@ def _columns(scores: np.ndarray) -> np.ndarray:
 
 def _judged(rows: Rows, judge: _Judge, own: Any) -> dict[str, Any]:
     k, true = judge.n_classes, judge.codes[rows.target]
-    said = judge.labels(rows.matrix)
+    predicted = judge.labels(rows.matrix)
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
     # A class that the model knows nothing of is predicted wrong, whatever it says.
     known = true >= 0
-    pairs = (true * k + said)[known]
+    pairs = (true * k + predicted)[known]
     out: dict[str, Any] = {
         "rows": np.array(float(len(rows))),
         "weight": weights.sum(),

@@ -242,13 +242,13 @@ class Statistics:
         )
         if about > 1.2 * most:
             raise self.too_many(column.name, about)
-        asked = ", min(row) AS row" if first else ""
+        first_row = ", min(row) AS row" if first else ""
         clean = "c"
         group = self.layout.groups[column.name]
         if group in ("string", "json") and not self.converted:
             clean = self.layout.parts[0].values(self.layout.options.marks).cast("c", "string")
         sql = (
-            f"SELECT {key} AS c, count(*) AS n{asked} FROM {self.relation([column], first)} "
+            f"SELECT {key} AS c, count(*) AS n{first_row} FROM {self.relation([column], first)} "
             f"WHERE {key} IS NOT NULL GROUP BY 1 ORDER BY 1"
         )
         self._run(f"COPY ({sql}) TO {files.literal(str(path))} (FORMAT parquet)", fetch=False)
@@ -495,7 +495,7 @@ class Statistics:
             return []
         if read is None:
             looked_at = self.may_hold_placeholders(columns)
-            read = self._sums(columns, self.centres(columns), looked_at, tell=True)
+            read = self._sums(columns, self.centres(columns), looked_at, reports=True)
             columns = list(columns)
             found = self.placeholders(columns, read)
             for j, one in enumerate(columns):
@@ -677,11 +677,11 @@ class Statistics:
         columns: Sequence[SourceColumn],
         centres: np.ndarray,
         looked_at: Sequence[int] = (),
-        tell: bool = False,
+        reports: bool = False,
     ) -> Sums:
         """What columns add up to, and the ends of those that are looked at for placeholders."""
 
-        def asked(k: int) -> str:
+        def query(k: int) -> str:
             values = [one.sql[k] for one in columns]
             parts = []
             for value, centre in zip(values, centres.tolist(), strict=True):
@@ -694,7 +694,7 @@ class Statistics:
         every = np.array(
             [
                 [np.ma.filled(value.astype(np.float64), np.nan)[0] for value in found.values()]
-                for found in self.each(asked, tell=tell)
+                for found in self.each(query, reports=reports)
             ]
         )
         summed = every[:, : 3 * len(columns)].reshape(len(every), -1, 3)
@@ -713,10 +713,10 @@ class Statistics:
         counts, first, second = map(np.array, sums)
         return Sums(centres, counts.astype(np.int64), first, second, ends)
 
-    def each(self, asked: Callable[[int], str], tell: bool = False) -> Iterator[dict[str, Any]]:
+    def each(self, query: Callable[[int], str], reports: bool = False) -> Iterator[dict[str, Any]]:
         """What a query gives for the rows of every piece of every stretch, in their order."""
         pieces = [piece for stretch in self.stretches for piece in stretch.pieces]
-        queries = {k: asked(k) for k in {piece[0] for piece in pieces}}
+        queries = {k: query(k) for k in {piece[0] for piece in pieces}}
 
         def work(piece: tuple[int, int, int, int, int]) -> dict[str, Any]:
             k, start, stop, _, _ = piece
@@ -731,7 +731,7 @@ class Statistics:
                 done = 0
                 for piece, found in zip(pieces, threads.map(work, pieces), strict=True):
                     done += piece[2] - piece[1]
-                    if tell:
+                    if reports:
                         self.on_progress(done)
                     yield found
         finally:
@@ -741,7 +741,7 @@ class Statistics:
         """Count, mean and deviation of a column with NaN, or of no ordinary size or spread."""
 
         def over(terms: Mapping[str, str]) -> list[dict[str, Any]]:
-            def asked(k: int) -> str:
+            def query(k: int) -> str:
                 value = column.sql[k]
                 v = f"CAST({value} AS DOUBLE)"
                 there = f"FILTER (WHERE {value} IS NOT NULL AND {is_number(v)})"
@@ -751,7 +751,7 @@ class Statistics:
 
             return [
                 {name: None if missing_mask(x)[0] else float(x[0]) for name, x in found.items()}
-                for found in self.each(asked)
+                for found in self.each(query)
             ]
 
         found = over({"n": "count(*)", "low": "min({v})", "high": "max({v})"})

@@ -83,8 +83,8 @@ class TwoLevelPreconditioner:
         matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
         loss = np.maximum(diagonal[:d] - bent, 0.0)
         starts = _runs(matrix.indices, matrix.indptr, d)
-        told = np.count_nonzero(starts) <= _RUNS
-        runs = np.cumsum(starts) - 1 if told else np.zeros(d, dtype=np.int64)
+        grouped = np.count_nonzero(starts) <= _RUNS
+        runs = np.cumsum(starts) - 1 if grouped else np.zeros(d, dtype=np.int64)
         n_runs = int(runs[-1]) + 1
         frequent = np.argsort(-loss, kind="stable")[: min(FREQUENT, d)]
         rare = np.ones(d, dtype=bool)

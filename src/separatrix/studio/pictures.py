@@ -148,7 +148,7 @@ def points_of(fit: Fitted) -> dict[str, Any]:
         **empty,
         "margin": _spread(fit, margin),
         **{name: _spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
-        # A point on the plane is said to be of the second class.
+        # A point on the plane is predicted to be of the second class.
         "mistake": _spread(fit, np.where(fit.y > 0, scores < 0.0, scores >= 0.0)),
     }
     if fit.state.model in ("linear_svm", "kernel_svm", "sgd"):

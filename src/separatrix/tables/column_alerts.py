@@ -138,8 +138,8 @@ class _Rescaled:
             if scale == 0.0:
                 return
         if self._counts_rows(values, gone):
-            said = counts_rows(number.name, number_text(values[0]), number_text(values[1]))
-            self.alert(ROW_NUMBERS, said, number.name)
+            message = counts_rows(number.name, number_text(values[0]), number_text(values[1]))
+            self.alert(ROW_NUMBERS, message, number.name)
         # Columns of few values are compared by their codes.
         if n_values <= _MOST_LEVELS and _repeats(n_values, min(len(values), _SAMPLE_ROWS)):
             return

@@ -427,7 +427,9 @@ def parquet_of_database(
             what = f"{path}, table {quote(name)}"
             return _copied(connection, f'SELECT * FROM given."{quoted}"', stack, limit, what)
         except files.import_duckdb().Error as error:
-            raise DataError(f"{path} is not a readable DuckDB database: {_said(error)}") from None
+            raise DataError(
+                f"{path} is not a readable DuckDB database: {_text_of(error)}"
+            ) from None
 
 
 def parquet_of_query(
@@ -441,7 +443,7 @@ def parquet_of_query(
             query = sql.strip().rstrip(";")
             return _copied(connection, query, stack, limit, "the result of the query")
         except files.import_duckdb().Error as error:
-            raise DataError(Message("query", fault=_said(error))) from None
+            raise DataError(Message("query", fault=_text_of(error))) from None
 
 
 def _copied(
@@ -463,5 +465,5 @@ def _copied(
     return target
 
 
-def _said(error: BaseException) -> str:
+def _text_of(error: BaseException) -> str:
     return re.sub(r"^[A-Z][\w ]*Error: ", "", _first_line(error))

@@ -481,18 +481,18 @@ class Encoder:
             raise DataError("the encoder has not been fitted: call fit(table) first")
 
     def _encode(self, table: Table) -> Any:
-        n_rows, asked = table.n_rows, (table, self._settings, self._notes)
+        n_rows, arguments = table.n_rows, (table, self._settings, self._notes)
         # Values of each feature of a number, and places of those of a category; -1 where none is 1.
         features, faults = [], Faults()
         for number in self._of(kinds.Number):
             with faults.gathered():
-                features += number.encode(*asked)
+                features += number.encode(*arguments)
         faults.settle()
         n_numbers, categories = len(features), self._of(kinds.Category)
         starts = n_numbers + np.cumsum([0, *(one.n_features for one in categories)])
         places = []
         for start, category in zip(starts.tolist(), categories, strict=False):
-            codes = category.encode(*asked)
+            codes = category.encode(*arguments)
             places.append(np.where(codes < 0, -1, codes + start).astype(np.int32))
         if self._dense:
             values = np.zeros((n_rows, self._width))
@@ -508,7 +508,7 @@ class Encoder:
         blocks = []
         if features or categories:
             blocks.append(_rows_of(features, places, n_rows, int(starts[-1])))
-        blocks += [one.encode(*asked) for one in (*self._of(kinds.Text), *self._sparse)]
+        blocks += [one.encode(*arguments) for one in (*self._of(kinds.Text), *self._sparse)]
         return _csr(blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr"))
 
     def _check_columns(self, table: Table) -> None:
@@ -559,9 +559,9 @@ class Encoder:
         }
         # What the sentences about row numbers are made of.
         row_numbers = {
-            names[0]: [said.values["first"], said.values["second"]]
-            for _, names, said in self.alerted_
-            if isinstance(said, Message) and said.code == "counts_rows"
+            names[0]: [message.values["first"], message.values["second"]]
+            for _, names, message in self.alerted_
+            if isinstance(message, Message) and message.code == "counts_rows"
         }
         meta: dict[str, Any] = {
             # Who does not know of references, spellings or placeholders must not read them.

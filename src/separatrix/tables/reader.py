@@ -810,11 +810,11 @@ def column_notes(
     notes = Remarks()
     for name in names:
         if wanted.get(name, "date") in ("date", "number"):
-            _say_how_read(notes, name, groups[name])
+            _note_reading(notes, name, groups[name])
     return notes.lines()
 
 
-def _say_how_read(notes: Remarks, name: str, group: str) -> None:
+def _note_reading(notes: Remarks, name: str, group: str) -> None:
     if group == "date":
         notes.add("holding dates, read as days", date_note(name))
     if group == "time":
@@ -852,7 +852,7 @@ def _table(
         if first.is_csv and column.dtype == object:
             _look_for_damage(alerts, name, column)
         if found[name] == "number":
-            _say_how_read(notes, name, groups[name])
+            _note_reading(notes, name, groups[name])
             if groups[name] == "date":
                 dates.add(name)
     return Table(
@@ -951,9 +951,11 @@ def _found_groups(
         # Telling values that do not fit from marks for missing values is slow to plan and to do, so
         # only the columns where something did not fit are asked that.
         for counting in (files.ValueSql.count_unfit, files.ValueSql.count_other):
-            asked = [names[j] for j in doubtful]
-            if asked:
-                odd = sum(part.count(connection, asked, marks, counting, [kind]) for part in parts)
+            questioned = [names[j] for j in doubtful]
+            if questioned:
+                odd = sum(
+                    part.count(connection, questioned, marks, counting, [kind]) for part in parts
+                )
                 doubtful = doubtful[odd[0] > 0]
         rank[doubtful] += 1
     return {name: order[k] for name, k in zip(names, rank, strict=True)}

@@ -239,9 +239,9 @@ class _Made:
         self.kinds[name] = "number"
         if spelling.kind == "date":
             self.dates.add(name)
-        self._tell(name, values, gone, found)
+        self._note(name, values, gone, found)
 
-    def _tell(self, name: str, values: Any, gone: Any, found: Found) -> None:
+    def _note(self, name: str, values: Any, gone: Any, found: Found) -> None:
         spelling, column = found.spelling, quote(name)
         if spelling.kind == "date" and found.example:
             how = f" written like {quote(found.example)}"
@@ -277,7 +277,7 @@ class _Made:
             row = int(np.flatnonzero((values == stray) & ~gone)[0])
             others = ", ".join(quote(text, 30) for text in found.strays[1:3])
             one = found.n_strays == 1
-            said = {
+            stated = {
                 "column": column,
                 "cells": counted(found.n_strays, "cell"),
                 "are": "is" if one else "are",
@@ -290,9 +290,9 @@ class _Made:
             self.alerts.add(
                 "in which a few cells count as missing",
                 # How a column is read was settled at fit.
-                Message("stray_cells_later", **said)
+                Message("stray_cells_later", **stated)
                 if found.known
-                else Message("stray_cells", **said, category=category),
+                else Message("stray_cells", **stated, category=category),
             )
 
     def _two_ways(self, name: str, found: Found) -> Message:

@@ -691,16 +691,21 @@ class Part:
         self.run(connection, sql, fetch=False)
         if self.run(connection, "SELECT count(*) AS n FROM fetched WHERE odd")["n"][0]:
             raise NotAsSupposed
-        asked = ["count(*) AS n", *(f"count(others[{k}]) AS {f}" for k, f in enumerate(known, 1))]
+        selected = [
+            "count(*) AS n",
+            *(f"count(others[{k}]) AS {f}" for k, f in enumerate(known, 1)),
+        ]
         found = self.run(
-            connection, f"SELECT {', '.join(asked)} FROM fetched WHERE others IS NOT NULL"
+            connection, f"SELECT {', '.join(selected)} FROM fetched WHERE others IS NOT NULL"
         )
         whole = {f for f in known if not found[f][0]}
         text = {f: f for f in strings} | {
             f: f"coalesce(CAST({f} AS VARCHAR), others[{k}])" for k, f in enumerate(known, 1)
         }
-        asked = [f"approx_count_distinct({text[f]}) AS {f}" for f in strings if f not in whole]
-        found = self.run(connection, f"SELECT {', '.join(['count(*) AS n', *asked])} FROM fetched")
+        selected = [f"approx_count_distinct({text[f]}) AS {f}" for f in strings if f not in whole]
+        found = self.run(
+            connection, f"SELECT {', '.join(['count(*) AS n', *selected])} FROM fetched"
+        )
         most = min(_MOST_LEVELS, int(found["n"][0]) // 10)
         chosen = {f: made(text[f]) if f in strings else f for f, (_, made) in columns.items()}
         levels = {}
@@ -730,8 +735,10 @@ class Part:
         first = ", ".join(f"{sql} AS {f}" for f, sql in text.items())
         sql = f"SELECT {first} FROM {self.relation()} LIMIT {_FIRST_ROWS}"
         self.run(connection, f"CREATE OR REPLACE TEMP TABLE first_rows AS {sql}", fetch=False)
-        asked = ", ".join(["count(*) AS n", *(f"approx_count_distinct({f}) AS {f}" for f in text)])
-        found = self.run(connection, f"SELECT {asked} FROM first_rows")
+        selected = ", ".join(
+            ["count(*) AS n", *(f"approx_count_distinct({f}) AS {f}" for f in text)]
+        )
+        found = self.run(connection, f"SELECT {selected} FROM first_rows")
         known = {
             f: self._enumerated(connection, f"first_{f}", f, "first_rows")
             for f in text
@@ -972,11 +979,11 @@ def check_same_columns(parts: list[Part]) -> None:
         lacking = [name for name in first.names if name not in part.places]
         extra = [name for name in part.names if name not in first.places]
         if lacking or extra:
-            says = [f"lacks {joined(lacking)}"] if lacking else []
-            says += [f"also has {joined(extra)}"] if extra else []
+            differences = [f"lacks {joined(lacking)}"] if lacking else []
+            differences += [f"also has {joined(extra)}"] if extra else []
             raise DataError(
-                f"the files have different columns: {part.label} {' and '.join(says)}, compared "
-                f"with {first.label}"
+                f"the files have different columns: {part.label} {' and '.join(differences)}, "
+                f"compared with {first.label}"
             )
 
 

@@ -550,8 +550,8 @@ def _numbers(
         if unit and (unit in _CURRENCIES or not unit[0].isalpha() or 2 * n >= known)
     ]
     base = Spelling("number", unit=named[0] if named else "", magnitudes=multiply)
-    asked = (decimal,) if decimal is not None else (".", ",")
-    made = [replace(base, decimal=mark) for mark in asked]
+    marks = (decimal,) if decimal is not None else (".", ",")
+    made = [replace(base, decimal=mark) for mark in marks]
     each = [{text: one.number(text) for text in written} for one in made]
     meant = [
         sum(values[text] for text, value in known.items() if value is not None) for known in each

@@ -632,9 +632,9 @@ class Faults:
         if len(self._found) == 1:
             raise self._found[0]
         if self._found:
-            said = [said_by(error) for error in self._found[: self._IN_FULL]]
-            more = len(self._found) - len(said)
-            faults = Joined((*said, *([f"and {more:,} more"] if more else [])), separator="; ")
+            texts = [said_by(error) for error in self._found[: self._IN_FULL]]
+            more = len(self._found) - len(texts)
+            faults = Joined((*texts, *([f"and {more:,} more"] if more else [])), separator="; ")
             raise DataError(Message("several_columns", count=len(self._found), faults=faults))
 
 

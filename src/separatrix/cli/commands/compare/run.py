@@ -69,7 +69,7 @@ def run(out: Output, options: CompareOptions) -> Exit:
             folds,
             scoring=options.scoring,
             sample_weight=target.roles.weights,
-            told=told,
+            on_progress=told,
         )
     with undisturbed():
         return _say(out, options, target, found)
