@@ -398,7 +398,7 @@ def race(
     folds : sequence of pairs of ndarray
     scoring, sample_weight
         As for :func:`compare`.
-    told : callable, optional
+    on_progress : callable, optional
         Called with the name of the model and the number of the fold before each fit.
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -406,8 +406,8 @@ def race(
     interrupted = False
     try:
         for name, entry in entries.items():
-            on_pass = (lambda k, name=name: on_progress(name, k)) if on_progress else None
-            found.append(_run(name, entry, y, folds, scoring, weights, on_pass))
+            on_fold = (lambda k, name=name: on_progress(name, k)) if on_progress else None
+            found.append(_run(name, entry, y, folds, scoring, weights, on_fold))
     except KeyboardInterrupt:
         if not found:
             raise
