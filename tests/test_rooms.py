@@ -52,7 +52,7 @@ def room_of(module: str) -> str:
 
 def test_nothing_else_lies_flat() -> None:
     flat = {path.stem for path in ROOT.glob("*.py")}
-    assert flat == {"__init__", "__main__", "exceptions", "certificate", "trace"}
+    assert flat == {"__init__", "__main__", "exceptions", "certificate"}
     rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert rooms | (flat - {"__init__", "__main__"}) == set(ROOMS)
     for room, inner in INNER.items():

@@ -60,7 +60,7 @@ _HOMES = {
     "Report": "separatrix.report",
     "ResidualCertificate": "separatrix.certificate",
     "RigorousCertificate": "separatrix.certificate",
-    "Trace": "separatrix.trace",
+    "Trace": "separatrix.solvers.trace",
     "install": "separatrix.migration",
     "uninstall": "separatrix.migration",
     "compare": "separatrix.assessment.comparing",
@@ -202,7 +202,7 @@ if TYPE_CHECKING:
     from separatrix.persistence.model_file import load_model, save_model
     from separatrix.report import Report
     from separatrix.solvers import select_solver
-    from separatrix.trace import Trace
+    from separatrix.solvers.trace import Trace
     from separatrix.verification.audit import verify
 
 

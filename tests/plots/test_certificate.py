@@ -20,7 +20,7 @@ from separatrix import (
 )
 from separatrix.plots import CertificateDisplay
 from separatrix.plots.certificate import Curve
-from separatrix.trace import Trace
+from separatrix.solvers.trace import Trace
 
 
 @pytest.fixture(scope="module")

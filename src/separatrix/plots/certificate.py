@@ -18,7 +18,7 @@ from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import last_step, traces_of
 from separatrix.plots.points import axes_row, legend_below, one_axes, write_beside, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
-from separatrix.trace import Trace
+from separatrix.solvers.trace import Trace
 
 __all__ = ["CertificateDisplay", "Curve"]
 

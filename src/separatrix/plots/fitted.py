@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import validate
 from separatrix.plots.style import plain
-from separatrix.trace import Trace
+from separatrix.solvers.trace import Trace
 
 # Letters of a name along an axis.
 _LETTERS = 28

@@ -40,7 +40,7 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 from separatrix.plots.updates import recorded
-from separatrix.trace import Update
+from separatrix.solvers.trace import Update
 
 __all__ = ["PerceptronDisplay"]
 

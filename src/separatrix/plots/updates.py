@@ -13,7 +13,7 @@ from separatrix.data.design import as_design
 from separatrix.data.validation import validate
 from separatrix.plots.fitted import class_codes, column_names, dense, last_step, traces_of
 from separatrix.solvers.schedules import Constant, Schedule
-from separatrix.trace import Trace, Update
+from separatrix.solvers.trace import Trace, Update
 
 __all__ = ["recorded"]
 

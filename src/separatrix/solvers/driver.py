@@ -42,7 +42,7 @@ from separatrix.certificate import Certificate, relative_to
 from separatrix.data.random_state import generator_of
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.passes import Evaluation
-from separatrix.trace import Trace
+from separatrix.solvers.trace import Trace
 
 __all__ = [
     "Candidate",

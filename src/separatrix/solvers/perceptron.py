@@ -46,7 +46,7 @@ from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.solvers.stochastic import Visits
-from separatrix.trace import Trace, Update
+from separatrix.solvers.trace import Trace, Update
 
 __all__ = [
     "ORDERS",

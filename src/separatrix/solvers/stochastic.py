@@ -63,7 +63,7 @@ from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.solvers.schedules import Schedule
-from separatrix.trace import Trace, Update
+from separatrix.solvers.trace import Trace, Update
 
 __all__ = [
     "Holdout",

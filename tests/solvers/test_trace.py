@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from separatrix import LogisticRegression, Perceptron, Trace
-from separatrix.trace import Update
+from separatrix.solvers.trace import Update
 
 
 def test_an_empty_trace() -> None:
