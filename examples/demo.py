@@ -109,7 +109,7 @@ def from_command_line(folder: Path) -> None:
     ):
         print(f"\n$ separatrix {command}", flush=True)
         done = subprocess.run(
-            [sys.executable, "-m", "separatrix.cli", *command.split()],
+            [sys.executable, "-m", "separatrix", *command.split()],
             cwd=folder,
             check=False,
         )

@@ -269,7 +269,7 @@ def test_the_table_is_never_overwritten(run, people, data):
 
 
 def test_the_table_on_standard_input_is_never_overwritten(people):
-    command = [sys.executable, "-m", "separatrix.cli", "fit", "-", "--target", "income"]
+    command = [sys.executable, "-m", "separatrix", "fit", "-", "--target", "income"]
     before = people.read_bytes()
     with open(people, "rb") as file:
         ran = subprocess.run(
@@ -454,7 +454,7 @@ def test_a_full_disk_is_told_and_the_old_model_survives(run, people, monkeypatch
 
 
 def test_a_reader_that_leaves_early_costs_no_model(people):
-    words = f"-m separatrix.cli fit {people} --target income -o m.separatrix".split()
+    words = f"-m separatrix fit {people} --target income -o m.separatrix".split()
     with subprocess.Popen(
         [sys.executable, *words],
         stdout=subprocess.PIPE,

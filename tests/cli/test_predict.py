@@ -136,7 +136,7 @@ def test_labels_that_are_no_text(run, tmp_path, labels):
 
 
 def test_standard_input(model, people):
-    command = [sys.executable, "-m", "separatrix.cli", "predict", str(model), "-"]
+    command = [sys.executable, "-m", "separatrix", "predict", str(model), "-"]
     ran = subprocess.run(command, input=people.read_bytes(), capture_output=True, check=True)
     assert ran.stderr == b""
     assert len(ran.stdout.splitlines()) == 101
@@ -148,7 +148,7 @@ def test_a_reader_that_leaves_early_is_no_error(run, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "separatrix.cli",
+        "separatrix",
         "predict",
         "m.separatrix",
         "digits",
