@@ -92,7 +92,7 @@ def _code(sort: str) -> str:
 
 
 def finding_record(
-    material: EvaluationData,
+    evaluation: EvaluationData,
     certificate: Any,
     why: str | None,
     measured: list[dict[str, Any]],
@@ -109,8 +109,8 @@ def finding_record(
         ``findings``, ``counts`` (of every severity), ``checked`` and ``skipped``.
     """
     found = certificate_findings(certificate, why)
-    found += measured_findings(material, measured)
-    if not material.same_data:
+    found += measured_findings(evaluation, measured)
+    if not evaluation.same_data:
         found.append(
             Finding(
                 "other_data",
@@ -122,14 +122,14 @@ def finding_record(
         )
     checked: tuple[str, ...] = ()
     skipped: dict[str, str] = {}
-    if material.table is not None:
-        found += [Finding("table", "warning", alert, "") for alert in material.table.alerts]
-    if material.encoder is not None:
-        found += map(_explained, alerts_as_findings(material.encoder))
+    if evaluation.table is not None:
+        found += [Finding("table", "warning", alert, "") for alert in evaluation.table.alerts]
+    if evaluation.encoder is not None:
+        found += map(_explained, alerts_as_findings(evaluation.encoder))
     if diagnosis is not None:
-        new = [_of_model(one, material.model) for one in diagnosis]
-        if material.encoder is not None:
-            new = list(not_alerted(new, material.encoder))
+        new = [_of_model(one, evaluation.model) for one in diagnosis]
+        if evaluation.encoder is not None:
+            new = list(not_alerted(new, evaluation.encoder))
         found += new
         checked, skipped = diagnosis.checked, dict(diagnosis.skipped)
     found = [
@@ -186,16 +186,16 @@ def _of_model(finding: Finding, model: Any) -> Finding:
     return replace(finding, severity="note", why=why, remedy="")
 
 
-def diagnosis_of(material: EvaluationData, time_limit: float) -> Diagnosis | None:
+def diagnosis_of(evaluation: EvaluationData, time_limit: float) -> Diagnosis | None:
     """The diagnosis of the rows that a report shows; None where there are no two classes."""
-    part = material.shown
-    if material.quantity or len(np.unique(part.y)) < 2:
+    part = evaluation.shown
+    if evaluation.quantity or len(np.unique(part.y)) < 2:
         return None
     return diagnose(
         part.X,
         part.y,
-        fit_intercept=bool(getattr(material.model, "fit_intercept", True)),
+        fit_intercept=bool(getattr(evaluation.model, "fit_intercept", True)),
         time_limit=time_limit,
-        feature_names=material.feature_names,
+        feature_names=evaluation.feature_names,
         row_numbers=part.numbers,
     )

@@ -152,27 +152,27 @@ _SAID: dict[str, tuple[str, str, str]] = {
 }
 
 
-def measured_findings(material: EvaluationData, measured: list[dict[str, Any]]) -> list[Finding]:
+def measured_findings(evaluation: EvaluationData, measured: list[dict[str, Any]]) -> list[Finding]:
     """What the figures warn of."""
     by_rows = {record["rows"]: record for record in measured}
     fit, held = by_rows.get("fit"), by_rows.get("held_out") or by_rows.get("given")
     found = [] if held else [_finding("nothing_held_out", "warning")]
-    if material.quantity:
+    if evaluation.quantity:
         return found
     one = held or fit
     assert one is not None
     found += _beside_the_majority(one)
     if fit and held and held["accuracy_interval"][1] < fit["accuracy_interval"][0]:
-        remedy = _against_overfitting(material.model)
+        remedy = _against_overfitting(evaluation.model)
         found.append(_finding("overfitted", "warning", held, remedy, fitted=fit["accuracy"]))
     z = one["calibration_z"]
-    if material.measured.predictions.probabilities is None:
-        remedy = Message("calibrate") if hasattr(material.model, "calibrate") else ""
+    if evaluation.measured.predictions.probabilities is None:
+        remedy = Message("calibrate") if hasattr(evaluation.model, "calibrate") else ""
         found.append(_finding("not_calibrated", "note", None, remedy, said="scores alone"))
     elif z is not None and abs(z) > _FAR and held:
         remedy = (
             "calibrate them before you read them as frequencies"
-            if getattr(material.model, "class_weight", None) is None
+            if getattr(evaluation.model, "class_weight", None) is None
             else "class weights shift the probabilities: fit without them where probabilities must "
             "be frequencies"
         )

@@ -29,18 +29,18 @@ class Counting:
 
     Parameters
     ----------
-    material : EvaluationData
+    evaluation : EvaluationData
         Of a classifier of at most `MOST_CLASSES` classes; of others there is nothing to count.
     """
 
-    def __init__(self, material: EvaluationData) -> None:
-        part = material.shown
-        self.possible = 2 <= len(material.classes) <= MOST_CLASSES and len(part) > 0
+    def __init__(self, evaluation: EvaluationData) -> None:
+        part = evaluation.shown
+        self.possible = 2 <= len(evaluation.classes) <= MOST_CLASSES and len(part) > 0
         if not self.possible:
             return
         self.rows = np.arange(0, len(part), max(1, len(part) // _MOST_ROWS))
-        self.classes = material.classes
-        self.codes = codes_of(np.asarray(part.y)[self.rows], np.asarray(material.model.classes_))
+        self.classes = evaluation.classes
+        self.codes = codes_of(np.asarray(part.y)[self.rows], np.asarray(evaluation.model.classes_))
 
     def numbers(self, column: Any) -> dict[str, Any]:
         """Groups of about a tenth of the rows each, in order; of few values one each.

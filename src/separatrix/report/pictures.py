@@ -76,13 +76,13 @@ class _Plan:
     wide: bool = False
 
 
-def pictures_of(material: EvaluationData) -> list[Picture]:
+def pictures_of(evaluation: EvaluationData) -> list[Picture]:
     """Draw what suits the model; a picture that cannot be drawn says why."""
     import matplotlib.pyplot as plt
 
     found = []
-    for plan in _plans(material):
-        rows = _some(material, plan.part, plan.most)
+    for plan in _plans(evaluation):
+        rows = _some(evaluation, plan.part, plan.most)
         before = set(plt.get_fignums())
         picture = Picture(
             plan.key,
@@ -110,13 +110,13 @@ def pictures_of(material: EvaluationData) -> list[Picture]:
     return found
 
 
-def _some(material: EvaluationData, part: Part, most: int) -> np.ndarray:
+def _some(evaluation: EvaluationData, part: Part, most: int) -> np.ndarray:
     """At most so many rows, of every class its share."""
     n = len(part)
     if n <= most:
         return np.arange(n)
     rng = np.random.default_rng(0)
-    if material.quantity:
+    if evaluation.quantity:
         return np.sort(rng.choice(n, most, replace=False))
     labels, codes, counts = np.unique(part.y, return_inverse=True, return_counts=True)
     exact = most * counts / n
@@ -144,8 +144,8 @@ def _rows_of(X: Any, rows: np.ndarray) -> Any:
     return np.asarray(X)[rows]
 
 
-def _plans(material: EvaluationData) -> Iterator[_Plan]:
-    model, part = material.model, material.shown
+def _plans(evaluation: EvaluationData) -> Iterator[_Plan]:
+    model, part = evaluation.model, evaluation.shown
     certificate = getattr(model, "certificate_", None)
     if getattr(model, "trace_", None) is not None and certificate is not None:
         yield _Plan(
@@ -158,19 +158,19 @@ def _plans(material: EvaluationData) -> Iterator[_Plan]:
             1,
             lambda X, y: _certificate(model),
         )
-    yield from _of_quantity(material) if material.quantity else _of_classes(material)
+    yield from _of_quantity(evaluation) if evaluation.quantity else _of_classes(evaluation)
 
 
-def _of_classes(material: EvaluationData) -> Iterator[_Plan]:
+def _of_classes(evaluation: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
-    model, part = material.model, material.shown
-    names = ", ".join(map(_label, material.classes[:6]))
-    d = len(material.feature_names)
+    model, part = evaluation.model, evaluation.shown
+    names = ", ".join(map(_label, evaluation.classes[:6]))
+    d = len(evaluation.feature_names)
     gaussian = hasattr(model, "moments_") and hasattr(model, "priors_")
     # The lines at a score of one are the margin only where the fit made it so.
     margins = stated(model, "_has_margin", False)
-    two = len(material.classes) == 2
+    two = len(evaluation.classes) == 2
     if margins and two:
         yield _Plan(
             "boundary",
@@ -181,7 +181,7 @@ def _of_classes(material: EvaluationData) -> Iterator[_Plan]:
             part,
             MOST_POINTS,
             lambda X, y: _figure(
-                plots.MarginDisplay.from_estimator(_named(material), X, y, ax=_axes(), note=False)
+                plots.MarginDisplay.from_estimator(_named(evaluation), X, y, ax=_axes(), note=False)
             ),
         )
     else:
@@ -193,7 +193,7 @@ def _of_classes(material: EvaluationData) -> Iterator[_Plan]:
             f"Points of the classes {names} and the boundary between them.",
             part,
             MOST_POINTS,
-            lambda X, y: _decision(material, X, y),
+            lambda X, y: _decision(evaluation, X, y),
         )
     if gaussian and d <= 8:
         yield _Plan(
@@ -206,21 +206,21 @@ def _of_classes(material: EvaluationData) -> Iterator[_Plan]:
             MOST_POINTS,
             lambda X, y: _figure(
                 plots.DiscriminantDisplay.from_estimator(
-                    _named(material), X, y, ax=_axes(), note=False
+                    _named(evaluation), X, y, ax=_axes(), note=False
                 )
             ),
         )
     if not gaussian:
         # What Gaussian classes maximise is no loss of the margin.
         yield from _margins(model, part)
-    yield from _curves(material)
+    yield from _curves(evaluation)
 
 
-def _curves(material: EvaluationData) -> Iterator[_Plan]:
+def _curves(evaluation: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
-    model, measured = material.model, material.measured
-    if len(np.unique(measured.y)) == len(material.classes):
+    model, measured = evaluation.model, evaluation.measured
+    if len(np.unique(measured.y)) == len(evaluation.classes):
         yield _Plan(
             "roc",
             "metrics",
@@ -233,7 +233,7 @@ def _curves(material: EvaluationData) -> Iterator[_Plan]:
             lambda X, y: _figure(
                 plots.roc_display(model, X, y, positive=measured.positive, ax=_curve_axes(model))
             ),
-            wide=len(material.classes) > _FEW_CLASSES,
+            wide=len(evaluation.classes) > _FEW_CLASSES,
         )
         yield _Plan(
             "precision-recall",
@@ -249,7 +249,7 @@ def _curves(material: EvaluationData) -> Iterator[_Plan]:
                     model, X, y, positive=measured.positive, ax=_curve_axes(model)
                 )
             ),
-            wide=len(material.classes) > _FEW_CLASSES,
+            wide=len(evaluation.classes) > _FEW_CLASSES,
         )
         if measured.predictions.probabilities is not None:
             yield _Plan(
@@ -266,7 +266,7 @@ def _curves(material: EvaluationData) -> Iterator[_Plan]:
                         model, X, y, positive=measured.positive, ax=_curve_axes(model)
                     )
                 ),
-                wide=len(material.classes) > _FEW_CLASSES,
+                wide=len(evaluation.classes) > _FEW_CLASSES,
             )
 
 
@@ -287,12 +287,12 @@ def _margins(model: Any, part: Part) -> Iterator[_Plan]:
     )
 
 
-def _of_quantity(material: EvaluationData) -> Iterator[_Plan]:
+def _of_quantity(evaluation: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
-    model, part, measured = material.model, material.shown, material.measured
-    target = _label(material.target, 40)
-    if len(material.feature_names) == 1:
+    model, part, measured = evaluation.model, evaluation.shown, evaluation.measured
+    target = _label(evaluation.target, 40)
+    if len(evaluation.feature_names) == 1:
         display = plots.PolynomialDisplay if hasattr(model, "powers_") else None
         yield _Plan(
             "curve",
@@ -331,11 +331,11 @@ def _of_quantity(material: EvaluationData) -> Iterator[_Plan]:
             f"{title} of {target}, one point for each row.",
             measured,
             MOST_POINTS,
-            _errors(material, kind),
+            _errors(evaluation, kind),
         )
 
 
-def _errors(material: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], Any]:
+def _errors(evaluation: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], Any]:
     def draw(X: Any, y: np.ndarray) -> Any:
         from matplotlib.ticker import MaxNLocator, ScalarFormatter
         from sklearn.metrics import PredictionErrorDisplay
@@ -346,7 +346,7 @@ def _errors(material: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], 
         ax = _axes()
         PredictionErrorDisplay.from_predictions(
             y,
-            material.model.predict(X),
+            evaluation.model.predict(X),
             kind=kind,
             subsample=None,
             ax=ax,
@@ -363,7 +363,7 @@ def _errors(material: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], 
         ax.yaxis.set_major_locator(MaxNLocator(6))
         ax.xaxis.set_major_formatter(ScalarFormatter())
         ax.yaxis.set_major_formatter(ScalarFormatter())
-        target = plain(material.target, 28)
+        target = plain(evaluation.target, 28)
         ax.set_xlabel(f"predicted {target}")
         ax.set_ylabel(
             f"observed {target}" if kind == "actual_vs_predicted" else "observed minus predicted"
@@ -387,31 +387,31 @@ def _curve_axes(model: Any) -> Any:
     return _axes() if len(model.classes_) <= _FEW_CLASSES else None
 
 
-def _decision(material: EvaluationData, X: Any, y: np.ndarray) -> tuple[Any, str]:
+def _decision(evaluation: EvaluationData, X: Any, y: np.ndarray) -> tuple[Any, str]:
     """The regions of all classes or, where no plane shows them, of two hard to tell apart."""
     from separatrix.plots import DecisionDisplay
 
-    model = _named(material)
+    model = _named(evaluation)
     try:
         return _figure(DecisionDisplay.from_estimator(model, X, y, ax=_axes(), note=False))
     except ValueError:
-        pair = _confused(material)
+        pair = _confused(evaluation)
         if pair is None:
             raise
         display = DecisionDisplay.from_estimator(model, X, y, classes=pair, ax=_axes(), note=False)
         figure, note = _figure(display)
         # What is shown of them all is a picture of one pair only.
         one, other = map(_label, pair)
-        which = f"no plane shows all {len(material.classes)} classes; these are {one!r} and "
+        which = f"no plane shows all {len(evaluation.classes)} classes; these are {one!r} and "
         return figure, f"{which}{other!r}, which the model confuses most often. {note}"
 
 
-def _confused(material: EvaluationData) -> tuple[Any, Any] | None:
+def _confused(evaluation: EvaluationData) -> tuple[Any, Any] | None:
     """The two of three or more classes that are most often taken for one another."""
-    classes = np.asarray(material.model.classes_)
+    classes = np.asarray(evaluation.model.classes_)
     if len(classes) < 3:
         return None
-    part = material.measured
+    part = evaluation.measured
     own, predicted = (
         np.searchsorted(classes, labels) for labels in (part.y, part.predictions.labels)
     )
@@ -446,10 +446,10 @@ def _certificate(model: Any) -> Any:
     return _figure(plots.CertificateDisplay.from_estimator(model, against="iteration", ax=_axes(2)))
 
 
-def _named(material: EvaluationData) -> Any:
+def _named(evaluation: EvaluationData) -> Any:
     """The model, with the names of an encoding's features, which matrices do not have."""
-    if material.encoder is None or hasattr(material.model, "feature_names_in_"):
-        return material.model
-    named = copy.copy(material.model)
-    named.feature_names_in_ = np.array(material.feature_names, dtype=object)
+    if evaluation.encoder is None or hasattr(evaluation.model, "feature_names_in_"):
+        return evaluation.model
+    named = copy.copy(evaluation.model)
+    named.feature_names_in_ = np.array(evaluation.feature_names, dtype=object)
     return named

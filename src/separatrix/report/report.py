@@ -114,10 +114,10 @@ class Report:
             If jinja2 or matplotlib is not installed.
         """
         require_extras()
-        material = of_arrays(
+        evaluation = of_arrays(
             model, X, y, test=test, feature_names=feature_names, target=target, source=data
         )
-        return cls._of(material, pictures=pictures, time_limit=time_limit)
+        return cls._of(evaluation, pictures=pictures, time_limit=time_limit)
 
     @classmethod
     def from_table(
@@ -161,8 +161,8 @@ class Report:
             If jinja2 or matplotlib is not installed.
         """
         require_extras()
-        material = of_table(stored, table, target=target, encoded=encoded)
-        return cls._of(material, pictures=pictures, time_limit=time_limit, wording=wording)
+        evaluation = of_table(stored, table, target=target, encoded=encoded)
+        return cls._of(evaluation, pictures=pictures, time_limit=time_limit, wording=wording)
 
     @classmethod
     def from_sample(
@@ -224,13 +224,15 @@ class Report:
         150
         """
         require_extras()
-        material = of_sample(stored, table, target=target, figures=figures, fingerprint=fingerprint)
-        return cls._of(material, pictures=pictures, time_limit=time_limit, wording=wording)
+        evaluation = of_sample(
+            stored, table, target=target, figures=figures, fingerprint=fingerprint
+        )
+        return cls._of(evaluation, pictures=pictures, time_limit=time_limit, wording=wording)
 
     @classmethod
     def _of(
         cls,
-        material: EvaluationData,
+        evaluation: EvaluationData,
         *,
         pictures: bool,
         time_limit: float,
@@ -240,10 +242,10 @@ class Report:
         # Two things at a time, and neither has a product that is worth a thread of BLAS.
         with pool.one_blas_thread():
             if pictures:
-                drawn, diagnosis = _drawn_and_diagnosed(material, time_limit)
+                drawn, diagnosis = _drawn_and_diagnosed(evaluation, time_limit)
             else:
-                diagnosis = diagnosis_of(material, time_limit)
-            document = jsonable(_document(material, diagnosis, wording))
+                diagnosis = diagnosis_of(evaluation, time_limit)
+            document = jsonable(_document(evaluation, diagnosis, wording))
         document["pictures"] = [picture.to_dict() for picture in drawn]
         return cls(document=document, pictures=drawn)
 
@@ -299,7 +301,7 @@ class Report:
 
 
 def _drawn_and_diagnosed(
-    material: EvaluationData, time_limit: float
+    evaluation: EvaluationData, time_limit: float
 ) -> tuple[list[Any], Diagnosis | None]:
     """The pictures, and the diagnosis that another thread makes meanwhile."""
     from separatrix.report.pictures import pictures_of
@@ -308,9 +310,9 @@ def _drawn_and_diagnosed(
     # threads, and the one that ends last would put back what the other had set for itself.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        diagnosis = pool.aside(lambda: diagnosis_of(material, time_limit))
+        diagnosis = pool.aside(lambda: diagnosis_of(evaluation, time_limit))
         try:
-            drawn = pictures_of(material)
+            drawn = pictures_of(evaluation)
         except Exception:
             diagnosis()
             raise
@@ -318,19 +320,19 @@ def _drawn_and_diagnosed(
 
 
 def _document(
-    material: EvaluationData,
+    evaluation: EvaluationData,
     diagnosis: Diagnosis | None,
     wording: Callable[[str], str],
 ) -> dict[str, Any]:
-    model = material.model
-    shown = material.shown
+    model = evaluation.model
+    shown = evaluation.shown
     certificate, why = certificate_of(model, shown.X, shown.y)
-    measured = [dict(one) for one in material.figures] or [
+    measured = [dict(one) for one in evaluation.figures] or [
         measure(part)
-        for part in sorted(material.parts, key=lambda part: part.key == "fit")
+        for part in sorted(evaluation.parts, key=lambda part: part.key == "fit")
         if len(part)
     ]
-    provenance = material.provenance
+    provenance = evaluation.provenance
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -343,24 +345,24 @@ def _document(
             "parameters": {
                 key: _shown(value) for key, value in sorted(non_default_parameters(model).items())
             },
-            "classes": material.classes or None,
-            "target": material.target,
-            "data": material.source,
-            "title": os.path.basename(material.source) or material.source,
+            "classes": evaluation.classes or None,
+            "target": evaluation.target,
+            "data": evaluation.source,
+            "title": os.path.basename(evaluation.source) or evaluation.source,
             "details": details_of(model),
             "support": support_record(model) if hasattr(model, "objective_formula_") else None,
         },
-        "alerts": finding_record(material, certificate, why, measured, wording, diagnosis),
+        "alerts": finding_record(evaluation, certificate, why, measured, wording, diagnosis),
         "certificate": certificate_record(model, certificate, why, wording),
         "metrics": measured,
         "threshold": None
-        if material.measured.decision is None
-        else str(material.measured.decision),
-        "earlier": None if material.same_data else provenance.get("held_out"),
-        "weights": weight_record(material),
-        "examples": row_records(material),
-        "data": data_record(material),
-        "reproduce": reproduction(material),
+        if evaluation.measured.decision is None
+        else str(evaluation.measured.decision),
+        "earlier": None if evaluation.same_data else provenance.get("held_out"),
+        "weights": weight_record(evaluation),
+        "examples": row_records(evaluation),
+        "data": data_record(evaluation),
+        "reproduce": reproduction(evaluation),
         "versions": _versions(provenance),
         "limits": {"columns": COLUMNS},
     }

@@ -17,17 +17,17 @@ from separatrix.tables.reader import OPTIONS
 __all__ = ["reproduction"]
 
 
-def reproduction(material: EvaluationData) -> dict[str, Any]:
+def reproduction(evaluation: EvaluationData) -> dict[str, Any]:
     """The ``shell`` command (None of a model that no command made) and the ``python`` code.
 
     Run as it is, the code ends with ``model`` fitted to the rows of the fit.
     """
-    provenance = material.provenance
+    provenance = evaluation.provenance
     shell = provenance.get("command")
-    tabular = material.encoder is not None and "config" in provenance and "split" in provenance
+    tabular = evaluation.encoder is not None and "config" in provenance and "split" in provenance
     return {
         "shell": None if shell is None else " ".join(map(_word, shlex.split(shell))),
-        "python": _from_table(material) if tabular else _from_arrays(material),
+        "python": _from_table(evaluation) if tabular else _from_arrays(evaluation),
         "needs_data": not tabular,
     }
 
@@ -92,8 +92,8 @@ def _literal(value: Any, imports: _Imports) -> str:
     return f"...  # {kind.__name__}: your own"
 
 
-def _construction(material: EvaluationData, imports: _Imports) -> str:
-    model = material.model
+def _construction(evaluation: EvaluationData, imports: _Imports) -> str:
+    model = evaluation.model
     kind = type(model)
     public = kind.__module__.startswith("separatrix")
     module = "separatrix" if public else kind.__module__
@@ -104,7 +104,7 @@ def _construction(material: EvaluationData, imports: _Imports) -> str:
         defaults = kind().get_params(deep=False)
     except TypeError:
         defaults = {}
-    recorded = (material.provenance.get("config") or {}).get("parameters") or {}
+    recorded = (evaluation.provenance.get("config") or {}).get("parameters") or {}
     given = []
     for key, value in model.get_params(deep=False).items():
         if key in ("verbose", "record"):
@@ -126,10 +126,10 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _from_arrays(material: EvaluationData) -> str:
+def _from_arrays(evaluation: EvaluationData) -> str:
     imports = _Imports()
-    made = _construction(material, imports)
-    if type(material.model).__module__.startswith("separatrix"):
+    made = _construction(evaluation, imports)
+    if type(evaluation.model).__module__.startswith("separatrix"):
         end = ["print(model.certificate_)"]
     else:
         imports.add("separatrix", "verify")
@@ -144,9 +144,9 @@ def _from_arrays(material: EvaluationData) -> str:
     return "\n".join(lines)
 
 
-def _reading(material: EvaluationData, imports: _Imports) -> list[str]:
+def _reading(evaluation: EvaluationData, imports: _Imports) -> list[str]:
     """The arguments by which the table of the fit is read."""
-    config = material.provenance["config"]
+    config = evaluation.provenance["config"]
     reading = [_literal(config["data"], imports)]
     marks = config.get("missing")
     if marks and tuple(marks) != tuple(DEFAULT_MISSING):
@@ -161,8 +161,8 @@ def _reading(material: EvaluationData, imports: _Imports) -> list[str]:
         reading.append(f"ordered={_literal(config['ordered'], imports)}")
     if config.get("ignore_unusable"):
         reading.append("ignore_unusable=True")
-    if material.target != "target" and "decimal" in config:
-        reading.append(f"target={_literal(material.target, imports)}")
+    if evaluation.target != "target" and "decimal" in config:
+        reading.append(f"target={_literal(evaluation.target, imports)}")
     return reading
 
 
@@ -172,17 +172,17 @@ def _given_of_text(encoder: Any) -> dict[str, Any]:
     return {name: value for name, value in encoder.text.items() if value != usual[name]}
 
 
-def _from_table(material: EvaluationData) -> str:
+def _from_table(evaluation: EvaluationData) -> str:
     imports = _Imports()
-    config, split = material.provenance["config"], material.provenance["split"]
-    encoder = material.encoder
+    config, split = evaluation.provenance["config"], evaluation.provenance["split"]
+    encoder = evaluation.encoder
     assert encoder is not None
-    made = _construction(material, imports)
-    take = "take_quantity" if material.quantity else "take_target"
+    made = _construction(evaluation, imports)
+    take = "take_quantity" if evaluation.quantity else "take_target"
     together = bool(split.get("together"))
     for name in ("Encoder", "read_table", "take_roles" if together else "split_rows", take):
         imports.add("separatrix.tables", name)
-    reading = _reading(material, imports)
+    reading = _reading(evaluation, imports)
     roles = {role: config.get(role) for role in ("group", "time", "weight")}
     roles = {role: name for role, name in roles.items() if name is not None}
     stratified = bool(split.get("stratified", True))
@@ -199,18 +199,18 @@ def _from_table(material: EvaluationData) -> str:
         )
         if argument
     ]
-    fingerprint = (material.provenance.get("data") or {}).get("fingerprint")
+    fingerprint = (evaluation.provenance.get("data") or {}).get("fingerprint")
     lines = [
         *imports.lines(),
         "",
         f"table = read_table({', '.join(reading)})",
     ]
     if config.get("drop_missing_target"):
-        lines.append(f"table = table.drop_missing({_literal(material.target, imports)})")
+        lines.append(f"table = table.drop_missing({_literal(evaluation.target, imports)})")
     if fingerprint:
         lines.append(f'assert table.fingerprint() == "{fingerprint}"  # the same data')
     lines += [
-        f"features, y = {take}(table, {_literal(material.target, imports)})",
+        f"features, y = {take}(table, {_literal(evaluation.target, imports)})",
     ]
     if together:
         lines.append(f"features, roles = take_roles(features, {_literal(roles, imports)})")

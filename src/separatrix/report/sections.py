@@ -35,7 +35,7 @@ _SNIPPET = 240
 # ------------------------------------------------------------------------------------- weights
 
 
-def weight_record(material: EvaluationData) -> dict[str, Any]:
+def weight_record(evaluation: EvaluationData) -> dict[str, Any]:
     """The largest weights, by column.
 
     Returns
@@ -46,14 +46,14 @@ def weight_record(material: EvaluationData) -> dict[str, Any]:
         ``column``, ``kind`` and ``features``, each with ``feature``, ``level`` and, for every
         output, ``standardised`` and ``weight`` (of one unit of the column).
     """
-    model = material.model
+    model = evaluation.model
     if not has_weights(model):
         return {"why": _no_weights(model)}
-    part = material.shown
+    part = evaluation.shown
     spread = column_spread(_numbers(part.X))
     weights, centred = effective_weights(model)
-    labels = material.classes
-    outputs: list[Any] = labels or [material.target]
+    labels = evaluation.classes
+    outputs: list[Any] = labels or [evaluation.target]
     if len(weights) == 1 and labels:
         outputs = [labels[1]]
     together = len(weights) == len(outputs)
@@ -68,21 +68,21 @@ def weight_record(material: EvaluationData) -> dict[str, Any]:
     }
     if not record["side_by_side"]:
         found = largest_weights(
-            model, material.feature_names, spread, count=WEIGHTS, scales=material.scales
+            model, evaluation.feature_names, spread, count=WEIGHTS, scales=evaluation.scales
         )
         return record | {"largest": found, "features": weights.shape[1]}
     sizes = np.abs(standardised).max(axis=0)
     order = np.argsort(-sizes, kind="stable")[:WEIGHTS]
     order = order[sizes[order] > 0.0]
-    scales = np.ones(len(sizes)) if material.scales is None else material.scales
+    scales = np.ones(len(sizes)) if evaluation.scales is None else evaluation.scales
     columns = []
-    for key, members in material.groups(order.tolist()).items():
-        names = [material.feature_names[j] for j in members]
+    for key, members in evaluation.groups(order.tolist()).items():
+        names = [evaluation.feature_names[j] for j in members]
         alone = isinstance(key, tuple)
         columns.append(
             {
                 "column": names[0] if alone else key,
-                "kind": material.kinds.get(material.columns[members[0]] or "", "number"),
+                "kind": evaluation.kinds.get(evaluation.columns[members[0]] or "", "number"),
                 "features": [
                     {
                         "feature": name,
@@ -129,7 +129,7 @@ def _no_weights(model: Any) -> str:
 # ---------------------------------------------------------------------------------------- rows
 
 
-def row_records(material: EvaluationData) -> dict[str, Any]:
+def row_records(evaluation: EvaluationData) -> dict[str, Any]:
     """The rows that the model is most wrong about, and those that it is least sure of.
 
     Returns
@@ -140,18 +140,22 @@ def row_records(material: EvaluationData) -> dict[str, Any]:
         ``predicted``, ``score``, ``probability`` (of what was predicted), ``causes`` and, where
         there is one, the beginning of its ``text``.
     """
-    part = material.measured
+    part = evaluation.measured
     predicted = part.predictions
-    record: dict[str, Any] = {"rows": part.key, "name": part.name, "first_row": material.first_row}
+    record: dict[str, Any] = {
+        "rows": part.key,
+        "name": part.name,
+        "first_row": evaluation.first_row,
+    }
     wrong: np.ndarray
-    if material.quantity:
+    if evaluation.quantity:
         errors = part.y - predicted.labels
         wrong = np.argsort(-np.abs(errors), kind="stable")[:ROWS]
         record |= {"wrong_count": len(part), "unsure": None}
         chosen, unsure = wrong, wrong[:0]
         own = other = None
     else:
-        classes = np.asarray(material.model.classes_)
+        classes = np.asarray(evaluation.model.classes_)
         own = np.searchsorted(classes, part.y)
         chosen = np.searchsorted(classes, predicted.labels)
         assert predicted.scores is not None
@@ -162,13 +166,13 @@ def row_records(material: EvaluationData) -> dict[str, Any]:
         unsure = np.argsort(lead, kind="stable")[:ROWS]
         record["wrong_count"] = len(mistakes)
         chosen = np.concatenate([wrong, unsure])
-    causes, why = _causes(material, part, chosen, own, other)
+    causes, why = _causes(evaluation, part, chosen, own, other)
     entries = [
-        _row(material, part, int(i), causes[k] if causes else []) for k, i in enumerate(chosen)
+        _row(evaluation, part, int(i), causes[k] if causes else []) for k, i in enumerate(chosen)
     ]
     record["why"] = why
     record["wrong"] = entries[: len(wrong)]
-    if not material.quantity:
+    if not evaluation.quantity:
         record["unsure"] = entries[len(wrong) :]
     return record
 
@@ -204,7 +208,7 @@ def _against(predicted: Any, chosen: np.ndarray, own: np.ndarray) -> np.ndarray:
 
 
 def _row(
-    material: EvaluationData, part: Part, i: int, causes: list[dict[str, Any]]
+    evaluation: EvaluationData, part: Part, i: int, causes: list[dict[str, Any]]
 ) -> dict[str, Any]:
     predicted = part.predictions
     entry: dict[str, Any] = {
@@ -212,23 +216,23 @@ def _row(
         "true": _plain(part.y[i]),
         "predicted": _plain(predicted.labels[i]),
     }
-    if material.quantity:
+    if evaluation.quantity:
         entry["residual"] = float(part.y[i] - predicted.labels[i])
     else:
-        k = int(np.searchsorted(np.asarray(material.model.classes_), predicted.labels[i]))
+        k = int(np.searchsorted(np.asarray(evaluation.model.classes_), predicted.labels[i]))
         scores = np.asarray(predicted.scores)
         entry["score"] = float(scores[i] if scores.ndim == 1 else scores[i, k])
         entry["probability"] = (
             None if predicted.probabilities is None else float(predicted.probabilities[i, k])
         )
     entry["causes"] = causes
-    text = _text(material, part, i)
+    text = _text(evaluation, part, i)
     if text is not None:
         entry["text"] = text
     return entry
 
 
-def _text(material: EvaluationData, part: Part, i: int) -> str | None:
+def _text(evaluation: EvaluationData, part: Part, i: int) -> str | None:
     if part.table is None:
         return None
     names = [name for name in part.table.names if part.table.kinds[name] == "text"]
@@ -241,7 +245,7 @@ def _text(material: EvaluationData, part: Part, i: int) -> str | None:
 
 
 def _causes(
-    material: EvaluationData,
+    evaluation: EvaluationData,
     part: Part,
     chosen: np.ndarray,
     own: np.ndarray | None,
@@ -252,11 +256,11 @@ def _causes(
     A weight times how far the row's feature is from its mean over the rows that were fitted; the
     levels of a category are one cause, and every word of a text is one.
     """
-    model = material.model
+    model = evaluation.model
     if not has_weights(model):
         return None, "this model has no weights, so the share of a column in a score is not defined"
     weights = np.atleast_2d(dense(model.coef_).astype(np.float64, copy=False))
-    if len(weights) > 1 and len(weights) != len(material.classes):
+    if len(weights) > 1 and len(weights) != len(evaluation.classes):
         return None, (
             "there is one score for each pair of classes, so the share of a column in a "
             "prediction is not defined"
@@ -266,13 +270,13 @@ def _causes(
     rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64)
     # Beyond the range of floats nothing has a share, and nothing is warned of twice.
     with np.errstate(over="ignore", invalid="ignore"):
-        centre = np.asarray(_numbers(material.shown.X).mean(axis=0, dtype=np.float64)).ravel()
-    groups = material.groups(range(len(material.columns)))
+        centre = np.asarray(_numbers(evaluation.shown.X).mean(axis=0, dtype=np.float64)).ravel()
+    groups = evaluation.groups(range(len(evaluation.columns)))
     heads = np.array([members[0] for members in groups.values()])
     number = np.empty(rows.shape[1], dtype=np.intp)
     for g, members in enumerate(groups.values()):
         number[members] = g
-    words = np.array([material.is_text(j) for j in range(len(material.columns))])
+    words = np.array([evaluation.is_text(j) for j in range(len(evaluation.columns))])
     found = []
     for k, i in enumerate(chosen.tolist()):
         w = _direction(weights, part, i, own, other)
@@ -285,7 +289,7 @@ def _causes(
         order = np.argsort(-np.abs(by_group), kind="stable")[:_CAUSES]
         found.append(
             [
-                _cause(material, part, i, int(heads[g]), float(by_group[g]), rows[k])
+                _cause(evaluation, part, i, int(heads[g]), float(by_group[g]), rows[k])
                 for g in order.tolist()
                 if by_group[g] != 0.0
             ]
@@ -308,13 +312,13 @@ def _direction(
 
 
 def _cause(
-    material: EvaluationData, part: Part, i: int, j: int, share: float, row: np.ndarray
+    evaluation: EvaluationData, part: Part, i: int, j: int, share: float, row: np.ndarray
 ) -> dict[str, Any]:
-    column = material.columns[j]
+    column = evaluation.columns[j]
     if part.table is None or column is None:
-        return {"column": material.feature_names[j], "value": float(row[j]), "share": share}
-    if material.is_text(j):
-        word = material.feature_names[j].removeprefix(f"{column}:")
+        return {"column": evaluation.feature_names[j], "value": float(row[j]), "share": share}
+    if evaluation.is_text(j):
+        word = evaluation.feature_names[j].removeprefix(f"{column}:")
         return {"column": word, "value": None, "share": share}
     cells = part.table.columns[column]
     value = "(missing)" if missing_mask(cells)[i] else _plain(np.ma.getdata(cells)[i])
@@ -329,44 +333,44 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------- data
 
 
-def _parts(material: EvaluationData) -> list[dict[str, Any]]:
-    if material.figures:
-        return [{key: one[key] for key in ("rows", "name", "n")} for one in material.figures]
-    return [{"rows": p.key, "name": p.name, "n": len(p)} for p in material.parts]
+def _parts(evaluation: EvaluationData) -> list[dict[str, Any]]:
+    if evaluation.figures:
+        return [{key: one[key] for key in ("rows", "name", "n")} for one in evaluation.figures]
+    return [{"rows": p.key, "name": p.name, "n": len(p)} for p in evaluation.parts]
 
 
-def data_record(material: EvaluationData) -> dict[str, Any]:
+def data_record(evaluation: EvaluationData) -> dict[str, Any]:
     """The rows, the columns, and what became of them."""
-    provenance = material.provenance
-    part = material.shown
+    provenance = evaluation.provenance
+    part = evaluation.shown
     record: dict[str, Any] = {
-        "source": material.source,
-        "target": material.target,
-        "fingerprint": material.fingerprint,
-        "same_data": material.same_data,
-        "parts": _parts(material),
-        "rows": sum(one["n"] for one in _parts(material)),
-        "sample": len(part) if material.figures else None,
-        "features": len(material.feature_names),
-        "split": provenance.get("split") if material.same_data else None,
+        "source": evaluation.source,
+        "target": evaluation.target,
+        "fingerprint": evaluation.fingerprint,
+        "same_data": evaluation.same_data,
+        "parts": _parts(evaluation),
+        "rows": sum(one["n"] for one in _parts(evaluation)),
+        "sample": len(part) if evaluation.figures else None,
+        "features": len(evaluation.feature_names),
+        "split": provenance.get("split") if evaluation.same_data else None,
         "storage": _storage(part.X),
-        "notes": list(material.notes),
+        "notes": list(evaluation.notes),
     }
-    counting = Counting(material)
+    counting = Counting(evaluation)
     record["histograms"] = None
     if counting.possible:
-        positive = looked_for(material.measured, material.classes)
+        positive = looked_for(evaluation.measured, evaluation.classes)
         record["histograms"] = {
             "rows": part.name,
-            "order": order_of(material.classes, positive),
+            "order": order_of(evaluation.classes, positive),
             "positive": positive,
             "counted": len(counting.rows),
         }
-    if material.table is None or material.encoder is None:
-        record["columns"] = _array_columns(material, counting)
+    if evaluation.table is None or evaluation.encoder is None:
+        record["columns"] = _array_columns(evaluation, counting)
         record["missing"] = 0
         return record
-    table, encoder = material.table, material.encoder
+    table, encoder = evaluation.table, evaluation.encoder
     by_column: dict[Any, list[str]] = {}
     for feature, column in zip(encoder.feature_names_, encoder.columns_, strict=True):
         by_column.setdefault(column, []).append(feature)
@@ -423,8 +427,8 @@ def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) 
     return entry
 
 
-def _array_columns(material: EvaluationData, counting: Counting) -> list[dict[str, Any]]:
-    X = _numbers(material.shown.X)
+def _array_columns(evaluation: EvaluationData, counting: Counting) -> list[dict[str, Any]]:
+    X = _numbers(evaluation.shown.X)
     if sparse.issparse(X) or X.dtype.kind not in "fiub":
         return []
     least, mean, most = X.min(axis=0), X.mean(axis=0, dtype=np.float64), X.max(axis=0)
@@ -439,7 +443,7 @@ def _array_columns(material: EvaluationData, counting: Counting) -> list[dict[st
             "most": float(most[j]),
             **(counting.numbers(X[:, j]) if j < COLUMNS else {}),
         }
-        for j, name in enumerate(material.feature_names)
+        for j, name in enumerate(evaluation.feature_names)
     ]
 
 

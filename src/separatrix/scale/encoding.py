@@ -39,7 +39,7 @@ __all__ = [
     "SourceBlock",
     "SourceColumn",
     "SourceFile",
-    "stretches",
+    "row_ranges",
 ]
 
 # Rows that are standardised at a time: what they are made of stays in the cache.
@@ -147,7 +147,7 @@ class RowRange:
         raise IndexError(i)
 
 
-def stretches(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
+def row_ranges(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
     """All rows in stretches of at most so many: row groups, several small ones, parts of large."""
     out: list[RowRange] = []
     waiting: list[tuple[int, int, int, int, int]] = []
@@ -293,34 +293,34 @@ class EncodingPlan:
                 known.setdefault(one.key, one)
         return list(known.values())
 
-    def rows(self, stretch: RowRange) -> tuple[Rows, Rows | None]:
+    def rows(self, row_range: RowRange) -> tuple[Rows, Rows | None]:
         """The rows of a stretch to fit, and those that are held out."""
         with pool.alone():
-            every = self._rows(stretch)
+            every = self._rows(row_range)
             if self.test_size == 0.0:
                 return every, None
             held = held_out(every, self.test_size, self.seed)
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
-    def _rows(self, stretch: RowRange) -> Rows:
+    def _rows(self, row_range: RowRange) -> Rows:
         if self.stage is not None:
-            raw, target, weights = self.stage.taken(stretch)
+            raw, target, weights = self.stage.taken(row_range)
             matrix = self.plan.of_raw(raw, [one.key for one in self.stage.columns])
         else:
-            fetched = self._fetch(stretch)
-            matrix = self.plan.matrix(fetched, stretch)
-            target = self._target(fetched, stretch)
-            weights = self._weights(fetched, stretch)
+            fetched = self._fetch(row_range)
+            matrix = self.plan.matrix(fetched, row_range)
+            target = self._target(fetched, row_range)
+            weights = self._weights(fetched, row_range)
         if self.single:
             with np.errstate(over="ignore"):
                 matrix = matrix.astype(np.float32, copy=False)
         squares = np.array(as_design(matrix).row_squares())
         if not np.isfinite(squares).all():
-            raise self._not_finite(matrix, stretch)
+            raise self._not_finite(matrix, row_range)
         return Rows(matrix, target, weights, squares)
 
     def staged(
-        self, stretch: RowRange, centres: np.ndarray, stage: Stage, looked_at: Sequence[int]
+        self, row_range: RowRange, centres: np.ndarray, stage: Stage, looked_at: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Put the rows of a stretch aside as they are, in float32.
 
@@ -332,7 +332,7 @@ class EncodingPlan:
             The lowest and highest values of the columns that are looked at for placeholders.
         None where a value is missing, or is no number.
         """
-        fetched = self._fetch(stretch)
+        fetched = self._fetch(row_range)
         columns = [fetched.arrays[one.key] for one in stage.columns]
         if any(np.ma.is_masked(column) for column in columns):
             return None
@@ -343,15 +343,17 @@ class EncodingPlan:
         _turn(stacked, centres, raw, sums)
         if not np.isfinite(sums).all():
             return None
-        stage.put(stretch, raw, self._target(fetched, stretch), self._weights(fetched, stretch))
+        stage.put(
+            row_range, raw, self._target(fetched, row_range), self._weights(fetched, row_range)
+        )
         ends = [(stacked[j].min(), stacked[j].max()) for j in looked_at]
         return sums, np.array(ends, dtype=np.float64).reshape(-1, 2)
 
-    def _fetch(self, stretch: RowRange) -> Columns:
+    def _fetch(self, row_range: RowRange) -> Columns:
         parts = []
         cursor, tables = _cursor(self)
         wanted = self.fetched()
-        for k, start, stop, _, _ in stretch.pieces:
+        for k, start, stop, _, _ in row_range.pieces:
             source = self.sources[k]
             columns = (one.chosen(k, tables.get(one.key) is not None) for one in wanted)
             chosen = ", ".join(["true AS row_seen", *columns])
@@ -375,20 +377,20 @@ class EncodingPlan:
                 found[key] = codes
             parts.append(found)
         if len(parts) == 1:
-            return Columns(parts[0], stretch.n_rows)
+            return Columns(parts[0], row_range.n_rows)
         joined = {one.key: np.ma.concatenate([part[one.key] for part in parts]) for one in wanted}
         plain = {
             key: column if np.ma.is_masked(column) else np.ma.getdata(column)
             for key, column in joined.items()
         }
-        return Columns(plain, stretch.n_rows)
+        return Columns(plain, row_range.n_rows)
 
-    def _target(self, fetched: Columns, stretch: RowRange) -> np.ndarray:
+    def _target(self, fetched: Columns, row_range: RowRange) -> np.ndarray:
         if self.target is None:
             return np.zeros(fetched.n_rows)
         values, gone = numbers_of(self.target, fetched.arrays[self.target.key], self.codes)
         if gone is not None and gone.any():
-            row = stretch.row(self.sources, int(np.argmax(gone)))
+            row = row_range.row(self.sources, int(np.argmax(gone)))
             raise DataError(f"column {quote(self.target.name)} has no value in {row}")
         if self.codes is not None:
             return values.astype(np.int32)
@@ -396,7 +398,7 @@ class EncodingPlan:
             codes = np.searchsorted(self.classes, values).astype(np.int32)
             off = self.classes[np.minimum(codes, len(self.classes) - 1)] != values
             if off.any():
-                row = stretch.row(self.sources, int(np.argmax(off)))
+                row = row_range.row(self.sources, int(np.argmax(off)))
                 raise DataError(
                     f"{row}: column {quote(self.target.name)} has a value that it did not have "
                     "when it was scanned; scan the data again"
@@ -404,7 +406,7 @@ class EncodingPlan:
             return codes
         return values.astype(np.float64)
 
-    def _weights(self, fetched: Columns, stretch: RowRange) -> np.ndarray | None:
+    def _weights(self, fetched: Columns, row_range: RowRange) -> np.ndarray | None:
         if self.weight is None:
             return None
         values, gone = numbers_of(self.weight, fetched.arrays[self.weight.key])
@@ -415,25 +417,25 @@ class EncodingPlan:
             i = int(np.argmax(bad))
             what = "no value" if gone is not None and gone[i] else f"{values[i]}"
             raise DataError(
-                f"{stretch.row(self.sources, i)}: the weight {quote(self.weight.name)} is {what}; "
-                "weights are finite and not negative"
+                f"{row_range.row(self.sources, i)}: the weight {quote(self.weight.name)} is "
+                f"{what}; weights are finite and not negative"
             )
         return values
 
-    def _not_finite(self, matrix: Any, stretch: RowRange) -> DataError:
+    def _not_finite(self, matrix: Any, row_range: RowRange) -> DataError:
         dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
         bad = ~np.isfinite(dense)
         if not bad.any():
             i = int(np.argmax(~np.isfinite(np.einsum("ij,ij->i", dense, dense, dtype=np.float64))))
             return DataError(
-                f"{stretch.row(self.sources, i)}: its numbers are too large, because "
+                f"{row_range.row(self.sources, i)}: its numbers are too large, because "
                 "their squares overflow"
             )
         i, j = (int(k[0]) for k in np.nonzero(bad))
         name = self.encoder.feature_names_[j]
         hint = "; give single=False" if self.single else ""
         return DataError(
-            f"{stretch.row(self.sources, i)}: feature {quote(name)} is too large for the type in "
+            f"{row_range.row(self.sources, i)}: feature {quote(name)} is too large for the type in "
             f"which it is stored{hint}"
         )
 
@@ -492,23 +494,23 @@ class Stage:
     folder: str
     columns: tuple[SourceColumn, ...]
 
-    def _path(self, stretch: RowRange) -> Path:
-        return Path(self.folder, f"{stretch.start}.raw")
+    def _path(self, row_range: RowRange) -> Path:
+        return Path(self.folder, f"{row_range.start}.raw")
 
     def put(
-        self, stretch: RowRange, raw: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+        self, row_range: RowRange, raw: np.ndarray, target: np.ndarray, weights: np.ndarray | None
     ) -> None:
         """Keep rows."""
         try:
-            with open(self._path(stretch), "wb") as file:
+            with open(self._path(row_range), "wb") as file:
                 for array in (raw, target, *(() if weights is None else (weights,))):
                     np.save(file, array, allow_pickle=False)
         except OSError as error:
-            raise unwritable(self._path(stretch), error) from None
+            raise unwritable(self._path(row_range), error) from None
 
-    def taken(self, stretch: RowRange) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def taken(self, row_range: RowRange) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Rows that were put aside, and are no more."""
-        path = self._path(stretch)
+        path = self._path(row_range)
         size = path.stat().st_size
         with open(path, "rb") as file:
             raw, target = (np.load(file, allow_pickle=False) for _ in range(2))
@@ -525,23 +527,23 @@ _gates: dict[str, threading.Semaphore] = {}
 _local = threading.local()
 
 
-def _cursor(recipe: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
+def _cursor(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
     """This thread's cursor of the recipe's DuckDB, and the tables of its levels."""
     own = getattr(_local, "cursors", None)
     if own is None:
         own = _local.cursors = {}
     with _lock:
-        reader = _readers.get(recipe.identity)
+        reader = _readers.get(plan.identity)
         if reader is None:
-            reader = _readers[recipe.identity] = _reader(recipe)
-            _gates[recipe.identity] = threading.Semaphore(recipe.readers)
-    if own.get(recipe.identity, (None, None))[0] is not reader:
-        own[recipe.identity] = (reader, reader[0].cursor())
-    return own[recipe.identity][1], reader[1]
+            reader = _readers[plan.identity] = _reader(plan)
+            _gates[plan.identity] = threading.Semaphore(plan.readers)
+    if own.get(plan.identity, (None, None))[0] is not reader:
+        own[plan.identity] = (reader, reader[0].cursor())
+    return own[plan.identity][1], reader[1]
 
 
-def _reader(recipe: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
-    with files.limited(recipe.memory, Path(recipe.folder)):
+def _reader(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
+    with files.limited(plan.memory, Path(plan.folder)):
         connection = files.connect()
     # A query is then answered by the thread that asks, in the order of the rows.
     connection.execute("SET threads = 1")
@@ -549,7 +551,7 @@ def _reader(recipe: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
     none = connection.execute(f"SELECT {_hash('NULL')} AS h").fetchnumpy()["h"]
     missing = np.ma.getdata(none).astype(np.uint64)
     tables: dict[str, _Table | None] = {}
-    for one in recipe.fetched():
+    for one in plan.fetched():
         if one.way != "levels":
             continue
         levels = f"read_parquet({files.literal(escaped(one.levels))}, file_row_number = true)"
@@ -625,12 +627,12 @@ def _look_up(hashes: Any, keys: Any, values: Any, out: Any) -> bool:
     return True
 
 
-def close(recipe: EncodingPlan) -> None:
+def close(plan: EncodingPlan) -> None:
     """Let go of what was opened to read by a recipe."""
     with _lock:
-        reader = _readers.pop(recipe.identity, None)
+        reader = _readers.pop(plan.identity, None)
     own = getattr(_local, "cursors", {})
-    own.pop(recipe.identity, None)
+    own.pop(plan.identity, None)
     if reader is not None:
         reader[0].close()
 
@@ -642,11 +644,11 @@ def close(recipe: EncodingPlan) -> None:
 class _Plan:
     """Where the features of a recipe come from."""
 
-    recipe: EncodingPlan
+    plan: EncodingPlan
 
     def __post_init__(self) -> None:
-        encoder = self.recipe.encoder
-        self.by_name = {one.name: one for one in self.recipe.columns}
+        encoder = self.plan.encoder
+        self.by_name = {one.name: one for one in self.plan.columns}
         self.settings = encoder._settings
         self.encodings: list[Encoding] = encoder.encodings
         numbers = [one for one in self.encodings if isinstance(one, Number)]
@@ -677,12 +679,12 @@ class _Plan:
         made[own & (made >= 0)] += start
         return made
 
-    def matrix(self, fetched: Columns, stretch: RowRange) -> Any:
+    def matrix(self, fetched: Columns, row_range: RowRange) -> Any:
         """The matrix of what was fetched."""
         n = fetched.n_rows
-        numbers, places = self._features(fetched, stretch)
-        kept = self.recipe.encoder.kept
-        if self.recipe.encoder.dense:
+        numbers, places = self._features(fetched, row_range)
+        kept = self.plan.encoder.kept
+        if self.plan.encoder.dense:
             matrix: Any = numbers
             for column in places:
                 there = np.flatnonzero(column >= 0)
@@ -726,14 +728,16 @@ class _Plan:
         table = Table((name,), {name: column}, {name: "text"}, n, "the block")
         with self.words:  # scikit-learn's vectorizer is made when it is first asked for
             return one.encode(table, self.settings, Remarks()).astype(
-                np.float32 if self.recipe.single else np.float64
+                np.float32 if self.plan.single else np.float64
             )
 
-    def _features(self, fetched: Columns, stretch: RowRange) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _features(
+        self, fetched: Columns, row_range: RowRange
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Features of numbers, a row each, and of every category the place of its one."""
         n = fetched.n_rows
-        kind = np.float32 if self.recipe.single else np.float64
-        width = self.width if self.recipe.encoder.dense else self.n_numbers
+        kind = np.float32 if self.plan.single else np.float64
+        width = self.width if self.plan.encoder.dense else self.n_numbers
         out = np.zeros((n, width), dtype=kind)
         places: list[np.ndarray] = []
         plain: list[tuple[int, Any, float, float]] = []
@@ -886,20 +890,20 @@ def _fill(numbers: Any, places: Any, indptr: Any, indices: Any, data: Any) -> No
 
 @dataclass(frozen=True, eq=False)
 class SourceBlock(Block):
-    """Rows that are decoded from their files whenever they are asked for.
+    """Rows that are decoded from their files at every use.
 
     Attributes
     ----------
-    recipe : EncodingPlan
-    stretch : RowRange
+    plan : EncodingPlan
+    row_range : RowRange
     held : bool
         Whether these are the rows that are held out.
     checksum : str
         Of the rows, as they were scanned.
     """
 
-    recipe: EncodingPlan
-    stretch: RowRange
+    plan: EncodingPlan
+    row_range: RowRange
     held: bool
     checksum: str
     n_rows: int
@@ -908,9 +912,9 @@ class SourceBlock(Block):
     place: str
 
     def load(self) -> Rows:
-        for k in {piece[0] for piece in self.stretch.pieces}:
-            self.recipe.sources[k].require_same()
-        fit, held = self.recipe.rows(self.stretch)
+        for k in {piece[0] for piece in self.row_range.pieces}:
+            self.plan.sources[k].require_same()
+        fit, held = self.plan.rows(self.row_range)
         rows = held if self.held and held is not None else fit
         if digest_of(rows) != self.checksum:
             raise DataError(f"{self.place}: the rows have changed; scan the data again")

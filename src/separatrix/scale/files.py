@@ -40,7 +40,7 @@ from separatrix.scale.encoding import (
     contents_of,
     digest_of,
     escaped,
-    stretches,
+    row_ranges,
 )
 from separatrix.scale.samples import drawn, taken
 from separatrix.scale.statistics import Statistics, Sums, is_number, total_of
@@ -60,7 +60,7 @@ _FORMAT = 3
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
 # rows the third; the sample may take the fourth share of all memory.
-_READING, _MOST_READING, _STRETCH, _SAMPLE = 0.2, 0.45, 1.0 / 16.0, 0.1
+_READING, _MOST_READING, _RANGE, _SAMPLE = 0.2, 0.45, 1.0 / 16.0, 0.1
 # DuckDB does not run with less.
 _LEAST_READING = 64_000_000
 # What a reader takes for every column.
@@ -425,16 +425,16 @@ class _Scan:
             on_progress=lambda rows: options.report("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
-        self.statistics.stretches = stretches(sources, self._most(raw))
-        recipe, labels = self._recipe(sources)
-        width = self._row_bytes(recipe)
-        spans = self.spans or stretches(sources, self._most(raw + width))
+        self.statistics.row_ranges = row_ranges(sources, self._most(raw))
+        plan, labels = self._encoding_plan(sources)
+        width = self._row_bytes(plan)
+        spans = self.spans or row_ranges(sources, self._most(raw + width))
         stored = self.stage is not None or self._has_room(n_rows * width + 24.0 * n_rows)
-        return self._encoded(recipe, labels, spans, n_rows, width, stored)
+        return self._encoded(plan, labels, spans, n_rows, width, stored)
 
     def _most(self, row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory."""
-        room = self.options.room * _STRETCH / max(row_bytes, 1.0)
+        room = self.options.room * _RANGE / max(row_bytes, 1.0)
         return int(max(min(room, 4 * self.options.block_rows), 256))
 
     # --- sources --------------------------------------------------------------------------------
@@ -495,7 +495,7 @@ class _Scan:
 
     # --- the recipe -----------------------------------------------------------------------------
 
-    def _recipe(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
+    def _encoding_plan(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
         """How rows are encoded, and the classes."""
         options, known = self.options, self.statistics
         target, classes, codes, labels = self._target()
@@ -529,7 +529,7 @@ class _Scan:
         )
         encoder = encoder if options.encoder is None else options.encoder
         text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
-        recipe = EncodingPlan(
+        plan = EncodingPlan(
             sources=tuple(sources),
             columns=(),
             encoder=encoder,
@@ -546,7 +546,7 @@ class _Scan:
             folder=str(self.folder),
             identity=sha256_of(text),
         )
-        read = self._read_once(recipe, names)
+        read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
         if options.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
@@ -563,9 +563,9 @@ class _Scan:
             if one.name in used or any(name.startswith(f"{one.name} (") for name in dates)
         ]
         stage = self.stage
-        return replace(recipe, columns=tuple(kept), encoder=encoder, stage=stage), labels
+        return replace(plan, columns=tuple(kept), encoder=encoder, stage=stage), labels
 
-    def _read_once(self, recipe: EncodingPlan, names: Sequence[str]) -> Sums | None:
+    def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> Sums | None:
         """Put all rows aside while they are read for what they add up to, where that can be.
 
         Of columns of numbers that float32 holds as they are.  None where there are others, where a
@@ -574,25 +574,25 @@ class _Scan:
         options, known = self.options, self.statistics
         if options.encoder is not None or not (options.single and options.standardise):
             return None
-        known.look_for(recipe.encoder)
+        known.look_for(plan.encoder)
         columns = [known.column(name) for name in names]
         if not columns or not all(known.is_narrow(one) for one in columns):
             return None
         width = 4.0 * len(columns)
         if not self._has_room((width + 24.0) * known.n_rows, spare=1.0):
             return None
-        self.spans = stretches(recipe.sources, self._most(known.row_bytes() + width))
+        self.spans = row_ranges(plan.sources, self._most(known.row_bytes() + width))
         stage = Stage(str(self.scratch), tuple(columns))
-        recipe = replace(recipe, columns=tuple(columns))
+        plan = replace(plan, columns=tuple(columns))
         centres = known.centres(columns)
         looked_at = known.may_hold_placeholders(columns)
         parts, rows = [], 0
         found = _in_order(
-            lambda k, span: recipe.staged(span, centres, stage, looked_at),
+            lambda k, span: plan.staged(span, centres, stage, looked_at),
             self.spans,
             self.readers,
         )
-        with _reading(recipe, found):
+        with _reading(plan, found):
             for span, part in zip(self.spans, found, strict=True):
                 if part is None:
                     self.spans = []
@@ -730,8 +730,8 @@ class _Scan:
 
     # --- blocks ---------------------------------------------------------------------------------
 
-    def _row_bytes(self, recipe: EncodingPlan) -> float:
-        encoder, size = recipe.encoder, 4.0 if recipe.single else 8.0
+    def _row_bytes(self, plan: EncodingPlan) -> float:
+        encoder, size = plan.encoder, 4.0 if plan.single else 8.0
         if encoder.dense:
             return size * encoder.n_features_
         return (size + 4.0) * len(encoder.encodings)
@@ -764,7 +764,7 @@ class _Scan:
 
     def _encoded(
         self,
-        recipe: EncodingPlan,
+        plan: EncodingPlan,
         labels: np.ndarray | None,
         spans: list[RowRange],
         n_rows: int,
@@ -772,12 +772,12 @@ class _Scan:
         stored: bool,
     ) -> BlockedData:
         options = self.options
-        meta, arrays = recipe.encoder.state()
+        meta, arrays = plan.encoder.state()
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
         room = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
-        plan = json.dumps(meta, sort_keys=True) + repr((spans, recipe.sources, share))
-        work = _Encoding(recipe, self.folder, options, share, stored, sha256_of(state, plan))
+        work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
+        work = _Encoding(plan, self.folder, options, share, stored, sha256_of(state, work_text))
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
@@ -786,7 +786,7 @@ class _Scan:
         contents, aside = hashlib.sha256(), hashlib.sha256()
         rows = 0
         found = _in_order(work.made, spans, pool.n_threads())
-        with _reading(recipe, found):
+        with _reading(plan, found):
             for span, done in zip(spans, found, strict=True):
                 fit += done.fit
                 held += done.held
@@ -800,7 +800,7 @@ class _Scan:
         self._require_classes(labels, counts)
         if labels is None:
             totals = np.empty(0)
-        names = tuple(recipe.encoder.feature_names_)
+        names = tuple(plan.encoder.feature_names_)
         # The digest is of rows, not of how they are cut: with other memory the data are the same.
         header = repr((None if labels is None else labels.tolist(), names))
         fingerprint = sha256_of(contents.digest(), aside.digest(), header)
@@ -816,13 +816,13 @@ class _Scan:
                            counts, totals, fingerprint, notes)  # fmt: skip
         return BlockedData(
             blocks=tuple(fit),
-            n_features=recipe.encoder.n_features_,
+            n_features=plan.encoder.n_features_,
             classes=labels,
             class_rows=counts,
             class_totals=totals,
             held=tuple(held),
             feature_names=names,
-            encoder=recipe.encoder,
+            encoder=plan.encoder,
             source=self.layout.source,
             fingerprint=fingerprint,
             sample=kept,
@@ -932,7 +932,7 @@ class _Done:
 class _Encoding:
     """How stretches become blocks."""
 
-    recipe: EncodingPlan
+    plan: EncodingPlan
     folder: Path
     options: ScanOptions
     share: float
@@ -949,7 +949,7 @@ class _Encoding:
                 sides = [held for _, _, held in blocks]
                 text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
-        n = self.recipe.n_classes
+        n = self.plan.n_classes
         done = _Done([], [], [], b"", b"", np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
         for i, (block, rows, held) in enumerate(blocks):
             if held:
@@ -986,18 +986,18 @@ class _Encoding:
         return blocks  # type: ignore[return-value]
 
     def _blocks(self, k: int, span: RowRange) -> list[tuple[Block, Rows, bool]]:
-        recipe, out = self.recipe, []
-        fit, held = recipe.rows(span)
+        plan, out = self.plan, []
+        fit, held = plan.rows(span)
         # Decoded on every pass, a stretch is one block, so that it is decoded once.
         size = self.options.block_rows if self.stored else max(len(fit), 1)
         for i, piece in enumerate(in_pieces(len(fit), size)):
             rows = chosen_rows(fit, piece)
-            place = span.place(recipe.sources, 0, span.n_rows)
+            place = span.place(plan.sources, 0, span.n_rows)
             if held is None:
-                place = span.place(recipe.sources, piece.start, piece.stop)
+                place = span.place(plan.sources, piece.start, piece.stop)
             out.append((self._block(rows, f"{k:06d}-{i:03d}", place, span, False), rows, False))
         if held is not None and len(held):
-            place = span.place(recipe.sources, 0, span.n_rows)
+            place = span.place(plan.sources, 0, span.n_rows)
             out.append((self._block(held, f"{k:06d}-held", place, span, True), held, True))
         return out
 
@@ -1007,17 +1007,17 @@ class _Encoding:
         stored = int(rows.matrix.nnz if hasattr(rows.matrix, "nnz") else rows.matrix.size)
         size = rows.matrix.dtype.itemsize * stored
         digest = digest_of(rows)
-        return SourceBlock(self.recipe, span, held, digest, len(rows), stored, size, place)
+        return SourceBlock(self.plan, span, held, digest, len(rows), stored, size, place)
 
 
 @contextlib.contextmanager
-def _reading(recipe: EncodingPlan, found: Iterator[Any]) -> Iterator[None]:
+def _reading(plan: EncodingPlan, found: Iterator[Any]) -> Iterator[None]:
     """Afterwards nobody reads by a recipe any more, and what was opened for it is closed."""
     try:
         yield
     finally:
         found.close()  # type: ignore[attr-defined]
-        encoding.close(recipe)
+        encoding.close(plan)
 
 
 _T = TypeVar("_T")

@@ -140,7 +140,7 @@ class Statistics:
         on_progress: Callable[[int], None],
     ) -> None:
         self.connection, self.layout, self.sources = connection, layout, sources
-        self.stretches: Sequence[RowRange] = ()
+        self.row_ranges: Sequence[RowRange] = ()
         self.folder, self.memory = folder, memory
         self.converted, self.readers, self.on_progress = converted, readers, on_progress
         self.n_rows = sum(source.n_rows for source in sources)
@@ -365,10 +365,10 @@ class Statistics:
     def _glance(self, columns: Sequence[SourceColumn]) -> list[list[Any]]:
         """Read sample values of columns, spread over all rows; None where one is missing."""
         out: list[list[Any]] = [[] for _ in columns]
-        some = self.stretches[:: max(1, len(self.stretches) // 8)]
+        some = self.row_ranges[:: max(1, len(self.row_ranges) // 8)]
         rows = max(_GLANCE // len(some), 64)
-        for stretch in some:
-            k, start, stop, _, _ = stretch.pieces[0]
+        for row_range in some:
+            k, start, stop, _, _ = row_range.pieces[0]
             stop = min(stop, start + rows)
             chosen = ", ".join(f"{one.sql[k]} AS {one.key}" for one in columns)
             found = self.sources[k].run(
@@ -715,7 +715,7 @@ class Statistics:
 
     def each(self, query: Callable[[int], str], reports: bool = False) -> Iterator[dict[str, Any]]:
         """What a query gives for the rows of every piece of every stretch, in their order."""
-        pieces = [piece for stretch in self.stretches for piece in stretch.pieces]
+        pieces = [piece for row_range in self.row_ranges for piece in row_range.pieces]
         queries = {k: query(k) for k in {piece[0] for piece in pieces}}
 
         def work(piece: tuple[int, int, int, int, int]) -> dict[str, Any]:
