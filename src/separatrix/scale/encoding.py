@@ -125,7 +125,7 @@ class RowRange:
         return sum(stop - start for _, start, stop, _, _ in self.pieces)
 
     def place(self, sources: Sequence[SourceFile], first: int, last: int) -> str:
-        """How messages call rows ``first`` to ``last`` of the stretch, from 0 and exclusive."""
+        """How messages call rows ``first`` to ``last`` of the range, from 0 and exclusive."""
         ranges, at = [], 0
         for k, start, stop, group, other in self.pieces:
             low, high = max(first, at), min(last, at + stop - start)
@@ -139,7 +139,7 @@ class RowRange:
         return ranges[0] if len(ranges) == 1 else f"{ranges[0]} and on to {ranges[-1]}"
 
     def row(self, sources: Sequence[SourceFile], i: int) -> str:
-        """How messages call row ``i`` of the stretch, from 0."""
+        """How messages call row ``i`` of the range, from 0."""
         for k, start, stop, _, _ in self.pieces:
             if i < stop - start:
                 return f"{sources[k].label}, row {start + i + 1:,}"
@@ -519,7 +519,7 @@ class Stage:
         return raw, target, weights
 
 
-# --- DuckDB, one for every recipe in a process ----------------------------------------------------
+# --- DuckDB, one for every encoding plan in a process ---------------------------------------------
 
 _lock = threading.Lock()
 _readers: dict[str, tuple[Any, dict[str, _Table | None]]] = {}
@@ -528,7 +528,7 @@ _local = threading.local()
 
 
 def _cursor(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
-    """This thread's cursor of the recipe's DuckDB, and the tables of its levels."""
+    """This thread's cursor of the plan's DuckDB, and the tables of its levels."""
     own = getattr(_local, "cursors", None)
     if own is None:
         own = _local.cursors = {}
@@ -628,7 +628,7 @@ def _look_up(hashes: Any, keys: Any, values: Any, out: Any) -> bool:
 
 
 def close(plan: EncodingPlan) -> None:
-    """Let go of what was opened to read by a recipe."""
+    """Close what was opened to read by a plan."""
     with _lock:
         reader = _readers.pop(plan.identity, None)
     own = getattr(_local, "cursors", {})
@@ -642,7 +642,7 @@ def close(plan: EncodingPlan) -> None:
 
 @dataclass
 class _Plan:
-    """Where the features of a recipe come from."""
+    """The columns from which the features of a plan come."""
 
     plan: EncodingPlan
 

@@ -493,7 +493,7 @@ class _Scan:
         sizes = np.ma.getdata(found["size"])
         return np.ma.getdata(found["n"]).astype(int).tolist(), int(sizes.max(initial=0))
 
-    # --- the recipe -----------------------------------------------------------------------------
+    # --- the encoding plan ----------------------------------------------------------------------
 
     def _encoding_plan(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
         """How rows are encoded, and the classes."""
@@ -930,7 +930,7 @@ class _Done:
 
 @dataclass(frozen=True)
 class _Encoding:
-    """How stretches become blocks."""
+    """The way from ranges of rows to blocks."""
 
     plan: EncodingPlan
     folder: Path
@@ -1012,7 +1012,7 @@ class _Encoding:
 
 @contextlib.contextmanager
 def _reading(plan: EncodingPlan, found: Iterator[Any]) -> Iterator[None]:
-    """Afterwards nobody reads by a recipe any more, and what was opened for it is closed."""
+    """Close what was opened for a plan, however its use ends."""
     try:
         yield
     finally:
@@ -1026,7 +1026,7 @@ _T = TypeVar("_T")
 def _in_order(
     work: Callable[[int, RowRange], _T], spans: Sequence[RowRange], workers: int
 ) -> Iterator[_T]:
-    """What comes of the stretches, a few of which are worked on at once, in their order."""
+    """The results of the ranges of rows in their order; a few are worked on at once."""
     if workers == 1 or len(spans) == 1:
         for k, span in enumerate(spans):
             yield work(k, span)

@@ -1,7 +1,7 @@
 """What the rows of files add up to, found by DuckDB in passes that hold none of them.
 
 Sums of numbers are taken about a centre that a few rows suggest, a stretch of rows at a time on
-one thread each, and added up in the order of the stretches: the same bits every time, and the
+one thread each, and added up in the order of the ranges: the same bits every time, and the
 digits of two passes over rows in memory.
 """
 
@@ -714,7 +714,7 @@ class Statistics:
         return Sums(centres, counts.astype(np.int64), first, second, ends)
 
     def each(self, query: Callable[[int], str], reports: bool = False) -> Iterator[dict[str, Any]]:
-        """What a query gives for the rows of every piece of every stretch, in their order."""
+        """What a query gives for the rows of every piece of every range, in their order."""
         pieces = [piece for row_range in self.row_ranges for piece in row_range.pieces]
         queries = {k: query(k) for k in {piece[0] for piece in pieces}}
 
