@@ -888,6 +888,15 @@ def _dependent(information: np.ndarray, names: Sequence[str]) -> str:
     return _first_names([names[int(i)] for i in np.flatnonzero(vector > 1e-3 * vector.max())])
 
 
+def _against_null(
+    totals: np.ndarray, likelihood: float, fit_intercept: bool
+) -> tuple[float, float]:
+    """The likelihood of the classes' shares alone, and the statistic of the ratio with it."""
+    n, present = float(totals.sum()), totals[totals > 0.0]
+    null = float(present @ np.log(present / n)) if fit_intercept else -n * math.log(len(totals))
+    return null, max(2.0 * (likelihood - null), 0.0)
+
+
 def logistic_summary(
     coef: np.ndarray,
     intercept: np.ndarray,
@@ -980,10 +989,8 @@ def logistic_summary(
         if robust is not None:
             meat = _score_products(problem, scores, half, robust)
             middle = (meat * (n / (n - k)) if robust == "HC1" else meat) @ half
-    present = totals[totals > 0.0]
-    null = float(present @ np.log(present / n)) if fit_intercept else -n * math.log(len(classes))
     df_model = float(k - (len(classes) - 1 if fit_intercept else 0))
-    ratio = max(2.0 * (likelihood - null), 0.0)
+    null, ratio = _against_null(totals, likelihood, fit_intercept)
     summary = _summary(
         estimate,
         np.einsum("ij,ij->j", half, middle),

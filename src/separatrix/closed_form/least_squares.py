@@ -419,7 +419,7 @@ def _by_iteration(
     if not equations.finite:
         problem.require_finite() if most else problem.refuse()
         return None
-    n, ridge, root, mean = design.n_samples, problem.ridge, problem.roots, equations.mean
+    n, ridge, root = design.n_samples, problem.ridge, problem.roots
     damp = float(np.sqrt(ridge))
     # In equal units the answer is found sooner.  Where it is not unique they decide which has the
     # least norm, unless it is known what makes the difference.
@@ -429,34 +429,17 @@ def _by_iteration(
     if equal:
         scale = np.where(alive, 1.0 / np.where(alive, equations.penalised, 1.0), 0.0)
     lengths = equations.penalised * scale
-
-    def forward(z: np.ndarray) -> np.ndarray:
-        w = z * scale[:, None]
-        head = _product(design.dot, w) - mean @ w
-        head *= root[:, None]
-        return np.concatenate([head, damp * w]) if damp else head
-
-    def backward(u: np.ndarray) -> np.ndarray:
-        head = root[:, None] * u[:n]
-        out = _product(design.t_dot, head) - mean[:, None] * head.sum(axis=0)
-        if damp:
-            out += damp * u[n:]
-        out *= scale[:, None]
-        return out
-
+    forward, backward = _operators(problem, equations.mean, scale)
     # To all digits, unless fewer are asked for.
     precise = problem.tol <= _ALL
     share, enough = (1e-3, 1e-2) if precise else (0.1, 1.0)
     goal, limit = share * problem.tol, most or _ITERATIONS
     null, condition = np.empty((d, 0)), 1.0
     if most is not None and ridge == 0.0:
-        rng = np.random.default_rng(0)
-        found = null_space(forward, backward, lengths, most, rng)
-        if found is None:
+        found = null_space(forward, backward, lengths, most, np.random.default_rng(0))
+        if found is None or found[1] > _MOST_SOLVED:
             return None
         null, condition = np.linalg.qr(found[0] * scale[:, None])[0], found[1]
-        if condition > _MOST_SOLVED:
-            return None
     m = problem.targets.shape[1]
     best: NormalResidual | None = None
     steps = 0
@@ -483,20 +466,48 @@ def _by_iteration(
     assert best is not None
     if most is not None and not best.reached() <= problem.tol:
         return None
-    dependent = np.flatnonzero(~alive).tolist()
-    if null.shape[1]:
-        # Columns that carry the combinations: the others are independent of one another.
-        order = scipy.linalg.qr(null.T, mode="r", pivoting=True)[1]
-        dependent += order[: null.shape[1]].tolist()
+    dependent = np.flatnonzero(~alive).tolist() + _carrying(null) if equal else []
     return LeastSquaresSolution.of(
         best,
         method="cgls",
         steps=steps,
         rank=d - len(dependent) if equal else min(d, n - int(problem.fit_intercept)),
         condition=condition,
-        dependent=tuple(sorted(dependent)) if equal else (),
+        dependent=tuple(sorted(dependent)),
         unfinished="above_tol",
     )
+
+
+def _operators(
+    problem: LeastSquaresProblem, mean: np.ndarray, scale: np.ndarray
+) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
+    """Products with the centred, weighted and scaled rows, below which the ridge stands."""
+    design, root, n = problem.design, problem.roots, problem.design.n_samples
+    damp = float(np.sqrt(problem.ridge))
+
+    def forward(z: np.ndarray) -> np.ndarray:
+        w = z * scale[:, None]
+        head = _product(design.dot, w) - mean @ w
+        head *= root[:, None]
+        return np.concatenate([head, damp * w]) if damp else head
+
+    def backward(u: np.ndarray) -> np.ndarray:
+        head = root[:, None] * u[:n]
+        out = _product(design.t_dot, head) - mean[:, None] * head.sum(axis=0)
+        if damp:
+            out += damp * u[n:]
+        out *= scale[:, None]
+        return out
+
+    return forward, backward
+
+
+def _carrying(null: np.ndarray) -> list[int]:
+    """Columns that carry the combinations of a null space: the others are independent."""
+    if not null.shape[1]:
+        return []
+    order = scipy.linalg.qr(null.T, mode="r", pivoting=True)[1]
+    return [int(j) for j in order[: null.shape[1]]]
 
 
 def _product(product: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -11,21 +11,17 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.data.labels import factors_of_totals
 from separatrix.data.random_state import seed_of
-from separatrix.data.validation import check_number
-from separatrix.exceptions import warn
-from separatrix.messages import Message
 from separatrix.models import blocked
 from separatrix.models.limits import deadline_of
 from separatrix.models.path import (
     Path,
-    PathInterrupt,
     checked_values,
+    concluded,
     prepared_model,
-    summed_up,
+    wanted_values,
 )
 from separatrix.scale.blocks import Rows
 from separatrix.scale.folds import Fold, fold_hits, fold_totals
@@ -33,8 +29,8 @@ from separatrix.solvers.driver import Interrupt, Solution
 
 __all__ = ["fit_path_in_passes"]
 
-# A default path: how many values, how many times the first the last is, and that with L1.
-_COUNT, _REACH, _SPARSE_REACH = 20, 1e6, 1e3
+# The last value of a default path is so many times the first, and so many with L1.
+_REACH, _SPARSE_REACH = 1e6, 1e3
 
 
 def fit_path_in_passes(
@@ -67,11 +63,7 @@ def fit_path_in_passes(
         Whether to keep the models of the folds, too.
     """
     deadline = deadline_of(getattr(model, "time_limit", None))
-    chosen = [name for name, values in given.items() if values is not None]
-    if len(chosen) > 1:
-        raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
-    parameter = chosen[0] if chosen else next(iter(given))
-    wanted = given[parameter]
+    parameter, wanted = wanted_values(given)
     prepared = prepared_model(model, parameter)
     if scoring not in (None, "accuracy"):
         raise blocked.refuse(
@@ -83,22 +75,13 @@ def fit_path_in_passes(
             model,
             "its folds are chosen by a hash of the rows: give their number, at least two, as cv",
         )
-    count = 0 if cv is None else int(cv)
-    values = None if wanted is None or np.ndim(wanted) == 0 else checked_values(parameter, wanted)
-    if values is None and wanted is not None:
-        check_number(f"{parameter}s", wanted, minimum=1, integer=True)
+    values, count = checked_values(parameter, wanted)
     whole = blocked.begin(prepared, data, engine)
-    folds = _folds(prepared, whole, count)
+    folds = _folds(prepared, whole, 0 if cv is None else int(cv))
     if values is None:
-        values = _values(prepared, whole, parameter, _COUNT if wanted is None else int(wanted))
+        values = _values(prepared, whole, parameter, count)
     fits = [whole, *folds]
-    members, problems = [], []
-    for value in values:
-        for fit in fits:
-            member = copy(prepared)
-            setattr(member, parameter, float(value))
-            members.append(member)
-            problems.append(member._blocked_problems(fit))
+    members, problems = _members(prepared, parameter, values, fits)
     if not blocked.share([p for part in problems for p in part]):
         raise blocked.refuse(model, "its loss has no path: fit the values separately")
     with Interrupt() as interrupt:
@@ -118,7 +101,7 @@ def fit_path_in_passes(
         if folds and not interrupt.requested:
             scores = _scores(whole, folds, members, len(fits))
         elif folds:
-            scores = np.full((count, len(values)), np.nan)
+            scores = np.full((len(folds), len(values)), np.nan)
         for member in members:
             member.n_passes_ = whole.passes.count
     path = Path(
@@ -135,12 +118,21 @@ def fit_path_in_passes(
             tuple(members[j :: len(fits)]) for j in range(1, len(fits)) if keep_folds
         ),
     )
-    if interrupt.requested:
-        raise PathInterrupt(path)
-    parts = summed_up(path, getattr(model, "time_limit", None))
-    if parts is not None:
-        warn(Message("path", parts=parts), ConvergenceWarning)
-    return path
+    return concluded(path, interrupt, getattr(model, "time_limit", None))
+
+
+def _members(
+    prepared: Any, parameter: str, values: Iterable[float], fits: Sequence[blocked.InPasses]
+) -> tuple[list[Any], list[Any]]:
+    """A model and its problems for every value and fit, those of one value side by side."""
+    members, problems = [], []
+    for value in values:
+        for fit in fits:
+            member = copy(prepared)
+            setattr(member, parameter, float(value))
+            members.append(member)
+            problems.append(member._blocked_problems(fit))
+    return members, problems
 
 
 def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPasses]:

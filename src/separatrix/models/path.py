@@ -32,11 +32,12 @@ __all__ = [
     "PathInterrupt",
     "RidgePath",
     "checked_values",
+    "concluded",
     "fit_path",
     "prepared_model",
     "split_rows",
     "strengths_of_rows",
-    "summed_up",
+    "wanted_values",
 ]
 
 # A default path: how many values, and how many times the first the last is.
@@ -631,11 +632,7 @@ def fit_path(
         Whether to keep the models of the folds, too.
     """
     start = time.perf_counter()
-    chosen = [name for name, values in given.items() if values is not None]
-    if len(chosen) > 1:
-        raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
-    parameter = chosen[0] if chosen else next(iter(given))
-    wanted = given[parameter]
+    parameter, wanted = wanted_values(given)
     prepared = prepared_model(model, parameter)
     regression = not is_classifier(model)
     matrix, targets = validate(prepared, X, y, **({"regression": True} if regression else {}))
@@ -643,10 +640,7 @@ def fit_path(
         require_classes(targets)
         targets = column_or_1d(targets)
     weights = sample_weight_of(sample_weight, matrix)
-    values = None if wanted is None or np.ndim(wanted) == 0 else checked_values(parameter, wanted)
-    count = _COUNT if wanted is None else wanted
-    if values is None:
-        check_number(f"{parameter}s", count, minimum=1, integer=True)
+    values, count = checked_values(parameter, wanted)
     from sklearn.metrics import check_scoring, get_scorer_names
 
     if isinstance(scoring, str) and scoring not in get_scorer_names():
@@ -674,7 +668,7 @@ def fit_path(
             scoring=scoring,
         )
         if values is None:
-            values = model._path_values(parameter, int(count), run)
+            values = model._path_values(parameter, count, run)
         # From the strongest penalty to the weakest, which is from the easiest fit to the hardest.
         rising = model._strengths[parameter]
         order = np.argsort(values if rising else -values, kind="stable")
@@ -689,12 +683,7 @@ def fit_path(
     others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
     for other in others.values():
         warn(other.message, other.category)
-    if interrupt.requested:
-        raise PathInterrupt(path)
-    parts = summed_up(path, limit)
-    if parts is not None:
-        warn(Message("path", parts=parts), ConvergenceWarning)
-    return path
+    return concluded(path, interrupt, limit)
 
 
 def prepared_model(model: Any, parameter: str) -> Any:
@@ -712,7 +701,22 @@ def prepared_model(model: Any, parameter: str) -> Any:
     return out
 
 
-def checked_values(parameter: str, wanted: Any) -> np.ndarray:
+def wanted_values(given: dict[str, Any]) -> tuple[str, Any]:
+    """The parameter along which a path goes, and its values, their number or None."""
+    chosen = [name for name, values in given.items() if values is not None]
+    if len(chosen) > 1:
+        raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
+    parameter = chosen[0] if chosen else next(iter(given))
+    return parameter, given[parameter]
+
+
+def checked_values(parameter: str, wanted: Any) -> tuple[np.ndarray | None, int]:
+    """The values that were given, or None and the number of values to choose."""
+    if wanted is None:
+        return None, _COUNT
+    if np.ndim(wanted) == 0:
+        check_number(f"{parameter}s", wanted, minimum=1, integer=True)
+        return None, int(wanted)
     values = np.asarray(wanted, dtype=object).ravel()
     if not len(values):
         raise ValueError(f"{parameter}s is empty; give at least one value.")
@@ -721,7 +725,23 @@ def checked_values(parameter: str, wanted: Any) -> np.ndarray:
             check_number(parameter, value, above=0)
         else:
             check_number(parameter, value, minimum=0)
-    return values.astype(np.float64)
+    return values.astype(np.float64), len(values)
+
+
+def concluded(path: Path, interrupt: Interrupt, limit: float | None) -> Path:
+    """The path, with a warning of what is above its tolerance or was not reached.
+
+    Raises
+    ------
+    PathInterrupt
+        If Ctrl-C ended it; the exception has the path.
+    """
+    if interrupt.requested:
+        raise PathInterrupt(path)
+    parts = _summed_up(path, limit)
+    if parts is not None:
+        warn(Message("path", parts=parts), ConvergenceWarning)
+    return path
 
 
 def split_rows(
@@ -906,7 +926,7 @@ def _in_order(
     )
 
 
-def summed_up(path: Path, limit: float | None) -> Joined | None:
+def _summed_up(path: Path, limit: float | None) -> Joined | None:
     """The one sentence about what is above its tolerance or was not reached."""
     missed = [i for i, c in enumerate(path.certificates) if not c.ok]
     folds = [c for row in path.fold_certificates for c in row if c is not None and not c.ok]

@@ -506,21 +506,7 @@ class _Scan:
                 raise DataError(
                     f"column {quote(options.weight)} holds texts, which cannot be weights"
                 )
-        own = {options.target, options.weight}
-        names = [name for name in self.layout.groups if name not in own]
-        extra: list[str] = []
-        if options.encoder is not None:
-            needed = set(options.encoder.kinds_)
-            needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
-            lacking = [n for n in options.encoder.kinds_ if n not in names and part_of(n) is None]
-            if lacking:
-                noun = plural("column", len(lacking))
-                raise DataError(
-                    f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
-                    f"needs; it has {joined(names)}"
-                )
-            extra = [name for name in names if name not in needed]
-            names = [name for name in names if name in needed]
+        names, extra = self._encoded_columns()
         encoder = Encoder(
             text=options.text or None,
             min_frequency=options.min_frequency,
@@ -564,6 +550,25 @@ class _Scan:
         ]
         stage = self.stage
         return replace(plan, columns=tuple(kept), encoder=encoder, stage=stage), labels
+
+    def _encoded_columns(self) -> tuple[list[str], list[str]]:
+        """The columns to encode, and those that an encoder which is there already leaves out."""
+        options = self.options
+        own = {options.target, options.weight}
+        names = [name for name in self.layout.groups if name not in own]
+        if options.encoder is None:
+            return names, []
+        needed = set(options.encoder.kinds_)
+        needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
+        lacking = [n for n in options.encoder.kinds_ if n not in names and part_of(n) is None]
+        if lacking:
+            noun = plural("column", len(lacking))
+            raise DataError(
+                f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
+                f"needs; it has {joined(names)}"
+            )
+        extra = [name for name in names if name not in needed]
+        return [name for name in names if name in needed], extra
 
     def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> Sums | None:
         """Put all rows aside while they are read for what they add up to, where that can be.

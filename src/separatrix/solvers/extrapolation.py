@@ -17,6 +17,7 @@ Toraldo, 1991); each such row is read once.  The dual never falls.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -327,19 +328,10 @@ class Extrapolation:
         gram = np.array([[q[0], q[1], q[2]], [q[1], q[3], q[4]], [q[2], q[4], q[5]]])[:size, :size]
         gram += rho * np.outer(totals, totals)
         gains = -(p[6 : 6 + size] + b[0] * totals) - sums[9 : 9 + size]
-        shares = np.zeros(_KEPT + 1)
-        if sums[12] == 0.0:
-            # The rounding of the weights must not pass for a displacement: the multipliers know
-            # nothing of it, and a multiple of it would part the ones from the others.
-            real = p[[0, 3, 5]] > _REAL * p[9]
-            for used in (size, 1):
-                if not real[:used].all():
-                    continue
-                found = _maximum(gram[:used, :used], gains[:used])
-                # More of a displacement than this would be its rounding, not its way.
-                if np.abs(found).max() <= _FARTHEST:
-                    shares[:used] = found
-                    break
+        # The rounding of the weights must not pass for a displacement: the multipliers know
+        # nothing of it, and a multiple of it would part the ones from the others.
+        real = (p[[0, 3, 5]] > _REAL * p[9]) & (sums[12] == 0.0)
+        shares = _shares(gram, gains, real)
         self._over_columns(_combine, w, self._mark, first, second, shares, self._combined)
 
         # The bent path.
@@ -347,14 +339,7 @@ class Extrapolation:
         near = _edges(
             index, alpha, upper, self._range, self._inside, steps, shares, direction, edge, when
         )
-        stops = np.flatnonzero(when < 1.0) if near else np.empty(0, dtype=np.int64)
-        limit = int(_STOPS * m) + 1
-        farthest = 1.0
-        if near > limit:
-            chosen = np.argpartition(when[stops], limit)
-            farthest = float(when[stops[chosen[limit]]])
-            stops = stops[chosen[:limit]]
-        stops = stops[np.lexsort((stops, when[stops]))]
+        stops, farthest = _first_stops(when, near)
         total = float(shares[:size] @ totals)
         scalars = np.array([0.0, 0.0, b[0], total])
         scalars[0], scalars[1] = shares[:size] @ gains, shares[:size] @ gram @ shares[:size]
@@ -394,15 +379,7 @@ class Extrapolation:
             slope = along + share * square + total * (b[0] + share * rho * total)
             return -float(slope) - float(force(index, alpha, upper, change, share))
 
-        share, start = 1.0, slope(0.0)
-        end = slope(share)
-        for _ in range(5):
-            if end >= -1e-9 * start:
-                break
-            share *= start / (start - end) if start > 0.0 else 0.0
-            end = slope(share)
-        else:
-            share = 0.0
+        share = _rising(slope)
         alpha[index] = a + share * change if share < 1.0 else new
         b[0] += rho * share * total
         self._over_columns(_commit, w, self._mark, second, share)
@@ -415,6 +392,44 @@ class Extrapolation:
         self._kept = min(self._kept + 1, _KEPT) if smooth else 1
         if share * t < _WORTHWHILE:
             self._rest = _REST
+
+
+def _shares(gram: np.ndarray, gains: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """The best combination of the displacements that are real, of the newest at least."""
+    shares = np.zeros(_KEPT + 1)
+    for used in (len(gains), 1):
+        if not real[:used].all():
+            continue
+        found = _maximum(gram[:used, :used], gains[:used])
+        # More of a displacement than this would be its rounding, not its way.
+        if np.abs(found).max() <= _FARTHEST:
+            shares[:used] = found
+            break
+    return shares
+
+
+def _first_stops(when: np.ndarray, near: int) -> tuple[np.ndarray, float]:
+    """The first multipliers to reach an edge, in their order, and where the path ends then."""
+    stops = np.flatnonzero(when < 1.0) if near else np.empty(0, dtype=np.int64)
+    limit = int(_STOPS * len(when)) + 1
+    farthest = 1.0
+    if near > limit:
+        chosen = np.argpartition(when[stops], limit)
+        farthest = float(when[stops[chosen[limit]]])
+        stops = stops[chosen[:limit]]
+    return stops[np.lexsort((stops, when[stops]))], farthest
+
+
+def _rising(slope: Callable[[float], float]) -> float:
+    """The largest share of a way, of those that are tried, up to which a function rises."""
+    share, start = 1.0, slope(0.0)
+    end = slope(share)
+    for _ in range(5):
+        if end >= -1e-9 * start:
+            return share
+        share *= start / (start - end) if start > 0.0 else 0.0
+        end = slope(share)
+    return 0.0
 
 
 def _maximum(gram: np.ndarray, gains: np.ndarray) -> np.ndarray:

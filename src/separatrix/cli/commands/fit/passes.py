@@ -14,7 +14,6 @@ import click
 import numpy as np
 
 import separatrix
-from separatrix.assessment import records
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.in_passes import labels_over, predicted_over
@@ -27,13 +26,14 @@ from separatrix.cli.commands.fit.reporting import (
     named_class,
     report_measures,
     report_model,
+    save_fit,
 )
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
 from separatrix.cli.reading import PASSED_ON, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
-from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel, save_model
+from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel
 from separatrix.scale import BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
 from separatrix.tables.table import missing_marks
@@ -55,6 +55,16 @@ class _Blocks:
     @property
     def has_held(self) -> bool:
         return bool(self.measured.blocks)
+
+    def scores(self, model: Any, positive: Any, decision: Decision | None) -> dict[str, Any] | None:
+        """The scores of the rows to measure on; None where there are none."""
+        if not self.has_held:
+            return None
+        found = score_blocks(model, self.measured, positive=positive, decision=decision)
+        if not found.get("roc_auc_error"):
+            # The area is that of all scores in order.
+            found.pop("roc_auc_error", None)
+        return found
 
     @cached_property
     def held_y(self) -> np.ndarray:
@@ -100,14 +110,7 @@ def run(out: Output, options: FitOptions) -> Exit:
     test = None if options.test is None else _test(options, data)
     _report_data(out, options, data, positive, test)
     checkpoint = f"{options.output}.checkpoint"
-    if not options.resume:
-        _forget(checkpoint)
-    elif not os.path.exists(checkpoint):
-        out.note(
-            f"there is no {checkpoint}: the earlier fit was completed, or it ended before its "
-            "first complete pass, for instance while rows were encoded. This fit starts with its "
-            "first pass; rows are encoded again unless the cache has all of them"
-        )
+    _prepare(out, checkpoint, options.resume)
     held = replace(data, blocks=data.held, held=())
     blocks = _Blocks(data, held if test is None else test)
     with keeping(model) as interrupted:
@@ -117,12 +120,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         details = report_model(out, model, data.encoder)
         out.report("passes", _passes(model, data))
         decision = decide(out, options, model, positive, blocks)
-        held_out = None
-        if blocks.has_held:
-            held_out = score_blocks(model, blocks.measured, positive=positive, decision=decision)
-            if not held_out.get("roc_auc_error"):
-                # The area is that of all scores in order.
-                held_out.pop("roc_auc_error", None)
+        held_out = blocks.scores(model, positive, decision)
         weights = blocks.largest_weights(model)
         report_measures(out, held_out, weights)
         provenance = training.origin_record(
@@ -139,17 +137,7 @@ def run(out: Output, options: FitOptions) -> Exit:
             positive=positive,
             decision=None if decision is None else decision.record(),
         )
-        save_model(options.output, model, encoder=data.encoder, provenance=provenance)
-        out.report("saved", options.output)
-        document = {
-            "status": model.certificate_.status,
-            "certificate": model.certificate_.to_dict(),
-            "model": records.describe_model(model, data.encoder),
-            "support": records.support_record(model),
-            "details": details,
-            **provenance,
-            "output": options.output,
-        }
+        document = save_fit(out, options.output, model, data.encoder, details, provenance)
     if options.report is not None:
         from separatrix.cli.commands.report.run import report_fit_in_passes
 
@@ -162,10 +150,9 @@ def run(out: Output, options: FitOptions) -> Exit:
             code = Exit.INTERRUPTED
     if interrupted:
         code = Exit.INTERRUPTED
-        if os.path.exists(checkpoint):
-            out.note(f"--resume continues from {checkpoint}")
-        else:
-            out.note("no pass was completed, so --resume has nothing to continue from")
+        there = os.path.exists(checkpoint)
+        nothing = "no pass was completed, so --resume has nothing to continue from"
+        out.note(f"--resume continues from {checkpoint}" if there else nothing)
     with undisturbed():
         out.document(code, document)
     return code
@@ -308,6 +295,18 @@ def report_blocks(out: Output, data: BlockedData) -> None:
         out.note(note)
     for alert in encoder.alerts_:
         out.warn(alert)
+
+
+def _prepare(out: Output, checkpoint: str, resume: bool) -> None:
+    """Remove an earlier checkpoint, or note that there is none to resume from."""
+    if not resume:
+        _forget(checkpoint)
+    elif not os.path.exists(checkpoint):
+        out.note(
+            f"there is no {checkpoint}: the earlier fit was completed, or it ended before its "
+            "first complete pass, for instance while rows were encoded. This fit starts with its "
+            "first pass; rows are encoded again unless the cache has all of them"
+        )
 
 
 def _forget(checkpoint: str) -> None:

@@ -21,10 +21,11 @@ from separatrix.cli.commands.info.details import (
 from separatrix.cli.output import Output, say
 from separatrix.cli.wording import describe_certificate
 from separatrix.messages import join, quoted
+from separatrix.persistence.model_file import save_model
 from separatrix.tables import Encoder
 from separatrix.tables.table import LevelMatch, label_text
 
-__all__ = ["decide", "named_class", "report_measures", "report_model"]
+__all__ = ["decide", "named_class", "report_measures", "report_model", "save_fit"]
 
 
 def named_class(given: str, classes: np.ndarray) -> Any:
@@ -54,6 +55,28 @@ def report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
     details = records.details_of(model)
     report_details(out, details)
     return details
+
+
+def save_fit(
+    out: Output,
+    path: str,
+    model: Any,
+    encoder: Encoder,
+    details: dict[str, Any],
+    provenance: dict[str, Any],
+) -> dict[str, Any]:
+    """Save the model and give the document of the fit."""
+    save_model(path, model, encoder=encoder, provenance=provenance)
+    out.report("saved", path)
+    return {
+        "status": model.certificate_.status,
+        "certificate": model.certificate_.to_dict(),
+        "model": records.describe_model(model, encoder),
+        "support": records.support_record(model),
+        "details": details,
+        **provenance,
+        "output": path,
+    }
 
 
 def decide(

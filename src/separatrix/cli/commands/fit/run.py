@@ -10,7 +10,6 @@ import numpy as np
 
 import separatrix
 from separatrix._compiled import memory
-from separatrix.assessment import records
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.dependence import leave_out_dependent
 from separatrix.assessment.documents import headline
@@ -22,7 +21,13 @@ from separatrix.assessment.scoring import (
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
-from separatrix.cli.commands.fit.reporting import decide, named_class, report_measures, report_model
+from separatrix.cli.commands.fit.reporting import (
+    decide,
+    named_class,
+    report_measures,
+    report_model,
+    save_fit,
+)
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
@@ -36,7 +41,6 @@ from separatrix.persistence.model_file import (
     FORMAT_VERSION,
     StoredModel,
     check_writable,
-    save_model,
 )
 from separatrix.report.files import twin_of
 from separatrix.tables.table import quote
@@ -90,17 +94,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         details = report_model(out, model, data.encoder)
         decision = decide(out, options, model, positive, data)
         provenance = _measure(out, options, model, target, data, details, positive, decision)
-        save_model(options.output, model, encoder=data.encoder, provenance=provenance)
-        out.report("saved", options.output)
-        document = {
-            "status": model.certificate_.status,
-            "certificate": model.certificate_.to_dict(),
-            "model": records.describe_model(model, data.encoder),
-            "support": records.support_record(model),
-            "details": details,
-            **provenance,
-            "output": options.output,
-        }
+        document = save_fit(out, options.output, model, data.encoder, details, provenance)
     if options.report is not None:
         stored = StoredModel(
             model, data.encoder, provenance, FORMAT_VERSION, separatrix.__version__
