@@ -51,7 +51,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -152,8 +152,8 @@ class StoredModel:
     model: Any
     encoder: Any
     provenance: dict[str, Any]
-    format_version: int
-    library_version: str
+    format_version: int = FORMAT_VERSION
+    library_version: str = field(default_factory=lambda: _library_version())
     digest: str | None = None
 
 

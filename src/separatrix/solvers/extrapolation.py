@@ -334,7 +334,62 @@ class Extrapolation:
         shares = _shares(gram, gains, real)
         self._over_columns(_combine, w, self._mark, first, second, shares, self._combined)
 
-        # The bent path.
+        new, t, smooth = self._follow(
+            problem,
+            alpha,
+            b,
+            squares,
+            rho,
+            index,
+            (steps, slopes, curvature),
+            (gains, gram, totals),
+            shares,
+        )
+        change = new - a
+
+        # Straight towards the end of that path for as long as the dual rises: where the terms of
+        # the multipliers are not quadratic, the path was only that of a model.
+        along, square = self._over_columns(_advance, w, second, self._combined, t, sums=2)
+        total = inner(change, y[index])
+        force = specialise(_force, dual_slope=loss.dual_slope)
+
+        def slope(share: float) -> float:
+            slope = along + share * square + total * (b[0] + share * rho * total)
+            return -float(slope) - float(force(index, alpha, upper, change, share))
+
+        share = _rising(slope)
+        alpha[index] = a + share * change if share < 1.0 else new
+        b[0] += rho * share * total
+        self._over_columns(_commit, w, self._mark, second, share)
+        self._multipliers[1].fill(0.0)
+        self._multipliers[1][index] = alpha[index] - self._before[index]
+        self._weights.reverse()
+        self._multipliers.reverse()
+        smooth = smooth and share * t >= 1.0 - 1e-6
+        self._kept = min(self._kept + 1, _KEPT) if smooth else 1
+        if share * t < _WORTHWHILE:
+            self._rest = _REST
+
+    def _follow(
+        self,
+        problem: MarginObjective,
+        alpha: np.ndarray,
+        b: np.ndarray,
+        squares: np.ndarray,
+        rho: float,
+        index: np.ndarray,
+        measured: tuple[np.ndarray, np.ndarray, np.ndarray],
+        model: tuple[np.ndarray, np.ndarray, np.ndarray],
+        shares: np.ndarray,
+    ) -> tuple[np.ndarray, float, bool]:
+        """The multipliers at the best point of the bent path, how far it is, and how few edges cut.
+
+        ``measured``: the displacements, slopes and curvatures of the multipliers; ``model``: the
+        gains of the displacements, their products, and their sums over the rows.
+        """
+        steps, slopes, curvature = measured
+        gains, gram, totals = model
+        size, m, upper = len(gains), len(index), problem.upper
         direction, edge, when = np.empty(m), np.empty(m), np.empty(m)
         near = _edges(
             index, alpha, upper, self._range, self._inside, steps, shares, direction, edge, when
@@ -343,6 +398,7 @@ class Extrapolation:
         total = float(shares[:size] @ totals)
         scalars = np.array([0.0, 0.0, b[0], total])
         scalars[0], scalars[1] = shares[:size] @ gains, shares[:size] @ gram @ shares[:size]
+        y, second = problem.y, self._weights[1]
         bend = specialise(_bend, row_dot=problem.design.row_dot, row_add=problem.design.row_add)
         stopped = bend(
             problem.design.rows,
@@ -364,34 +420,11 @@ class Extrapolation:
         nearest = float(when[stops[stopped - 1]]) if stopped else 0.0
         gain, bent = scalars[0], scalars[1]
         t = float(np.clip(gain / bent, nearest, farthest)) if bent > 0.0 else farthest
-        new = a + t * direction
+        new = alpha[index] + t * direction
         new[stops[:stopped]] = edge[stops[:stopped]]
         new = np.where(direction < 0.0, np.maximum(new, edge), np.minimum(new, edge))
-        change = new - a
-
-        # Straight towards the end of that path for as long as the dual rises: where the terms of
-        # the multipliers are not quadratic, the path was only that of a model.
-        along, square = self._over_columns(_advance, w, second, self._combined, t, sums=2)
-        total = inner(change, y[index])
-        force = specialise(_force, dual_slope=loss.dual_slope)
-
-        def slope(share: float) -> float:
-            slope = along + share * square + total * (b[0] + share * rho * total)
-            return -float(slope) - float(force(index, alpha, upper, change, share))
-
-        share = _rising(slope)
-        alpha[index] = a + share * change if share < 1.0 else new
-        b[0] += rho * share * total
-        self._over_columns(_commit, w, self._mark, second, share)
-        self._multipliers[1].fill(0.0)
-        self._multipliers[1][index] = alpha[index] - self._before[index]
-        self._weights.reverse()
-        self._multipliers.reverse()
         # Displacements that an edge has cut say little about one another.
-        smooth = share * t >= 1.0 - 1e-6 and stopped <= _CUT * len(index)
-        self._kept = min(self._kept + 1, _KEPT) if smooth else 1
-        if share * t < _WORTHWHILE:
-            self._rest = _REST
+        return new, t, stopped <= _CUT * m
 
 
 def _shares(gram: np.ndarray, gains: np.ndarray, real: np.ndarray) -> np.ndarray:

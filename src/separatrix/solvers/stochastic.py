@@ -1015,28 +1015,51 @@ class StochasticDescent:
         shuffles : bool
             Whether each of them has a new order of the visits.
         """
-        slope, narrow, steep = problem.slope
+        kernel = self._kernel(problem)
+        fixed = self._arguments(problem, state, shuffles)
+        n, stored, total = problem.design.n_samples, problem.design.n_stored, len(state.visits)
+        stretch = self.batch_size * max(1, int(_STRETCH * (n / max(stored, 1))) // self.batch_size)
+        limit = 1 if self.record else 1 << 62
+        while True:
+            state.position, state.passes, corrections, latest, state.reason = kernel(
+                *fixed, state.position, state.passes, until, stretch, limit
+            )
+            if self.record and corrections:
+                self._remember(problem, state, latest)
+            if state.reason != _GOES_ON or state.position >= total:
+                return
+            check_interrupt()
+
+    def _kernel(self, problem: Visited) -> Callable[..., tuple[int, int, int, int, int]]:
+        """The loop over passes for this loss and this storage."""
         value = problem.value_in_kernels
-        ruled = self.tol is not None and not problem.ends and problem.holdout is None
         accessors = {
             "row_dot": problem.design.row_dot,
             "row_add": problem.design.row_add,
             # Rows that come as they lie announce themselves.
             "row_prefetch": announcing(problem) if self.shuffle else dense_prefetch,
         }
-        kernel = specialise(
+        return specialise(
             _epochs,
             descend=specialise(
-                _descend, **accessors, slope_at=slope, value_at=value if value else _no_value
+                _descend,
+                **accessors,
+                slope_at=problem.slope[0],
+                value_at=value if value else _no_value,
             ),
         )
-        n, stored = problem.design.n_samples, problem.design.n_stored
-        stretch = self.batch_size * max(1, int(_STRETCH * (n / max(stored, 1))) // self.batch_size)
+
+    def _arguments(
+        self, problem: Visited, state: StochasticState, shuffles: bool
+    ) -> tuple[Any, ...]:
+        """The arguments of the loop that stay the same until the passes end."""
+        _, narrow, steep = problem.slope
+        value = problem.value_in_kernels
+        ruled = self.tol is not None and not problem.ends and problem.holdout is None
         # The step that the first visit of the average belongs to.
         begins = 1 if self.average == "linear" else int(self.average)
-        total = len(state.visits)
-        worth = float(state.shares.sum()) if len(state.shares) else float(total)
-        fixed = (
+        worth = float(state.shares.sum()) if len(state.shares) else float(len(state.visits))
+        return (
             problem.design.rows,
             np.ascontiguousarray(problem.y),
             state.visits,
@@ -1071,16 +1094,6 @@ class StochasticDescent:
             float(self.tol or 0.0) if ruled and value else -np.inf,
             float(self.patience) if ruled and value else np.inf,
         )
-        limit = 1 if self.record else 1 << 62
-        while True:
-            state.position, state.passes, corrections, latest, state.reason = kernel(
-                *fixed, state.position, state.passes, until, stretch, limit
-            )
-            if self.record and corrections:
-                self._remember(problem, state, latest)
-            if state.reason != _GOES_ON or state.position >= total:
-                return
-            check_interrupt()
 
     def _answer(self, state: StochasticState) -> np.ndarray:
         """The weights, or their average, of a settled state."""

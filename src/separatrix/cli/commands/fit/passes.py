@@ -13,7 +13,6 @@ from typing import Any
 import click
 import numpy as np
 
-import separatrix
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.in_passes import labels_over, predicted_over
@@ -33,7 +32,7 @@ from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
 from separatrix.cli.reading import PASSED_ON, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
-from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel
+from separatrix.persistence.model_file import StoredModel
 from separatrix.scale import BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
 from separatrix.tables.table import missing_marks
@@ -141,18 +140,14 @@ def run(out: Output, options: FitOptions) -> Exit:
     if options.report is not None:
         from separatrix.cli.commands.report.run import report_fit_in_passes
 
-        stored = StoredModel(
-            model, data.encoder, provenance, FORMAT_VERSION, separatrix.__version__
-        )
+        stored = StoredModel(model, data.encoder, provenance)
         if report_fit_in_passes(out, stored, data, test, options.report, memory=options.memory):
             document["report"] = options.report
         else:
             code = Exit.INTERRUPTED
     if interrupted:
         code = Exit.INTERRUPTED
-        there = os.path.exists(checkpoint)
-        nothing = "no pass was completed, so --resume has nothing to continue from"
-        out.note(f"--resume continues from {checkpoint}" if there else nothing)
+        out.note(_how_to_resume(checkpoint))
     with undisturbed():
         out.document(code, document)
     return code
@@ -295,6 +290,12 @@ def report_blocks(out: Output, data: BlockedData) -> None:
         out.note(note)
     for alert in encoder.alerts_:
         out.warn(alert)
+
+
+def _how_to_resume(checkpoint: str) -> str:
+    if os.path.exists(checkpoint):
+        return f"--resume continues from {checkpoint}"
+    return "no pass was completed, so --resume has nothing to continue from"
 
 
 def _prepare(out: Output, checkpoint: str, resume: bool) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import click
 import numpy as np
 
-import separatrix
 from separatrix._compiled import memory
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.dependence import leave_out_dependent
@@ -37,11 +36,7 @@ from separatrix.cli.reading import exceeds_memory
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.messages import Message, counted, percent, quoted, said_by
-from separatrix.persistence.model_file import (
-    FORMAT_VERSION,
-    StoredModel,
-    check_writable,
-)
+from separatrix.persistence.model_file import StoredModel, check_writable
 from separatrix.report.files import twin_of
 from separatrix.tables.table import quote
 
@@ -96,9 +91,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         provenance = _measure(out, options, model, target, data, details, positive, decision)
         document = save_fit(out, options.output, model, data.encoder, details, provenance)
     if options.report is not None:
-        stored = StoredModel(
-            model, data.encoder, provenance, FORMAT_VERSION, separatrix.__version__
-        )
+        stored = StoredModel(model, data.encoder, provenance)
         matrices = {"fit": data.X, "held_out": data.held_X, "test": data.test}
         if report_fit(out, stored, target.table, matrices, options.report):
             document["report"] = options.report
