@@ -13,8 +13,8 @@ from separatrix.data.design import Design
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.losses import PoissonDeviance
 from separatrix.models.blocked import is_blocked
+from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.residual import CertifiedRegressor
 from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.models.stochastic import check_share_of_l1
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
