@@ -189,7 +189,15 @@ class LinearProblem(ABC):
         self.fit_intercept = fit_intercept
         self.C = float(C)
         n = design.n_samples
-        self.upper = np.full(n, float(C)) if weights is None else C * weights.astype(np.float64)
+        with np.errstate(over="ignore"):
+            self.upper = np.full(n, float(C)) if weights is None else C * weights.astype(np.float64)
+            total = float(np.add.reduce(self.upper))
+        if not total < math.inf:
+            raise ValueError(
+                "The losses of all rows together weigh more than float64 can hold, "
+                f"{self.C:.3g} times the sum of the sample weights; divide the sample weights by a "
+                "common factor, or strengthen the penalty."
+            )
 
     # --- points and scores ------------------------------------------------------------------
 
