@@ -447,6 +447,17 @@ def test_float32_that_a_bound_does_not_have_costs_no_certificate() -> None:
     assert (model.coef_.dtype, model.coef_.max()) == (np.float32, 0.25)
 
 
+def test_separable_classes_between_wide_bounds_end_where_the_loss_has_vanished() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = LogisticRegression(penalty=None, bounds=(-1e6, 1e6))
+    with pytest.warns(ConvergenceWarning, match="vanishing: .* below 1e-28 of what it is at"):
+        model.fit(X, X[:, 0] > 0)
+    assert model.certificate_.n_iter < 100
+    # Under a penalty an objective may be as small as that for want of a unit.
+    long = LogisticRegression().fit(1e20 * X, X[:, 0] > 0).certificate_
+    assert long.ok and long.primal < 1e-28
+
+
 def test_a_warm_start_from_beyond_the_bounds() -> None:
     X, y = data()
     model = LogisticRegression(bounds=(-1.0, 1.0), warm_start=True).fit(X, y)

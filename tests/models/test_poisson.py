@@ -299,3 +299,40 @@ def test_weights_whose_sum_is_no_strength_are_refused(claims):
                 kind().fit(X, y, np.full(len(y), weight))
         with pytest.raises(ValueError, match="penalty.s weight 9.99989e-321 and"):
             kind(alpha=1e-320).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"alpha": 0.0}, {"l1_ratio": 0.5}, {"l1_ratio": 1.0}, {"warm_start": True}]
+)
+def test_equal_counts_end_at_once_with_a_sentence_that_is_true(options):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = PoissonRegressor(**options)
+    for _ in range(2):
+        with pytest.warns(ConvergenceWarning, match="below 1e-28 of what it is at .* accept this"):
+            model.fit(X, np.full(60, 3.0))
+        found = model.certificate_
+        assert found.status == "vanishing" and found.n_iter < 20
+        assert found.primal < 1e-28 and "standardise" not in str(found)
+        assert_allclose(model.predict(X), 3.0, rtol=1e-12)
+
+
+def test_a_saturated_fit_ends_with_a_sentence_that_is_true():
+    rng = np.random.default_rng(0)
+    for columns in (8, 12):
+        X, y = rng.normal(size=(8, columns)), rng.poisson(5.0, size=8) + 1.0
+        with pytest.warns(ConvergenceWarning, match="vanishing"):
+            model = PoissonRegressor(alpha=0.0).fit(X, y)
+        assert_allclose(model.predict(X), y, rtol=1e-12)
+
+
+def test_numbers_that_are_all_the_same_are_fitted_exactly():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.full(60, 3.0)
+    for model in (
+        separatrix.LinearSVR(),
+        separatrix.LinearSVR(loss="squared_epsilon_insensitive"),
+        separatrix.SGDRegressor(),
+        separatrix.SGDRegressor(alpha=0.0),
+    ):
+        found = model.fit(X, y).certificate_
+        assert found.status == "optimal" and found.primal == 0.0 and found.n_iter < 10
+        assert not model.coef_.any() and np.all(model.predict(X) == 3.0)

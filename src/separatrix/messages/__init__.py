@@ -53,6 +53,9 @@ TEMPLATES: dict[str, str] = {
     "advice.no_margin": "give a larger nu, or another kernel",
     "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
+    "cause.vanishing": "the objective has fallen below 1e-28 of what it is at weights of zero, "
+    "where a gap relative to it says nothing",
+    "advice.vanishing": "accept this fit: no other is better by more than this gap",
     "cause.memory_limit": "more rows are near the kink of the loss than fit in memory, and a part "
     "of them leads no closer to tol={tol:g}",
     "advice.memory_limit": "allow scan more memory, or accept this gap",

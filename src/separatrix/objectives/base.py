@@ -280,6 +280,17 @@ class LinearProblem(ABC):
         """Whether the loss has curvature: what a Newton method needs."""
         return False
 
+    def null_loss(self) -> float:
+        """The loss of weights and an intercept that are zero; infinite where there is none."""
+        return math.inf
+
+    def says_nothing(self, theta: np.ndarray, tol: float, look: bool) -> bool:
+        """Whether a gap relative to an objective that is next to nothing has no meaning.
+
+        ``look``: whether to look at the rounding of what is left, where that is the question.
+        """
+        return False
+
     def support_counts(self, residual: np.ndarray | None) -> tuple[int, int] | None:
         """Count the nonzero multipliers of a kernel machine, and those at the upper bound."""
         return None
@@ -598,6 +609,17 @@ class Objective(LinearProblem):
         """The loss of weights and an intercept that are zero."""
         return self.loss_value(np.zeros((self.design.n_samples, *self.output_shape)))
 
+    def says_nothing(self, theta: np.ndarray, tol: float, look: bool) -> bool:
+        if not self.penalty.shrinks:
+            # There is nothing that losses have to be weighed against.
+            return True
+        if not look:
+            return False
+        # What a penalty weighs is small where columns are long, and may well be an optimum; what is
+        # left where every row is fitted without error is rounding.
+        found = self.certify(theta, Bound(math.inf, -math.inf, math.inf), tol)
+        return found.charge > 0.5 * tol * found.primal
+
     def restricted(self, index: np.ndarray) -> Objective:
         """The same objective on some of the columns, as if the weights of the others were zero."""
         part = copy(self)
@@ -656,6 +678,10 @@ class Objective(LinearProblem):
     @abstractmethod
     def null_scores(self) -> np.ndarray:
         """The scores of weights that are zero, with the best intercept for them."""
+
+    def null_point(self) -> np.ndarray:
+        """Weights of zero, with the best intercept for them."""
+        return self.join(self.weights_of(self.zero()), self.null_scores()[0])
 
     @property
     def critical_C(self) -> float:
