@@ -7,6 +7,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
@@ -336,3 +337,39 @@ def test_numbers_that_are_all_the_same_are_fitted_exactly():
         found = model.fit(X, y).certificate_
         assert found.status == "optimal" and found.primal == 0.0 and found.n_iter < 10
         assert not model.coef_.any() and np.all(model.predict(X) == 3.0)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_column_whose_rows_count_nothing_is_named(fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.poisson(2.0, size=60)
+    X[:, 3], y[:12] = np.arange(60) < 12, 0
+    table = pandas.DataFrame(X, columns=["age", "height", "weight", "absent"])
+    for rows, name in ((X, "3"), (sp.csr_array(X), "3"), (table, "'absent'")):
+        model = PoissonRegressor(alpha=0.0, fit_intercept=fit_intercept)
+        with pytest.warns(
+            ConvergenceWarning, match=f"no finite .*alpha > 0.* column {name}, along"
+        ):
+            model.fit(rows, y)
+        assert model.certificate_.status == "unattained" and model.certificate_.n_iter < 10
+        assert "separat" not in str(model.certificate_)
+    assert PoissonRegressor(alpha=1e-6).fit(X, y).certificate_.ok
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert verify(PoissonRegressor(alpha=0.0).fit(X, y), X, y).status == "unattained"
+
+
+def test_a_direction_of_several_columns_without_counts_is_found():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = rng.poisson(2.0, size=60)
+    # Rows without counts lie beyond a line of two columns, and all others on it.
+    beyond = X[:, 0] + X[:, 1] > 1.0
+    X[~beyond, :2], y[beyond] = 0.0, 0
+    cases = [(X, y), (np.abs(X), np.zeros(60)), (rng.normal(size=(30, 60)), rng.poisson(1.0, 30))]
+    for (rows, counts), fit_intercept in zip(cases, (True, False, True), strict=True):
+        with pytest.warns(ConvergenceWarning, match="unattained"):
+            PoissonRegressor(alpha=0.0, fit_intercept=fit_intercept).fit(rows, counts)
+    # A few counts of zero have an optimum, however far.
+    X[:, 0] = rng.normal(size=60)
+    assert PoissonRegressor(alpha=0.0).fit(X[:, :1], y).certificate_.ok

@@ -28,6 +28,7 @@ class Softmax:
     formula = "log sum_k exp(s_k - s_y), s_k = w_k.x + b_k"
     smooth = True
     unattained = True
+    recedes = True
 
     def value(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """The loss of every row; ``scores`` is (n, K), ``codes`` (n,) the class numbers."""

@@ -28,6 +28,7 @@ because the difference of two large numbers would drown a small one in rounding.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
@@ -284,6 +285,10 @@ class LinearProblem(ABC):
         """The loss of weights and an intercept that are zero; infinite where there is none."""
         return math.inf
 
+    def null_point(self) -> np.ndarray:
+        """Weights of zero, with the intercepts that are best for them."""
+        raise NotImplementedError
+
     def says_nothing(self, theta: np.ndarray, tol: float, look: bool) -> bool:
         """Whether a gap relative to an objective that is next to nothing has no meaning.
 
@@ -427,6 +432,10 @@ class LinearProblem(ABC):
         """The column whose scale drowns the others; None where none does."""
         return None
 
+    def receding_column(self, theta: np.ndarray) -> int:
+        """The column that moves scores most where, from a point on, the loss falls for ever."""
+        raise NotImplementedError
+
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         """Points beside one where the objective may be less, seen in twice float64's digits."""
         return iter(())
@@ -486,6 +495,8 @@ class Objective(LinearProblem):
     """
 
     loss: Any
+    # Whether targets are classes, which scores may separate.
+    of_classes: bool = False
     # Without a penalty, how long the last Gram matrix took; infinite before there was one.
     gram_seconds: float = math.inf
 
@@ -680,7 +691,6 @@ class Objective(LinearProblem):
         """The scores of weights that are zero, with the best intercept for them."""
 
     def null_point(self) -> np.ndarray:
-        """Weights of zero, with the best intercept for them."""
         return self.join(self.weights_of(self.zero()), self.null_scores()[0])
 
     @property
@@ -713,7 +723,10 @@ class Objective(LinearProblem):
 
     @abstractmethod
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of positive weight, and by how much each is on its own side."""
+        """Rows of positive weight, and by how much each is where its loss only falls.
+
+        Of classes that is its own side.
+        """
 
     def separates(self, scores: np.ndarray) -> bool:
         """Whether every point of positive weight is strictly on its side."""
@@ -729,15 +742,31 @@ class Objective(LinearProblem):
         direction = self.canonical(direction)
         # A weight that Newton's method has nearly finished with still moves a little; but where
         # columns depend on one another, small weights may be there to cancel.  Try both.
-        ones = (self.upper > 0.0).astype(np.float64)
-        scale = np.sqrt(self.design.column_squares(ones))
-        if self.fit_intercept:
-            scale = np.append(scale, np.sqrt(ones.sum()))
-        reach = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.output_shape))
+        reach = self._reach(direction)
         cleaned = np.where(reach < 1e-5 * reach.max(), 0.0, direction)
         return self._is_recession_direction(scores, direction) or self._is_recession_direction(
             scores, cleaned
         )
+
+    def _reach(self, direction: np.ndarray) -> np.ndarray:
+        """How far every entry of a direction alone moves the scores, in the root mean square."""
+        ones = (self.upper > 0.0).astype(np.float64)
+        scale = np.sqrt(self.design.column_squares(ones))
+        if self.fit_intercept:
+            scale = np.append(scale, np.sqrt(ones.sum()))
+        reach: np.ndarray = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.output_shape))
+        return reach
+
+    def receding_column(self, theta: np.ndarray) -> int:
+        scores = self.linear(theta)
+        direction = theta
+        if theta.size <= DENSE_HESSIAN:
+            hessian = self.hessian(self.curvature(scores))
+            gradient = self.gradient(theta, scores).ravel()
+            with contextlib.suppress(np.linalg.LinAlgError):
+                direction = solve_positive(hessian, -gradient).reshape(self.shape)
+        reach = self._reach(direction)[: self.design.n_features]
+        return int(np.argmax(reach.reshape(len(reach), -1).max(axis=1)))
 
     def _is_recession_direction(self, scores: np.ndarray, direction: np.ndarray) -> bool:
         self.check_interrupt()

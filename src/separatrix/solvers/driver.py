@@ -1239,6 +1239,8 @@ class _Fit:
         if self.relative_gap > _USELESS and status in ("precision_limit", "max_iter", "time_limit"):
             widest = self.problem.widest_column()
             hardest = hardest if widest is None else (widest, 0.0)
+        if status == "unattained":
+            hardest = self.problem.receding_column(theta), 0.0
         certificate = Certificate.of(
             primal=settled.primal,
             dual=settled.dual,
