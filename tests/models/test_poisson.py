@@ -22,6 +22,7 @@ from grids import grid, share
 from separatrix import PoissonRegressor, compare, load_model, save_model, verify
 from separatrix.data.design import as_design
 from separatrix.losses import PoissonDeviance
+from separatrix.models import pointwise, poisson
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -373,3 +374,29 @@ def test_a_direction_of_several_columns_without_counts_is_found():
     # A few counts of zero have an optimum, however far.
     X[:, 0] = rng.normal(size=60)
     assert PoissonRegressor(alpha=0.0).fit(X[:, :1], y).certificate_.ok
+
+
+def test_a_score_knows_no_rows_of_weight_zero_and_validates_once(claims, monkeypatch):
+    X, y, weights = claims
+    model = PoissonRegressor().fit(X, y)
+    weights = weights.copy()
+    weights[y > 0] = 0.0
+    # All counts that count are zero, as the mean of them is.
+    assert model.score(X, y, weights) == model.score(X[y == 0], y[y == 0]) == 0.0
+    weights[:] = np.arange(len(y)) % 2
+    some = weights > 0.0
+    assert model.score(X, y, weights) == pytest.approx(model.score(X[some], y[some]), rel=1e-12)
+    looked = []
+    seen = poisson.validate
+    monkeypatch.setattr(pointwise, "validate", lambda *a, **k: looked.append(1) or seen(*a, **k))
+    monkeypatch.setattr(poisson, "validate", lambda *a, **k: looked.append(1) or seen(*a, **k))
+    model.score(X, y)
+    assert len(looked) == 1
+
+
+def test_a_share_of_l1_is_refused_in_its_own_words(claims):
+    X, y, _ = claims
+    for ratio, words in ((None, "l1_ratio=None must be a finite number"), (2, "from 0 to 1")):
+        with pytest.raises(ValueError, match=words) as caught:
+            PoissonRegressor(l1_ratio=ratio).fit(X, y)
+        assert "penalty" not in str(caught.value)

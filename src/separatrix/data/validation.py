@@ -20,6 +20,7 @@ from separatrix.messages import Message, Setting, quoted
 __all__ = [
     "check_choice",
     "check_number",
+    "check_share",
     "column_bounds",
     "require_classes",
     "require_finite",
@@ -73,6 +74,22 @@ def check_number(
         if minimum is not None:
             allowed += f" of at least {minimum:g}"
         raise ValueError(Message("out_of_range", setting=Setting(name, value), range=allowed))
+
+
+def check_share(name: str, value: Any, above: float | None = None) -> None:
+    """Raise ValueError in one sentence unless ``value`` is a number from 0 to 1.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name.
+    value : object
+    above : float, optional
+        Exclusive lower end, in place of 0.
+    """
+    check_number(name, value, above=above, minimum=0 if above is None else None)
+    if value > 1:
+        raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
