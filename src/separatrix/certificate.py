@@ -352,8 +352,9 @@ class Certificate(_Advised):
                 f"within {_percent(self.relative_gap)} % of the best possible "
                 f"(certified gap {self.gap:.2g})"
             )
-        elif math.isinf(self.primal):
-            distance = "no separating hyperplane yet"
+        elif math.isfinite(self.dual):
+            # Beside an objective that is infinite: beyond a constraint, or after an overflow.
+            distance = f"lower bound {_number(self.dual)}"
         elif self.status == "indefinite":
             distance = "no lower bound"
         else:

@@ -193,7 +193,8 @@ class PoissonRegressor(CompatParameters, CertifiedRegressor):
         counts = column_or_1d(counts)
         self._require_counts(counts)
         given = sample_weight_of(sample_weight, matrix)
-        weights, used = np.ones(len(counts)) if given is None else given, slice(None)
+        weights = np.ones(len(counts)) if given is None else given
+        used: Any = slice(None)
         if not weights.all():
             # Rows without weight count as absent, and may be infinitely far from the mean.
             used = weights > 0.0
