@@ -83,7 +83,7 @@ class Candidate:
 
 
 class Solver(Protocol):
-    """One method: ``init / step / candidate / should_check / stopped`` on a state of its own."""
+    """One method of minimising: what it requires, and steps on a state of its own."""
 
     def requires(self, problem: Any) -> None:
         """Raise TypeError, naming the capability that ``problem`` lacks."""
