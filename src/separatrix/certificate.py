@@ -15,7 +15,17 @@ from typing import Any
 from separatrix.messages import TEMPLATES, Column, Message, counted
 from separatrix.messages.markup import facts_html, paragraphs_html
 
-__all__ = ["REMEDIES", "Certificate", "ResidualCertificate", "RigorousCertificate", "outward"]
+__all__ = [
+    "NO_OPTIMUM",
+    "REMEDIES",
+    "Certificate",
+    "ResidualCertificate",
+    "RigorousCertificate",
+    "outward",
+]
+
+#: The statuses of fits that have no finite optimum, which no tighter fit could reach.
+NO_OPTIMUM = ("separable", "quasi_separable", "unattained")
 
 _STOPS = [code.removeprefix("cause.") for code in TEMPLATES if code.startswith("cause.")]
 
@@ -176,7 +186,7 @@ class Certificate(_Advised):
     column : int, str or None
         At ``"precision_limit"``, the column whose offset costs most digits: its number, or its
         name where the columns have names; where a kernel machine has no useful bound, the column
-        whose scale drowns the others.
+        whose scale drowns the others.  At ``"unattained"``, the column whose weight has no end.
     offset : float
         What to subtract from that column; 0 where its scale is to blame.
 
@@ -265,7 +275,7 @@ class Certificate(_Advised):
             parts=parts,
         )
         failed = [p.status for p in parts if p.status != "optimal"]
-        unbounded = {"separable", "quasi_separable"}.intersection(failed)
+        unbounded = set(NO_OPTIMUM).intersection(failed)
         if unbounded or (failed and not whole.relative_gap <= tol):
             # The most drastic reason speaks for the whole.
             order: list[str] = list(REMEDIES)
@@ -282,6 +292,8 @@ class Certificate(_Advised):
             return super().advice
         column = self.column
         named = Column(column, str(column)) if isinstance(column, int) else repr(column)
+        if self.status == "unattained":
+            return Message("advice.unattained_column", column=named)
         if self.offset == 0.0:
             return Message("advice.scale", column=named)
         return Message("advice.offset", column=named, offset=self.offset)
@@ -340,8 +352,9 @@ class Certificate(_Advised):
                 f"within {_percent(self.relative_gap)} % of the best possible "
                 f"(certified gap {self.gap:.2g})"
             )
-        elif math.isinf(self.primal):
-            distance = "no separating hyperplane yet"
+        elif math.isfinite(self.dual):
+            # Beside an objective that is infinite: beyond a constraint, or after an overflow.
+            distance = f"lower bound {_number(self.dual)}"
         elif self.status == "indefinite":
             distance = "no lower bound"
         else:

@@ -12,7 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor as Peer
 
 from census import objective
-from separatrix import HuberRegressor, load_model, save_model, verify
+from separatrix import (
+    HuberRegressor,
+    LinearSVR,
+    LogisticRegression,
+    load_model,
+    save_model,
+    verify,
+)
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +185,20 @@ def test_an_exact_fit_is_certified():
             assert model.certificate_.status == "optimal", (targets[0], alpha)
             assert model.scale_ >= 4.5e-13 * np.abs(targets).max()
             assert alpha > 0.0 or not model.outliers_.any()
+
+
+@pytest.mark.filterwarnings(
+    "ignore:overflow encountered", "ignore:.*the intercept is not penalised"
+)
+def test_losses_that_weigh_more_than_float64_holds_are_refused(patients):
+    X, y = patients
+    for model, weight in (
+        (HuberRegressor(), 1e307),
+        (HuberRegressor(), 1e304),
+        (HuberRegressor(alpha=0.0), 1e307),
+        (HuberRegressor(alpha=1e-310), 1.0),
+        (LinearSVR(), 1e307),
+        (LogisticRegression(), 1e307),
+    ):
+        with pytest.raises(ValueError, match="weigh more than float64 can hold"):
+            model.fit(X, y > 100.0, np.full(len(y), weight))

@@ -416,6 +416,16 @@ def test_bounds_by_column_and_what_is_said_of_them() -> None:
     formula = LogisticRegression(bounds=(0, 0.5), multiclass="ovr").fit(X, y).objective_formula_
     assert " subject to 0 <= w <= 0.5, for each class" in formula
     assert by_name.path(table, y, [0.1, 1.0]).certificates[1].ok
+    # A Series says itself which column is meant, and None is no bound among others, too.
+    upper = {"d": 0.0, "b": 0.1, "a": np.inf, "c": np.inf}
+    for bounds in (
+        (pd.Series({"b": -0.1}), pd.Series(upper)),
+        (pd.Series([-0.1, -np.inf], index=[1, 0]), pd.Series([0.0, 0.1], index=[3, 1])),
+        ([None, -0.1, None, None], (np.inf, 0.1, None, 0)),
+        (np.array([None, -0.1, None, None]), np.array([np.inf, 0.1, np.inf, 0.0])),
+    ):
+        model = LogisticRegression(bounds=bounds).fit(table, y)
+        np.testing.assert_array_equal(model.coef_, by_name.coef_)
     # Infinite ones are none.
     free = LogisticRegression().fit(X, y)
     np.testing.assert_array_equal(
@@ -447,6 +457,17 @@ def test_float32_that_a_bound_does_not_have_costs_no_certificate() -> None:
     assert (model.coef_.dtype, model.coef_.max()) == (np.float32, 0.25)
 
 
+def test_separable_classes_between_wide_bounds_end_where_the_loss_has_vanished() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = LogisticRegression(penalty=None, bounds=(-1e6, 1e6))
+    with pytest.warns(ConvergenceWarning, match="vanishing: .* below 1e-28 of what it is at"):
+        model.fit(X, X[:, 0] > 0)
+    assert model.certificate_.n_iter < 100
+    # Under a penalty an objective may be as small as that for want of a unit.
+    long = LogisticRegression().fit(1e20 * X, X[:, 0] > 0).certificate_
+    assert long.ok and long.primal < 1e-28
+
+
 def test_a_warm_start_from_beyond_the_bounds() -> None:
     X, y = data()
     model = LogisticRegression(bounds=(-1.0, 1.0), warm_start=True).fit(X, y)
@@ -461,7 +482,16 @@ def test_a_warm_start_from_beyond_the_bounds() -> None:
         ((1, 2), "bounds of column 'x0' are 1 and 2"),
         ((0, np.nan), "bounds of column 'x0' are 0 and nan"),
         (3, "must be a pair"),
-        ({0: (1,)}, "must be a pair"),
+        ({0: (1,)}, "bounds of column 'x0' must be a pair"),
+        ("01", "must be a pair .* got '01'"),
+        (("0", "1"), "bounds has '0' as the lower bound of column 'x0'; give a number, or None"),
+        ((0, [1, "1", 1, 1]), "bounds has '1' as the upper bound of column 'x1'"),
+        ((0, [1, 1, [1], 1]), r"bounds has \[1\] as the upper bound of column 'x2'"),
+        ((False, 1), "bounds has False as the lower"),
+        ((np.zeros((1, 4)), 1), r"lower bounds of the shape \(1, 4\); give one number for all"),
+        ((0, [1, 2, 3]), r"upper bounds of the shape \(3,\); .* or one for each of the 4"),
+        ({"x1": (0, 1), 1: (0, 2)}, "names the column 'x1' twice, as 'x1' and as 1"),
+        ((pd.Series([0, 0], index=["x0", "q"]), 1), "names the column 'q', which is not there"),
         ("ab", "must be a pair"),
         ((np.zeros(3), 1), "one for each of the 4 columns"),
         ({"z": (0, 1)}, "the column 'z', which is not there"),

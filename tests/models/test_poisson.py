@@ -7,6 +7,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
@@ -21,6 +22,7 @@ from grids import grid, share
 from separatrix import PoissonRegressor, compare, load_model, save_model, verify
 from separatrix.data.design import as_design
 from separatrix.losses import PoissonDeviance
+from separatrix.models import pointwise, poisson
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -299,3 +301,102 @@ def test_weights_whose_sum_is_no_strength_are_refused(claims):
                 kind().fit(X, y, np.full(len(y), weight))
         with pytest.raises(ValueError, match="penalty.s weight 9.99989e-321 and"):
             kind(alpha=1e-320).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"alpha": 0.0}, {"l1_ratio": 0.5}, {"l1_ratio": 1.0}, {"warm_start": True}]
+)
+def test_equal_counts_end_at_once_with_a_sentence_that_is_true(options):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = PoissonRegressor(**options)
+    for _ in range(2):
+        with pytest.warns(ConvergenceWarning, match="below 1e-28 of what it is at .* accept this"):
+            model.fit(X, np.full(60, 3.0))
+        found = model.certificate_
+        assert found.status == "vanishing" and found.n_iter < 20
+        assert found.primal < 1e-28 and "standardise" not in str(found)
+        assert_allclose(model.predict(X), 3.0, rtol=1e-12)
+
+
+def test_a_saturated_fit_ends_with_a_sentence_that_is_true():
+    rng = np.random.default_rng(0)
+    for columns in (8, 12):
+        X, y = rng.normal(size=(8, columns)), rng.poisson(5.0, size=8) + 1.0
+        with pytest.warns(ConvergenceWarning, match="vanishing"):
+            model = PoissonRegressor(alpha=0.0).fit(X, y)
+        assert_allclose(model.predict(X), y, rtol=1e-12)
+
+
+def test_numbers_that_are_all_the_same_are_fitted_exactly():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.full(60, 3.0)
+    for model in (
+        separatrix.LinearSVR(),
+        separatrix.LinearSVR(loss="squared_epsilon_insensitive"),
+        separatrix.SGDRegressor(),
+        separatrix.SGDRegressor(alpha=0.0),
+    ):
+        found = model.fit(X, y).certificate_
+        assert found.status == "optimal" and found.primal == 0.0 and found.n_iter < 10
+        assert not model.coef_.any() and np.all(model.predict(X) == 3.0)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_column_whose_rows_count_nothing_is_named(fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.poisson(2.0, size=60)
+    X[:, 3], y[:12] = np.arange(60) < 12, 0
+    table = pandas.DataFrame(X, columns=["age", "height", "weight", "absent"])
+    for rows, name in ((X, "3"), (sp.csr_array(X), "3"), (table, "'absent'")):
+        model = PoissonRegressor(alpha=0.0, fit_intercept=fit_intercept)
+        with pytest.warns(
+            ConvergenceWarning, match=f"no finite .*alpha > 0.* column {name}, along"
+        ):
+            model.fit(rows, y)
+        assert model.certificate_.status == "unattained" and model.certificate_.n_iter < 10
+        assert "separat" not in str(model.certificate_)
+    assert PoissonRegressor(alpha=1e-6).fit(X, y).certificate_.ok
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert verify(PoissonRegressor(alpha=0.0).fit(X, y), X, y).status == "unattained"
+
+
+def test_a_direction_of_several_columns_without_counts_is_found():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = rng.poisson(2.0, size=60)
+    # Rows without counts lie beyond a line of two columns, and all others on it.
+    beyond = X[:, 0] + X[:, 1] > 1.0
+    X[~beyond, :2], y[beyond] = 0.0, 0
+    cases = [(X, y), (np.abs(X), np.zeros(60)), (rng.normal(size=(30, 60)), rng.poisson(1.0, 30))]
+    for (rows, counts), fit_intercept in zip(cases, (True, False, True), strict=True):
+        with pytest.warns(ConvergenceWarning, match="unattained"):
+            PoissonRegressor(alpha=0.0, fit_intercept=fit_intercept).fit(rows, counts)
+    # A few counts of zero have an optimum, however far.
+    X[:, 0] = rng.normal(size=60)
+    assert PoissonRegressor(alpha=0.0).fit(X[:, :1], y).certificate_.ok
+
+
+def test_a_score_knows_no_rows_of_weight_zero_and_validates_once(claims, monkeypatch):
+    X, y, weights = claims
+    model = PoissonRegressor().fit(X, y)
+    weights = weights.copy()
+    weights[y > 0] = 0.0
+    # All counts that count are zero, as the mean of them is.
+    assert model.score(X, y, weights) == model.score(X[y == 0], y[y == 0]) == 0.0
+    weights[:] = np.arange(len(y)) % 2
+    some = weights > 0.0
+    assert model.score(X, y, weights) == pytest.approx(model.score(X[some], y[some]), rel=1e-12)
+    looked = []
+    seen = poisson.validate
+    monkeypatch.setattr(pointwise, "validate", lambda *a, **k: looked.append(1) or seen(*a, **k))
+    monkeypatch.setattr(poisson, "validate", lambda *a, **k: looked.append(1) or seen(*a, **k))
+    model.score(X, y)
+    assert len(looked) == 1
+
+
+def test_a_share_of_l1_is_refused_in_its_own_words(claims):
+    X, y, _ = claims
+    for ratio, words in ((None, "l1_ratio=None must be a finite number"), (2, "from 0 to 1")):
+        with pytest.raises(ValueError, match=words) as caught:
+            PoissonRegressor(l1_ratio=ratio).fit(X, y)
+        assert "penalty" not in str(caught.value)

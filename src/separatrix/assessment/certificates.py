@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from separatrix.certificate import Certificate, ResidualCertificate
+from separatrix.certificate import NO_OPTIMUM, Certificate, ResidualCertificate
 from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.messages import Message, said_by
 from separatrix.models.registry import stated
 
 __all__ = ["certificate_findings", "certificate_of", "certificate_record"]
 
-_GRAVE = ("separable", "quasi_separable", "not_separable", "non_finite")
+_GRAVE = (*NO_OPTIMUM, "not_separable", "non_finite")
 
 
 def certificate_of(model: Any, X: Any, y: Any) -> tuple[Any, str | None]:

@@ -49,6 +49,9 @@ class Terminal(Wording):
         "advice.separable": f"add a penalty (--penalty l2); {_SEPARABLE}",
         "advice.quasi_separable": f"add a penalty (--penalty l2); {_SEPARABLE} and names the "
         "columns",
+        "advice.unattained": "add a penalty (--lam above 0)",
+        "advice.unattained_column": "add a penalty (--lam above 0), or leave out column {column}, "
+        "along which the scores of rows without counts fall for ever",
         "advice.not_separable": "a finite -C allows for overlap",
         "advice.not_separated": "separable classes may need more passes (raise --max-iter; "
         "separatrix separable decides whether they are); --model svm and --model logistic allow "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from separatrix.messages import Message, Setting, quoted
 __all__ = [
     "check_choice",
     "check_number",
+    "check_share",
     "column_bounds",
     "require_classes",
     "require_finite",
@@ -75,6 +77,22 @@ def check_number(
         raise ValueError(Message("out_of_range", setting=Setting(name, value), range=allowed))
 
 
+def check_share(name: str, value: Any, above: float | None = None) -> None:
+    """Raise ValueError in one sentence unless ``value`` is a number from 0 to 1.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name.
+    value : object
+    above : float, optional
+        Exclusive lower end, in place of 0.
+    """
+    check_number(name, value, above=above, minimum=0 if above is None else None)
+    if value > 1:
+        raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")
+
+
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise ValueError in one sentence unless ``value`` is one of ``choices``."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
@@ -92,6 +110,59 @@ def _place_of(column: Any, names: Sequence[str]) -> int:
     raise ValueError(f"bounds names the column {column!r}, which is not there.")
 
 
+def _by_place(items: Iterable[tuple[Any, Any]], names: Sequence[str]) -> dict[int, Any]:
+    """The values given for columns by name or index, by the index alone."""
+    found: dict[int, Any] = {}
+    said: dict[int, Any] = {}
+    for column, value in items:
+        place = _place_of(column, names)
+        if place in found:
+            raise ValueError(
+                f"bounds names the column {names[place]!r} twice, as {said[place]!r} and as "
+                f"{column!r}; give it one pair."
+            )
+        found[place], said[place] = value, column
+    return found
+
+
+def _bounds_of_side(side: str, given: Any, names: Sequence[str]) -> np.ndarray:
+    """The lower or the upper bounds of all columns, from a number or one for each of them."""
+    none = -math.inf if side == "lower" else math.inf
+
+    def number(value: Any, place: int) -> float:
+        if value is None:
+            return none
+        if isinstance(value, numbers.Real) and value is not True and value is not False:
+            return float(value)
+        raise ValueError(
+            f"bounds has {value!r} as the {side} bound of column {names[place]!r}; give a number, "
+            "or None for no bound."
+        )
+
+    out = np.full(len(names), none)
+    if hasattr(given, "reindex"):
+        # A pandas Series says by its labels which column is meant, in whatever order they are.
+        for place, value in _by_place(zip(given.index, given, strict=True), names).items():
+            out[place] = number(value, place)
+        return out
+    if hasattr(given, "__array__"):
+        given = np.asarray(given)
+    listed = isinstance(given, Sequence) and not isinstance(given, (str, bytes))
+    shape = (len(given),) if listed else np.shape(given)
+    if shape == ():
+        out[:] = number(given.item() if isinstance(given, np.ndarray) else given, 0)
+    elif shape != out.shape:
+        raise ValueError(
+            f"bounds has {side} bounds of the shape {shape}; give one number for all columns, or "
+            f"one for each of the {len(names):,} columns."
+        )
+    elif isinstance(given, np.ndarray) and given.dtype.kind in "iuf":
+        out[:] = given
+    else:
+        out[:] = [number(value, place) for place, value in enumerate(given)]
+    return out
+
+
 def column_bounds(bounds: Any, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The lower and the upper bound of the weight of every column.
 
@@ -99,29 +170,34 @@ def column_bounds(bounds: Any, names: Sequence[str]) -> tuple[np.ndarray, np.nda
     ----------
     bounds : tuple or dict
         A pair of a lower and an upper bound, for all columns or with one a column; or a dict of
-        such pairs by a column's name or index, where the others have none. None is no bound.
+        such pairs by a column's name or index, where the others have none. None is no bound, also
+        among others, and a Series has its bounds by name or index, too.
     names : sequence of str
         The names of the columns.
 
     Raises
     ------
     ValueError
-        For anything else, a column that is not there, and bounds that exclude zero.
+        For anything else, a column that is not there or named twice, and bounds that exclude zero.
     """
-    lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
-    of_all = not isinstance(bounds, dict)
-    pairs = [(slice(None), bounds)] if of_all else list(bounds.items())
-    for column, pair in pairs:
-        where = column if of_all else _place_of(column, names)
-        try:
-            low, high = pair
-            lower[where] = -np.inf if low is None else low
-            upper[where] = np.inf if high is None else high
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"bounds={bounds!r} must be a pair (lower, upper), each a number or one for each of"
-                f" the {len(names):,} columns, or a dict of pairs of numbers by column."
-            ) from None
+    sides: list[np.ndarray]
+    if isinstance(bounds, dict):
+        sides = [np.full(len(names), end) for end in (-math.inf, math.inf)]
+        for place, pair in _by_place(bounds.items(), names).items():
+            found = _pair_of(pair, f"bounds of column {names[place]!r}", "two numbers")
+            for side, out, given in zip(("lower", "upper"), sides, found, strict=True):
+                out[place] = _bounds_of_side(side, given, names[place : place + 1])[0]
+    else:
+        pair = _pair_of(
+            bounds,
+            "bounds",
+            f"each a number or one for each of the {len(names):,} columns, or a dict of such pairs "
+            "by column",
+        )
+        sides = [
+            _bounds_of_side(k, v, names) for k, v in zip(("lower", "upper"), pair, strict=True)
+        ]
+    lower, upper = sides
     wrong = np.flatnonzero(~((lower <= 0.0) & (upper >= 0.0)))
     if len(wrong):
         j = wrong[0]
@@ -130,6 +206,18 @@ def column_bounds(bounds: Any, names: Sequence[str]) -> tuple[np.ndarray, np.nda
             "weight of zero: lower <= 0 <= upper."
         )
     return lower, upper
+
+
+def _pair_of(given: Any, what: str, wanted: str) -> tuple[Any, Any]:
+    try:
+        if isinstance(given, (str, bytes)):
+            raise TypeError
+        low, high = given
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what} must be a pair (lower, upper), {wanted}; got {reprlib.repr(given)}."
+        ) from None
+    return low, high
 
 
 def _all_finite(x: np.ndarray) -> bool:

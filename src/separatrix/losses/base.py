@@ -202,6 +202,15 @@ class Loss(ABC):
         """The target that a score predicts: the inverse of the link; by default the score."""
         return score
 
+    def progress(self, move: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """How far moves of scores go to where the loss only falls, and less than zero elsewhere."""
+        return -np.abs(move)
+
+    @property
+    def recedes(self) -> bool:
+        """Whether the loss of some target falls for ever, the way that :meth:`progress` goes."""
+        return self.unattained
+
     def level(self, score: np.ndarray, target: np.ndarray, upper: np.ndarray) -> float | None:
         """The best intercept beside scores without one; None where no formula has it."""
         return None
@@ -280,6 +289,9 @@ class MarginLoss(Loss):
 
     def sign(self, target: np.ndarray) -> np.ndarray:
         return target
+
+    def progress(self, move: np.ndarray, target: np.ndarray) -> np.ndarray:
+        return target * move
 
 
 class ResidualLoss(Loss):

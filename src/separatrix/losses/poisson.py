@@ -62,6 +62,14 @@ class PoissonDeviance(Loss):
     def centre(self, target: np.ndarray) -> np.ndarray:
         return np.log(np.where(target > 0.0, target, 1.0))
 
+    @property
+    def recedes(self) -> bool:
+        # Of a count of zero, however small the mean is.
+        return True
+
+    def progress(self, move: np.ndarray, target: np.ndarray) -> np.ndarray:
+        return np.where(target > 0.0, -np.abs(move), -move)
+
     def mean(self, score: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
             return np.exp(score)

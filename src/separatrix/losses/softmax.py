@@ -27,6 +27,7 @@ class Softmax:
     name = "multinomial log loss"
     smooth = True
     unattained = True
+    recedes = True
 
     def written(self, product: str = "w.x", intercept: bool = True) -> str:
         """The loss as text; each class has weights of its own, whatever ``product`` is of."""

@@ -53,6 +53,9 @@ TEMPLATES: dict[str, str] = {
     "advice.no_margin": "give a larger nu, or another kernel",
     "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
+    "cause.vanishing": "the objective has fallen below 1e-28 of what it is at weights of zero, "
+    "where a gap relative to it says nothing",
+    "advice.vanishing": "accept this fit: no other is better by more than this gap",
     "cause.memory_limit": "more rows are near the kink of the loss than fit in memory, and a part "
     "of them leads no closer to tol={tol:g}",
     "advice.memory_limit": "allow scan more memory, or accept this gap",
@@ -63,6 +66,9 @@ TEMPLATES: dict[str, str] = {
     "weights along it, so there is no finite optimum",
     "advice.quasi_separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the "
     "proof and names the columns",
+    "cause.unattained": "the objective falls for ever along a direction in which no penalty limits "
+    "the weights, so there is no finite optimum",
+    "advice.unattained": "add a penalty (alpha > 0)",
     "cause.not_separable": "no hyperplane separates the classes, so there is no margin to maximise",
     "advice.not_separable": "a finite C allows for overlap",
     "cause.not_separated": "no pass was free of mistakes",
@@ -92,6 +98,9 @@ TEMPLATES: dict[str, str] = {
     # Where a column is known to be to blame for "precision_limit".
     "advice.offset": "subtract about {offset:g} from column {column}, whose values are close "
     "together but far from zero, or accept this gap",
+    # Where one is known whose weight has no end.
+    "advice.unattained_column": "add a penalty (alpha > 0), or leave out column {column}, along "
+    "which the scores of rows without counts fall for ever",
     # Where one column's scale drowns the others in a kernel.
     "advice.scale": "standardise the features, or set gamma='scale': the values of column {column} "
     "are so large that its products drown those of the others",

@@ -46,6 +46,7 @@ __all__ = [
     "keep_record",
     "linear_scores",
     "portion_of",
+    "scores_of",
     "winners",
 ]
 
@@ -505,7 +506,13 @@ def linear_scores(
     ValueError
         For data that scikit-learn refuses, and NaN or infinity, named by row and column.
     """
-    matrix = validate(estimator, X, finite=False)
+    return scores_of(estimator, validate(estimator, X, finite=False), coef, intercept)
+
+
+def scores_of(
+    estimator: Any, matrix: Any, coef: np.ndarray, intercept: np.ndarray | float
+) -> np.ndarray:
+    """:func:`linear_scores` of a matrix that has been validated."""
     if coef.ndim != 2 or coef.shape[1] != matrix.shape[1]:
         # Attributes can be set by hand, and compiled loops follow the shape of the data.
         raise ValueError(

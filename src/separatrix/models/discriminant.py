@@ -39,6 +39,7 @@ from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import (
     check_choice,
     check_number,
+    check_share,
     require_classes,
     require_finite,
     sample_weight_of,
@@ -419,10 +420,7 @@ class _GaussianClassifier(
     def _check_parameters(self) -> None:
         self._check_inherited()
         check_choice("covariance", self.covariance, ["mle", "unbiased"])
-        reg_param = getattr(self, "reg_param", 0.0)
-        check_number("reg_param", reg_param, minimum=0)
-        if reg_param > 1:
-            raise ValueError(f"reg_param={reg_param!r} must be a number from 0 to 1.")
+        check_share("reg_param", getattr(self, "reg_param", 0.0))
         if isinstance(self.shrinkage, str):
             check_choice("shrinkage", self.shrinkage, [None, "auto"])
         elif self.shrinkage is not None:

@@ -10,8 +10,8 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.validation import check_number
 from separatrix.losses import Huber
+from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.residual import CertifiedRegressor
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.objectives.residual import ScaledResidualObjective
 

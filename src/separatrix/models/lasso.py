@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.moments import Moments
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, check_share, sample_weight_of, validate
 from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
@@ -131,7 +131,7 @@ class _Sparse(CompatParameters, ScoresNumbers, RegressorMixin, BaseEstimator):
         """Values of alpha, from the largest on."""
         if np.ndim(alphas) == 0:
             check_number("alphas", alphas, minimum=1, integer=True)
-            _check_share("eps", eps, above=0)
+            check_share("eps", eps, above=0)
             if l1_ratio == 0.0:
                 raise ValueError(
                     "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
@@ -322,7 +322,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     def _check_parameters(self) -> None:
         self._check_options()
         check_number("alpha", self.alpha, minimum=0)
-        _check_share("l1_ratio", self.l1_ratio)
+        check_share("l1_ratio", self.l1_ratio)
 
     @counted
     def fit(
@@ -497,12 +497,6 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         weights, found = np.moveaxis(np.array(coefs), 0, -1), np.array(gaps).T
         answer = (values, weights[0] if rows.alone else weights, found[0] if rows.alone else found)
         return (*answer, counts) if return_n_iter else answer
-
-
-def _check_share(name: str, value: Any, above: float | None = None) -> None:
-    check_number(name, value, above=above, minimum=0 if above is None else None)
-    if value > 1:
-        raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")
 
 
 def _path_of(
@@ -979,7 +973,7 @@ class ElasticNetCV(_Chosen):
     def _ratios(self) -> np.ndarray:
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
         for ratio in ratios:
-            _check_share("l1_ratio", ratio)
+            check_share("l1_ratio", ratio)
         return ratios
 
     def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:

@@ -8,8 +8,8 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.residual import CertifiedRegressor
 from separatrix.models.sklearn_compat import (
     CompatParameter,
     CompatParameters,

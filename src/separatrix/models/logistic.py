@@ -82,9 +82,10 @@ class LogisticRegression(Penalised, LinearClassifier):
         net; ``l1_ratio`` alone selects among all three, as in scikit-learn.
     bounds : tuple or dict, optional
         Bounds of the weights: a pair ``(lower, upper)`` for all columns, each of them a number or
-        one a column, or pairs of numbers by the name or the index of a column. None in a pair is no
-        bound. All have to allow zero, ``lower <= 0 <= upper``; those of a column are those of its
-        weight for each class. Without a penalty every column needs both.
+        one a column, or pairs of numbers by the name or the index of a column. None is no bound,
+        and a Series is read by its labels, names or indices. All have to allow zero, ``lower <= 0
+        <= upper``; those of a column are those of its weight for each class. Without a penalty
+        every column needs both.
     multiclass : {"multinomial", "ovr"}, default="multinomial"
         For more than two classes: one problem, or one-vs-rest.
     steepness : float, default=1.0

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from separatrix.data.validation import check_choice, check_number
+from separatrix.data.validation import check_choice, check_number, check_share
 from separatrix.messages import Message, Setting
 from separatrix.models.base import CertifiedClassifier
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
@@ -117,9 +117,7 @@ class Penalised(CertifiedClassifier):
                     "instance l1_ratio=0.5."
                 )
             return
-        check_number("l1_ratio", self.l1_ratio, minimum=0)
-        if self.l1_ratio > 1:
-            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
+        check_share("l1_ratio", self.l1_ratio)
         if self.penalty == "l1" and self.l1_ratio not in (0, 1):
             raise ValueError(Message("mixture_of_l1", **self._contradicting()))
         if self.penalty is None and self.l1_ratio != 0:

@@ -10,13 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, check_share, sample_weight_of, validate
 from separatrix.losses import PoissonDeviance
 from separatrix.models.blocked import is_blocked
+from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.residual import CertifiedRegressor
 from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
-from separatrix.models.stochastic import check_share_of_l1
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -123,7 +122,7 @@ class PoissonRegressor(CompatParameters, CertifiedRegressor):
         self._check_inherited()
         super()._check_parameters()
         check_number("alpha", self.alpha, minimum=0)
-        check_share_of_l1("elasticnet", self.l1_ratio)
+        check_share("l1_ratio", self.l1_ratio)
 
     def _problem(self, design: Design, rows: TrainingRows) -> PointwiseObjective:
         targets = np.ascontiguousarray(rows.targets[:, 0])
@@ -195,11 +194,16 @@ class PoissonRegressor(CompatParameters, CertifiedRegressor):
         self._require_counts(counts)
         given = sample_weight_of(sample_weight, matrix)
         weights = np.ones(len(counts)) if given is None else given
-        with np.errstate(divide="ignore"):
-            level = np.log(np.average(counts, weights=weights))
+        used: Any = slice(None)
+        if not weights.all():
+            # Rows without weight count as absent, and may be infinitely far from the mean.
+            used = weights > 0.0
+        weights, counts, scores = weights[used], counts[used], self._scores(matrix)[used]
+        # Zero where nothing has been counted, for then all losses from the mean are.
+        mean = np.average(counts, weights=weights)
+        level = np.log(mean) if mean > 0.0 else -np.inf
         found, least = (
-            float(weights @ self._loss(scores, counts))
-            for scores in (super().predict(X), np.full(len(counts), level))
+            float(weights @ self._loss(s, counts)) for s in (scores, np.full(len(counts), level))
         )
         if least == 0.0:
             # As scikit-learn has it.

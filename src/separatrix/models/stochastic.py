@@ -21,6 +21,7 @@ from separatrix.data.row_hashing import canonical_order
 from separatrix.data.validation import (
     check_choice,
     check_number,
+    check_share,
     require_classes,
     sample_weight_of,
     validate,
@@ -102,9 +103,7 @@ def check_share_of_l1(penalty: str | None, l1_ratio: Any) -> None:
         if penalty == "elasticnet":
             raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
         return
-    check_number("l1_ratio", l1_ratio, minimum=0)
-    if l1_ratio > 1:
-        raise ValueError(f"l1_ratio={l1_ratio!r} must be a number from 0 to 1.")
+    check_share("l1_ratio", l1_ratio)
 
 
 def check_rate_name(name: Any) -> None:

@@ -16,8 +16,8 @@ from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.limits import counted
 from separatrix.models.linear import SparseWeights
+from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.residual import CertifiedRegressor
 from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.models.stochastic import (
     KINKED_PART,

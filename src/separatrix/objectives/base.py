@@ -28,6 +28,7 @@ because the difference of two large numbers would drown a small one in rounding.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from abc import ABC, abstractmethod
@@ -190,7 +191,15 @@ class LinearProblem(ABC):
         self.fit_intercept = fit_intercept
         self.C = float(C)
         n = design.n_samples
-        self.upper = np.full(n, float(C)) if weights is None else C * weights.astype(np.float64)
+        with np.errstate(over="ignore"):
+            self.upper = np.full(n, float(C)) if weights is None else C * weights.astype(np.float64)
+            total = float(np.add.reduce(self.upper))
+        if not total < math.inf:
+            raise ValueError(
+                "The losses of all rows together weigh more than float64 can hold, "
+                f"{self.C:.3g} times the sum of the sample weights; divide the sample weights by a "
+                "common factor, or strengthen the penalty."
+            )
 
     # --- points and scores ------------------------------------------------------------------
 
@@ -271,6 +280,21 @@ class LinearProblem(ABC):
     @property
     def smooth(self) -> bool:
         """Whether the loss has curvature: what a Newton method needs."""
+        return False
+
+    def null_loss(self) -> float:
+        """The loss of weights and an intercept that are zero; infinite where there is none."""
+        return math.inf
+
+    def null_point(self) -> np.ndarray:
+        """Weights of zero, with the intercepts that are best for them."""
+        raise NotImplementedError
+
+    def says_nothing(self, theta: np.ndarray, tol: float, look: bool) -> bool:
+        """Whether a gap relative to an objective that is next to nothing has no meaning.
+
+        ``look``: whether to look at the rounding of what is left, where that is the question.
+        """
         return False
 
     def support_counts(self, residual: np.ndarray | None) -> tuple[int, int] | None:
@@ -409,6 +433,10 @@ class LinearProblem(ABC):
         """The column whose scale drowns the others; None where none does."""
         return None
 
+    def receding_column(self, theta: np.ndarray) -> int:
+        """The column that moves scores most where, from a point on, the loss falls for ever."""
+        raise NotImplementedError
+
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         """Points beside one where the objective may be less, seen in twice float64's digits."""
         return iter(())
@@ -468,6 +496,8 @@ class Objective(LinearProblem):
     """
 
     loss: Any
+    # Whether targets are classes, which scores may separate.
+    of_classes: bool = False
     # Without a penalty, how long the last Gram matrix took; infinite before there was one.
     gram_seconds: float = math.inf
 
@@ -593,6 +623,17 @@ class Objective(LinearProblem):
         """The loss of weights and an intercept that are zero."""
         return self.loss_value(np.zeros((self.design.n_samples, *self.output_shape)))
 
+    def says_nothing(self, theta: np.ndarray, tol: float, look: bool) -> bool:
+        if not self.penalty.shrinks:
+            # There is nothing that losses have to be weighed against.
+            return True
+        if not look:
+            return False
+        # What a penalty weighs is small where columns are long, and may well be an optimum; what is
+        # left where every row is fitted without error is rounding.
+        found = self.certify(theta, Bound(math.inf, -math.inf, math.inf), tol)
+        return found.charge > 0.5 * tol * found.primal
+
     def restricted(self, index: np.ndarray) -> Objective:
         """The same objective on some of the columns, as if the weights of the others were zero."""
         part = copy(self)
@@ -652,6 +693,9 @@ class Objective(LinearProblem):
     def null_scores(self) -> np.ndarray:
         """The scores of weights that are zero, with the best intercept for them."""
 
+    def null_point(self) -> np.ndarray:
+        return self.join(self.weights_of(self.zero()), self.null_scores()[0])
+
     @property
     def critical_C(self) -> float:
         """The largest ``C`` at which weights of zero are optimal; 0 without a kink there.
@@ -682,7 +726,10 @@ class Objective(LinearProblem):
 
     @abstractmethod
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of positive weight, and by how much each is on its own side."""
+        """Rows of positive weight, and by how much each is where its loss only falls.
+
+        Of classes that is its own side.
+        """
 
     def separates(self, scores: np.ndarray) -> bool:
         """Whether every point of positive weight is strictly on its side."""
@@ -698,15 +745,31 @@ class Objective(LinearProblem):
         direction = self.canonical(direction)
         # A weight that Newton's method has nearly finished with still moves a little; but where
         # columns depend on one another, small weights may be there to cancel.  Try both.
-        ones = (self.upper > 0.0).astype(np.float64)
-        scale = np.sqrt(self.design.column_squares(ones))
-        if self.fit_intercept:
-            scale = np.append(scale, np.sqrt(ones.sum()))
-        reach = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.output_shape))
+        reach = self._reach(direction)
         cleaned = np.where(reach < 1e-5 * reach.max(), 0.0, direction)
         return self._is_recession_direction(scores, direction) or self._is_recession_direction(
             scores, cleaned
         )
+
+    def _reach(self, direction: np.ndarray) -> np.ndarray:
+        """How far every entry of a direction alone moves the scores, in the root mean square."""
+        ones = (self.upper > 0.0).astype(np.float64)
+        scale = np.sqrt(self.design.column_squares(ones))
+        if self.fit_intercept:
+            scale = np.append(scale, np.sqrt(ones.sum()))
+        reach: np.ndarray = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.output_shape))
+        return reach
+
+    def receding_column(self, theta: np.ndarray) -> int:
+        scores = self.linear(theta)
+        direction = theta
+        if theta.size <= DENSE_HESSIAN:
+            hessian = self.hessian(self.curvature(scores))
+            gradient = self.gradient(theta, scores).ravel()
+            with contextlib.suppress(np.linalg.LinAlgError):
+                direction = solve_positive(hessian, -gradient).reshape(self.shape)
+        reach = self._reach(direction)[: self.design.n_features]
+        return int(np.argmax(reach.reshape(len(reach), -1).max(axis=1)))
 
     def _is_recession_direction(self, scores: np.ndarray, direction: np.ndarray) -> bool:
         self.check_interrupt()

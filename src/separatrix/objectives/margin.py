@@ -53,6 +53,8 @@ class MarginObjective(PointwiseObjective):
     loss : MarginLoss
     """
 
+    of_classes = True
+
     def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
         # A design or a loss of somebody else's may lack what one pass asks for.
         able = hasattr(self.loss, "value_at") and getattr(self.design, "pieces", None) is not None
@@ -208,7 +210,3 @@ class MarginObjective(PointwiseObjective):
     def reach_of(self, theta: np.ndarray) -> Any:
         """How large the entries of a point's weights may be."""
         return np.inf
-
-    def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        used = np.flatnonzero(self.upper > 0.0)
-        return used, (self.y * scores)[used]

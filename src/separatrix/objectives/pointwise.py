@@ -449,9 +449,8 @@ class PointwiseObjective(Objective):
         return np.where(inside & ~near, self.curvature(scores), 0.0)
 
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # A number has no side to be on, and every move is one away from it.
         used = np.flatnonzero(self.upper > 0.0)
-        return used, -np.abs(scores[used])
+        return used, self.loss.progress(scores[used], self.targets[used])
 
     def null_scores(self) -> np.ndarray:
         scores = np.zeros(len(self.y))

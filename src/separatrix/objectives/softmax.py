@@ -40,6 +40,8 @@ class SoftmaxObjective(Objective):
     n_classes : int
     """
 
+    of_classes = True
+
     def __init__(
         self,
         design: Design,

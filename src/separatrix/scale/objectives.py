@@ -170,10 +170,6 @@ class BlockedObjective(LinearProblem):
     def null_loss(self) -> float:
         """The loss of weights and intercepts that are zero."""
 
-    def null_point(self) -> np.ndarray:
-        """Weights of zero, with the intercepts that are best for them."""
-        raise NotImplementedError
-
     # --- for solvers ----------------------------------------------------------------------------
 
     @property

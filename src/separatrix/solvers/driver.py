@@ -83,7 +83,7 @@ class Candidate:
 
 
 class Solver(Protocol):
-    """One method: ``init / step / candidate / should_check / stopped`` on a state of its own."""
+    """One method of minimising: what it requires, and steps on a state of its own."""
 
     def requires(self, problem: Any) -> None:
         """Raise TypeError, naming the capability that ``problem`` lacks."""
@@ -115,6 +115,9 @@ class Solver(Protocol):
     def stopped(self, problem: Any, state: Any) -> str | None:
         """A status when the method can do no more, else None."""
 
+    # The state of a method for smooth losses that knows the objective at its point has it as
+    # ``value``, and the point as ``theta``: where that has vanished, nobody goes on.
+    #
     # A method that knows its relative gap between checks, as floats give it, for next to nothing,
     # says so by ``outlook(problem, state) -> float``, for those who watch; and by ``sample_gap`` of
     # its state, within a step that begins with a sample of the rows.
@@ -203,6 +206,11 @@ _HELD_BACK = 0.5
 
 # A relative gap from which on a bound says next to nothing.
 _USELESS = 0.1
+
+# The share of what the objective is at zero below which it has vanished: a score is known to some
+# 1e-15 of itself, and a loss falls with the square of what is left of it.  Fewer steps than these
+# seldom lead there, and to look for it costs a loss of every row.
+_VANISHED, _FEW_STEPS = 1e-28, 4
 
 # Before there is a lower bound.
 _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
@@ -720,6 +728,8 @@ class _Fit:
         self.state: Any = None
         # The name of the method at work, where one was chosen by its cost.
         self.method = ""
+        # The loss of zero, once somebody has asked for it.
+        self.null: float | None = None
 
     # --- the loop -----------------------------------------------------------------------------
 
@@ -787,6 +797,8 @@ class _Fit:
             self.iteration = getattr(state, "n_iter", self.iteration + 1)
             self.follow(solver, state)
             now = self.why_now() or solver.stopped(problem, state)
+            if now is None and problem.smooth and self.vanished(state):
+                now = "vanishing"
             now = now or (exhausted if self.iteration >= max_iter else None)
             near = max_iter - self.iteration <= _LAST and not alone
             if now in ("interrupted", "time_limit"):
@@ -859,6 +871,48 @@ class _Fit:
         if not self.deadline < np.inf:
             return None
         return "time_limit" if (now or time.perf_counter()) > self.ends else None
+
+    def vanished(self, point: Any, value: float | None = None) -> bool:
+        """Whether nothing is left of the objective that a relative gap could be about.
+
+        Parameters
+        ----------
+        point : Candidate or object
+            Has ``theta``; the state of a method may lack it.
+        value : float, optional
+            The objective there, where the fit ends in any case; else that of the state, if it
+            tells.
+        """
+        last = value is not None
+        value = getattr(point, "value", np.inf) if value is None else value
+        if not hasattr(point, "theta") or value == np.inf:
+            return False
+        if self.null is None:
+            if not last and self.iteration < _FEW_STEPS:
+                return False
+            self.null = self.problem.null_loss()
+        # What is charged for rounding at the end is more.
+        if not value <= (1.0 if last else 0.1) * _VANISHED * self.null < np.inf:
+            return False
+        # To look at rounding takes longer than many a step.
+        look = last or self.iteration.bit_count() == 1
+        return self.problem.says_nothing(point.theta, self.tol, look)
+
+    def told_apart(self, reason: str | None) -> str | None:
+        """The reason to end, where a limit of precision may be that nothing is left."""
+        assert self.best is not None and self.settled is not None
+        if reason in ("precision_limit", "vanishing") and self.relative_gap > _USELESS:
+            gone = self.vanished(self.best[1], self.settled.primal)
+            reason = "vanishing" if gone else "precision_limit"
+        if reason == "vanishing" and not self.problem.in_passes:
+            # Numbers that are all the same are fitted by weights of zero without any rounding.
+            theta = self.problem.null_point()
+            simplest = Candidate(_in_single(theta) if self.single else theta)
+            found = self.problem.certify(simplest.theta, _NO_PROOF, self.tol)
+            if found.primal < self.settled.primal:
+                self.settled, self.best = found, (found.primal, simplest, found)
+                self.relative_gap = relative_to(found.gap, found.primal)
+        return reason
 
     def check_interrupt(self) -> None:
         """Raise where a long step should end now; solvers call it between parts of a step."""
@@ -944,13 +998,12 @@ class _Fit:
             self.status = reason
         else:
             self.settled = self._settle()
-            if self.relative_gap <= self.tol:
-                self.status = "optimal"
-            else:
+            if not self.relative_gap <= self.tol:
                 # What rounding may have done can be more than what steps could still gain.
                 charge = 0.5 * self.tol * abs(self.settled.primal)
                 limited = nothing_left or self.settled.charge > charge
-                self.status = reason or ("precision_limit" if limited else None)
+                reason = self.told_apart(reason or ("precision_limit" if limited else None))
+            self.status = "optimal" if self.relative_gap <= self.tol else reason
         self.report()
 
     # --- points and bounds --------------------------------------------------------------------
@@ -1186,6 +1239,8 @@ class _Fit:
         if self.relative_gap > _USELESS and status in ("precision_limit", "max_iter", "time_limit"):
             widest = self.problem.widest_column()
             hardest = hardest if widest is None else (widest, 0.0)
+        if status == "unattained":
+            hardest = self.problem.receding_column(theta), 0.0
         certificate = Certificate.of(
             primal=settled.primal,
             dual=settled.dual,

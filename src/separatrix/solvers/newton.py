@@ -35,8 +35,6 @@ from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["Newton", "NewtonState"]
 
-# What :func:`receding` may find.
-RECEDING = ("separable", "quasi_separable")
 # Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
 _LARGE = 5_000_000
 # Up to so many parameters an output its block of the Hessian is factorised,
@@ -405,13 +403,16 @@ def receding(
 
     ``direction``: a step of Newton's method, and ``slope`` that of the objective along it.
     """
-    if problem.penalty.coercive or not problem.loss.unattained:
+    if problem.penalty.coercive or not problem.loss.recedes:
         return None
     if problem.separates(scores):
-        return "separable"
-    if direction is None or not -slope < 1e-2 * abs(value):
+        return "separable" if problem.of_classes else "unattained"
+    # Far from the end a step still lowers losses that have a least value.  Where those are at their
+    # least, a step takes as large a part of what is left as ever.
+    ended = -slope < 1e-2 * abs(value) or (-slope > 0.5 * abs(value) and not problem.of_classes)
+    if direction is None or not ended or not problem.has_recession_direction(scores, direction):
         return None
-    return "quasi_separable" if problem.has_recession_direction(scores, direction) else None
+    return "quasi_separable" if problem.of_classes else "unattained"
 
 
 def _norm(x: np.ndarray) -> float:

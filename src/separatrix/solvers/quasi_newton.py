@@ -39,11 +39,12 @@ import numpy as np
 
 from separatrix._compiled.linear_algebra import Factor, conjugate_gradients, factorise, inner
 from separatrix._compiled.pool import with_one_blas_thread
+from separatrix.certificate import NO_OPTIMUM
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import forecast
 from separatrix.solvers.driver import Candidate
-from separatrix.solvers.newton import RECEDING, _norm, _search, receding
+from separatrix.solvers.newton import _norm, _search, receding
 
 __all__ = ["QuasiNewton", "QuasiNewtonState"]
 
@@ -282,7 +283,7 @@ class QuasiNewton:
         The curvature along some column is then gone, and along the others is not: its rows in the
         sample are of one class.
         """
-        if state.status in RECEDING:
+        if state.status in NO_OPTIMUM:
             return True
         first = part.hessian_diagonal(part.curvature(part.linear(start)))
         last = part.hessian_diagonal(part.curvature(state.scores))
@@ -458,7 +459,7 @@ class QuasiNewton:
         status = state.status or receding(problem, state.scores, state.value)
         near = _gap(problem, state) <= _SURE * self.tol * abs(state.value)
         due = state.exact or near or state.steps >= forecast.hessian_in_passes(problem)
-        if not due or status in RECEDING:
+        if not due or status in NO_OPTIMUM:
             return replace(state, status=status)
         state = self._with_factor(problem, state, problem.design.n_samples)
         direction = self._direction(state)

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix._compiled.rounding import UNIT
 from separatrix.certificate import (
+    NO_OPTIMUM,
     Certificate,
     ResidualCertificate,
     RigorousCertificate,
@@ -140,11 +141,11 @@ def verify(
     Returns
     -------
     Certificate, or ResidualCertificate for a closed form
-        Its status is ``"optimal"`` or ``"above_tol"``; or ``"separable"`` or
-        ``"quasi_separable"``, where without a penalty there is no finite optimum; or
-        ``"indefinite"``, where the kernel is no scalar product, so that no bound holds, and the
-        model is stationary to ``tol``.  ``primal`` is in the model's own convention.  For more
-        than two classes an ``SVC`` has one part for each pair of them.
+        Its status is ``"optimal"`` or ``"above_tol"``; or ``"separable"``,
+        ``"quasi_separable"`` or ``"unattained"``, where without a penalty there is no finite
+        optimum; or ``"indefinite"``, where the kernel is no scalar product, so that no bound holds,
+        and the model is stationary to ``tol``.  ``primal`` is in the model's own convention.  For
+        more than two classes an ``SVC`` has one part for each pair of them.
 
         With ``rigorous=True`` a ``RigorousCertificate``, whose ``interval`` holds the exact
         optimum.  Its status is ``"optimal"``, ``"above_tol"`` or ``"time_limit"``;
@@ -290,7 +291,7 @@ def _judged(
         if len(parts) == 1
         else Certificate.total(parts, tol=tol, seconds=time.perf_counter() - start)
     )
-    without = [p.status for p in parts if p.status in _NO_OPTIMUM]
+    without = [p.status for p in parts if p.status in NO_OPTIMUM]
     failed = {p.status for p in parts} - {"optimal"}
     reason = without[0] if without else "above_tol"
     status = "optimal" if whole.relative_gap <= tol else reason
@@ -305,10 +306,6 @@ def _weights(model: Any) -> list[np.ndarray]:
     dual = hasattr(model, "dual_coef_") and hasattr(model, "support_vectors_")
     weights = model.dual_coef_ if dual else model.coef_
     return [weights.data if sp.issparse(weights) else weights, model.intercept_]
-
-
-# Ways of having no finite optimum, which no tighter fit could reach.
-_NO_OPTIMUM = ("separable", "quasi_separable")
 
 
 def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
@@ -344,7 +341,7 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
             seed=0,
         )
         n_iter += solution.certificate.n_iter
-        if solution.certificate.status in _NO_OPTIMUM:
+        if solution.certificate.status in NO_OPTIMUM:
             reason = solution.certificate.status
         if solution.certificate.dual > dual:
             dual = solution.certificate.dual

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, sample_weight_of, validate
-from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
+from separatrix.models.base import Claimed, conclude, keep_record, narrowed, scores_of
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.limits import counted, remaining
 from separatrix.models.regressor import TrainingRows
@@ -145,7 +145,11 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return linear_scores(self, X, np.atleast_2d(dense(self.coef_)), self.intercept_)[:, 0]
+        return self._scores(validate(self, X, finite=False))
+
+    def _scores(self, matrix: Any) -> np.ndarray:
+        """The scores ``w.x + b`` of a matrix that has been validated."""
+        return scores_of(self, matrix, np.atleast_2d(dense(self.coef_)), self.intercept_)[:, 0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
