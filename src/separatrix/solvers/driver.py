@@ -764,28 +764,12 @@ class _Fit:
             start = Candidate(start.theta)
         alone = getattr(solver, "checks_end_alone", False)
         residual = () if start.residual is None else (start.residual,)
-        rng = generator_of(seed)
-        state = self.state = solver.init(problem, start.theta, rng, *residual)
+        state = self.state = solver.init(problem, start.theta, generator_of(seed), *residual)
         self.follow(solver, state)
         if self.why_now():
             # As where the folds of a cross-validation share a limit, and nothing of it is left.
             raise _Stop(self)
-        # The start is a point like any other, and the answer where it is already good enough.  Zero
-        # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
-        # was given a dual point knows whether that is likely.
-        look = look or max_iter <= 0
-        if look or solver.should_check(problem, state, self.tol):
-            candidate = solver.candidate(problem, state)
-            if not np.array_equal(candidate.theta, start.theta):
-                # A method of the dual begins at a point of its own.
-                self.unseen = start
-            self.check(candidate)
-            self.judge(exhausted if max_iter <= 0 else None)
-        else:
-            self.unseen = start
-            if self.followed:
-                self.show(solver)
-            self.report()
+        self._look_at_start(start, exhausted if max_iter <= 0 else None, look)
         while self.status is None:
             if self.ended:
                 self.judge("callback")
@@ -898,8 +882,8 @@ class _Fit:
         look = last or self.iteration.bit_count() == 1
         return self.problem.says_nothing(point.theta, self.tol, look)
 
-    def told_apart(self, reason: str | None) -> str | None:
-        """The reason to end, where a limit of precision may be that nothing is left."""
+    def _reason_of(self, reason: str | None) -> str | None:
+        """The reason to end: a limit of precision may be that nothing is left."""
         assert self.best is not None and self.settled is not None
         if reason in ("precision_limit", "vanishing") and self.relative_gap > _USELESS:
             gone = self.vanished(self.best[1], self.settled.primal)
@@ -913,6 +897,28 @@ class _Fit:
                 self.settled, self.best = found, (found.primal, simplest, found)
                 self.relative_gap = relative_to(found.gap, found.primal)
         return reason
+
+    def _look_at_start(self, start: Candidate, ends: str | None, look: bool) -> None:
+        """Check the point at which the method begins, if that may be the answer.
+
+        ``ends``: the reason to end there, if any; ``look``: whether to check it in any case.
+        """
+        problem, solver, state = self.problem, self.solver, self.state
+        # The start is a point like any other, and the answer where it is already good enough.  Zero
+        # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
+        # was given a dual point knows whether that is likely.
+        if look or ends is not None or solver.should_check(problem, state, self.tol):
+            candidate = solver.candidate(problem, state)
+            if not np.array_equal(candidate.theta, start.theta):
+                # A method of the dual begins at a point of its own.
+                self.unseen = start
+            self.check(candidate)
+            self.judge(ends)
+            return
+        self.unseen = start
+        if self.followed:
+            self.show(solver)
+        self.report()
 
     def check_interrupt(self) -> None:
         """Raise where a long step should end now; solvers call it between parts of a step."""
@@ -1002,7 +1008,7 @@ class _Fit:
                 # What rounding may have done can be more than what steps could still gain.
                 charge = 0.5 * self.tol * abs(self.settled.primal)
                 limited = nothing_left or self.settled.charge > charge
-                reason = self.told_apart(reason or ("precision_limit" if limited else None))
+                reason = self._reason_of(reason or ("precision_limit" if limited else None))
             self.status = "optimal" if self.relative_gap <= self.tol else reason
         self.report()
 

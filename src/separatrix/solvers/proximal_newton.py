@@ -252,6 +252,23 @@ def level_of(problem: Any, theta: np.ndarray, value: float) -> float:
     return abs(value) / max(float(np.sum(np.abs(problem.weights_of(theta)))), _LEAST)
 
 
+def _used(problem: Objective, theta: np.ndarray) -> int:
+    """The number of columns with a weight that is not zero, in any class."""
+    w = problem.weights_of(theta)
+    return int(np.count_nonzero(w if w.ndim == 1 else np.any(w, axis=1)))
+
+
+def _hessian_of(
+    part: Objective, state: ProximalNewtonState
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The curvature of the rows, the Hessian and its diagonal: those at hand, or new ones."""
+    if state.curvature is not None and state.hessian is not None and state.diagonal is not None:
+        return state.curvature, state.hessian, state.diagonal
+    curvature = part.curvature(state.scores)
+    hessian = part.hessian(curvature)
+    return curvature, hessian, np.diagonal(hessian).copy()
+
+
 def _is_cheap(problem: Objective, index: np.ndarray) -> bool:
     """Whether a Hessian of some columns costs little against the products that do without it.
 
@@ -459,47 +476,39 @@ class ProximalNewton:
         if state.by_columns:
             return self._by_columns(problem, state, check_interrupt)
         d, residual = problem.design.n_features, problem.residual(state.scores)
-        w = problem.weights_of(state.theta)
-        used = np.count_nonzero(w if w.ndim == 1 else np.any(w, axis=1))
         # The products of a dual point are those of columns that the model knew.
-        adjoint = None if 2 * used > d else state.adjoint
+        adjoint = None if 2 * _used(problem, state.theta) > d else state.adjoint
         fresh = adjoint is None
         if adjoint is None:
             adjoint = problem.design.t_dot(residual)
             state = replace(state, adjoint=adjoint)
         index, part = self._working_set(problem, state), state.part
-        curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
         if index is None or not _is_cheap(problem, index):
             return self._by_columns(problem, state, check_interrupt)
         if part is None or not np.array_equal(index, state.index):
-            part, hessian = problem.restricted(index), None
+            part, state = problem.restricted(index), replace(state, hessian=None)
         check_interrupt()
         rows = np.append(index, d) if problem.fit_intercept else index
         old = state.theta[rows]
-        if fresh:
-            pulls = problem.join(adjoint[index], residual.sum(axis=0))
-        else:
-            pulls = part.adjoint(residual)
-        slope = part.penalty_gradient(old) + pulls
-        if curvature is None or diagonal is None or hessian is None:
-            curvature = part.curvature(state.scores)
-            hessian = part.hessian(curvature)
-            diagonal = np.diagonal(hessian).copy()
+        known = problem.join(adjoint[index], residual.sum(axis=0)) if fresh else None
+        slope = part.penalty_gradient(old)
+        slope = slope + (part.adjoint(residual) if known is None else known)
+        curvature, hessian, diagonal = _hessian_of(part, state)
         check_interrupt()
         kinks = part.penalty.kinks(part.shape, len(index))
-        theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
         tol = _EXACT * level_of(problem, state.theta, state.value)
         if old.size > _LITTLE:
             tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
-        tol *= relative
         # Where columns depend on one another the model is flat, and its minimum far off or
         # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
         # Qi and Yamashita, 2004).
         ridge = 1.0 + _RIDGE * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
+        theta, ahead = old.copy(), slope.copy()
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
-        _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
+        outputs = math.prod(problem.output_shape)
+        _minimise_model(hessian, *flat, outputs, tol * relative, check_interrupt)
         direction = theta - old
         kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
@@ -507,22 +516,19 @@ class ProximalNewton:
         scores = part.linear(theta)
         along = scores - state.scores
         slopes = residual + part.curvature_apply(curvature, along)
-        value, t = part.value(theta, scores), 1.0
+        value, t, failed = part.value(theta, scores), 1.0, False
         if not value <= state.value + 1e-2 * expected:
             t = _least(part, old, direction, state.scores, along, kinks.l1)
             theta = kinks.within(old + t * direction)
             scores = part.linear(theta)
             value = part.value(theta, scores)
-            if not value <= state.value:
-                new = self._with_dual(problem, state, slopes)
-                return replace(new, status="precision_limit")
+            failed = not value <= state.value
         missed = abs(value - state.value - foreseen)
-        if not missed <= _STALE * abs(foreseen):
-            hessian = None
-        if missed <= _PROMISING * abs(value):
-            new = self._with_dual(problem, state, slopes)
-        else:
-            new = replace(state, adjoint=None)
+        # A dual point is worth its price where the model has told the truth, and at the end.
+        worth = missed <= _PROMISING * abs(value) or failed
+        new = self._with_dual(problem, state, slopes) if worth else replace(state, adjoint=None)
+        if failed:
+            return replace(new, status="precision_limit")
         whole = state.theta.copy()
         whole[rows] = theta
         stuck = state.gained_nothing(value, new.dual)
@@ -536,7 +542,7 @@ class ProximalNewton:
             index=index,
             part=part,
             curvature=curvature,
-            hessian=hessian,
+            hessian=hessian if missed <= _STALE * abs(foreseen) else None,
             diagonal=diagonal,
             damping=max(damping, 1.0),
             status="precision_limit" if stuck else None,
