@@ -61,8 +61,10 @@ def clipped(a: np.ndarray, low: Any, high: Any, out: np.ndarray | None = None) -
 
 def _sum(values: np.ndarray) -> float:
     """The sum of an array by blocks, as the sums of a charged bound are."""
+    if len(values) <= SUMMED:
+        return float(np.add.reduce(values))
     starts = range(0, len(values), SUMMED)
-    return float(sum(np.add.reduce(values[k : k + SUMMED]) for k in starts))
+    return float(np.add.reduce([np.add.reduce(values[k : k + SUMMED]) for k in starts]))
 
 
 class Charges(NamedTuple):
@@ -177,11 +179,14 @@ class PointwiseObjective(Objective):
     def balanced(self, residual: np.ndarray) -> np.ndarray:
         # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
         # the last clipping would undo the balance.
-        low, high = self._ranges()
+        bounded = not self._unbounded()
+        low, high = self._ranges() if bounded else (self.upper, self.upper)
         a = np.empty(len(self.y))
         # A few rows at a time, because fresh memory costs more than what is done to it.
         for rows in self._slices():
-            clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
+            np.multiply(-self.y[rows], residual[rows], out=a[rows])
+            if bounded:
+                clipped(a[rows], low[rows], high[rows], out=a[rows])
         excess = inner(a, self.y)
         if excess == 0.0:
             return -self.y * a
@@ -189,9 +194,10 @@ class PointwiseObjective(Objective):
         # First choice: share the excess out among the multipliers that lie inside their range,
         # where the dual is flat to first order; each moves by at most its slack.
         for rows in self._slices():
-            near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
-            most = np.maximum(self.upper[rows], np.abs(a[rows]))
-            np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
+            most = np.maximum(self.upper[rows], np.abs(a[rows]), out=slack[rows])
+            if bounded:
+                near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
+                np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
         total = slack.sum()
         if abs(excess) <= 0.5 * total:
             share = excess / total
@@ -207,7 +213,8 @@ class PointwiseObjective(Objective):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
         for rows in self._slices():
-            clipped(a[rows], low[rows], high[rows], out=a[rows])
+            if bounded:
+                clipped(a[rows], low[rows], high[rows], out=a[rows])
             np.multiply(-self.y[rows], a[rows], out=a[rows])
         return a
 
@@ -371,10 +378,9 @@ class PointwiseObjective(Objective):
         w, b = self.weights_of(theta), float(self.intercept_of(theta))
         r, adjoint = proof.residual, proof.adjoint
         assert r is not None and adjoint is not None and known.scores is not None
-        nothing = Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
         squares, spare = row_squares_above(self.design)
         if squares is None:
-            return nothing
+            return self._nothing(r)
         n, width = len(r), longest_row(self.design)
         rounding = gamma(min(SUMMED, n) - (-n // SUMMED))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -384,14 +390,14 @@ class PointwiseObjective(Objective):
                 weight = _sum(self.upper) * (1.0 + rounding)
                 share, spread = self._moves_to_balance(r, weight, rounding)
                 if not (share < 1.0 and spread < math.inf):
-                    return nothing
+                    return self._nothing(r)
             moves = share, spread
             sums = self._charges(known.scores, r, squares, score_rounding(self.design, w, b), moves)
             if not all(map(math.isfinite, sums)) or sums.outside:
-                return nothing
+                return self._nothing(r)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
             # Also by what a conjugate is less at odds below 2^-1022 than float64 has them.
-            most = float(self.upper.max(initial=0.0))
+            most = float(np.maximum.reduce(self.upper, initial=0.0))
             underflow = n * (most * 2.0**-1020 + 4.0 * TINY)
             loss = sums.losses * (1.0 + units) + underflow
             tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
@@ -424,13 +430,18 @@ class PointwiseObjective(Objective):
             # Where the sign makes a difference, it is that of what pulls at the weights.
             v = adjoint if self.penalty.symmetric else -adjoint
             pulled = Enclosure(v, length, length)
-            if not np.isfinite(length + above):
-                return nothing
+            if not math.isfinite(length + above):
+                return self._nothing(r)
             penalty, above = self.penalty.conjugate_above(pulled, above)
             dual = -(penalty + beyond + above)
             near = self.penalty.conjugate(v)
-            middle = -conjugate - beyond - (near if np.isfinite(near) else 0.0)
+            middle = -conjugate - beyond - (near if math.isfinite(near) else 0.0)
         return charged_bound((known.primal, middle), primal, dual, r)
+
+    @staticmethod
+    def _nothing(residual: np.ndarray) -> Bound:
+        """What is known where sums overflow, or a multiplier is out of its range."""
+        return Bound(np.inf, 0.0, np.inf, residual, charge=np.inf)
 
     def _moves_to_balance(
         self, residual: np.ndarray, weight: float, rounding: float
