@@ -249,6 +249,8 @@ class PointwiseObjective(Objective):
                 # Where memory costs less than a view.
                 return np.full(len(self.upper), factor)
             return np.broadcast_to(factor, self.upper.shape)
+        if math.isfinite(factor):
+            return self.upper * factor
         out = np.zeros_like(self.upper)
         return np.multiply(factor, self.upper, out=out, where=self.upper > 0.0)
 
