@@ -9,9 +9,19 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from sklearn.linear_model import HuberRegressor as Peer
 
+from grids import grid
+from separatrix import ElasticNet as SparseMixture
+from separatrix import Lasso, LinearSVR, SGDRegressor
 from separatrix.data.design import as_design
-from separatrix.losses import EpsilonInsensitive, Huber, SquaredEpsilonInsensitive
-from separatrix.objectives.penalties import L2, NoPenalty
+from separatrix.losses import (
+    EpsilonInsensitive,
+    Huber,
+    SquaredEpsilonInsensitive,
+    SquaredResidual,
+)
+from separatrix.objectives.enclosure import Level, gamma
+from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective, ScaledResidualObjective
 from separatrix.solvers import Newton, QuasiNewton, ScaleContinuation, select_solver
 from separatrix.solvers.driver import minimise
@@ -246,3 +256,88 @@ def test_targets_of_rows_without_weight_cost_no_digits_of_the_bound() -> None:
                 for problem, proof in zip((plain, other), proofs, strict=True)
             ]
             assert bounds[1].gap == bounds[0].gap
+
+
+# --- the charged bound, beside both sides of duality in exact numbers -----------------------------
+
+HALF, EPSILON = Fraction(1, 2), Fraction(0.25)
+# Value at a residual and conjugate at a slope, in exact numbers.
+EXACT = {
+    SquaredResidual: (lambda z: HALF * z * z, lambda t: HALF * t * t),
+    EpsilonInsensitive: (lambda z: max(abs(z) - EPSILON, 0), lambda t: EPSILON * abs(t)),
+    SquaredEpsilonInsensitive: (
+        lambda z: max(abs(z) - EPSILON, 0) ** 2,
+        lambda t: EPSILON * abs(t) + t * t / 4,
+    ),
+    Huber: (
+        lambda z: HALF * z * z if abs(z) <= 1 else abs(z) - HALF,
+        lambda t: HALF * t * t,
+    ),
+}
+
+
+def exact_sides(problem, theta, residual, share):
+    """The objective at a point, and the dual objective near a residual, made feasible exactly."""
+    value, conjugate = EXACT[type(problem.loss)]
+    X = [[Fraction(x) for x in row] for row in problem.design.matrix.tolist()]
+    U, c = ([Fraction(v) for v in part.tolist()] for part in (problem.upper, problem.centres))
+    d, l1, l2 = problem.design.n_features, Fraction(problem.penalty.l1), problem.penalty.l2
+    w, b = [Fraction(v) for v in theta[:d].tolist()], Fraction(float(problem.intercept_of(theta)))
+    scores = [sum(x * v for x, v in zip(row, w, strict=True)) + b for row in X]
+    primal = sum(l1 * abs(v) + Fraction(l2) / 2 * v * v for v in w)
+    primal += sum(u * value(t - s) for u, t, s in zip(U, c, scores, strict=True))
+    r = [(1 - Fraction(share)) * Fraction(v) for v in residual.tolist()]
+    if problem.balances:
+        excess = sum(r) / sum(U)
+        r = [v - excess * u for v, u in zip(r, U, strict=True)]
+    if problem.loss.dual_upper < np.inf:
+        assert all(abs(v) <= u for v, u in zip(r, U, strict=True))
+    v = [abs(sum(s * row[j] for s, row in zip(r, X, strict=True))) for j in range(d)]
+    if l2 == 0.0:
+        longest = max(1, max(v) / l1)
+        r, v = [s / longest for s in r], [l1] * d
+    dual = -sum(max(p - l1, 0) ** 2 / (2 * Fraction(l2)) for p in v if p > l1)
+    for s, u, t in zip(r, U, c, strict=True):
+        dual -= s * t + (u * conjugate(-s / u) if u > 0 else 0)
+    return primal, dual
+
+
+LOSSES = [SquaredResidual(), EpsilonInsensitive(0.25), SquaredEpsilonInsensitive(0.25), Huber(1.0)]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.key)
+@grid("case", range(16))
+def test_a_charged_bound_of_residuals_is_one_in_exact_numbers(loss, case):
+    rng = np.random.default_rng(case)
+    n, d = int(rng.integers(3, 12)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, size=d) + rng.choice([0.0, 1e4])
+    y = X @ rng.normal(size=d) * 10.0 ** -rng.integers(0, 3) + rng.normal(size=n)
+    y += rng.choice([0.0, 1e6])
+    options = {
+        "C": 10.0 ** rng.integers(-3, 4),
+        "weights": rng.integers(0, 3, size=n) + 0.1 if case % 2 else None,
+        "fit_intercept": bool(case % 5),
+    }
+    penalty = (L2(), L1(), ElasticNet(0.5))[case % 3]
+    problem = ResidualObjective(as_design(X), y, loss, penalty, **options)
+    theta = minimise(problem, select_solver(problem), tol=1e-9, max_iter=500).theta
+    bound = problem.bound(theta)
+    if bound.dual == 0.0:
+        return
+    found = problem.charged(theta, Level.NORMS, bound, bound)
+    weight, share = float(np.sum(problem.upper)), 0.0
+    if problem.balances:
+        share = problem._moves_to_balance(bound.residual, weight, gamma(n))[0]
+    primal, dual = exact_sides(problem, theta, bound.residual, share)
+    assert primal <= Fraction(found.primal)
+    assert Fraction(found.dual) <= dual
+
+
+def test_a_small_fit_of_residuals_is_charged_without_another_look_at_the_rows(monkeypatch):
+    def none(self, *arguments):
+        raise AssertionError("another dual point was made")
+
+    X, y = rows(60, 3)
+    monkeypatch.setattr(PointwiseObjective, "dual_point", none)
+    for model in (Lasso(0.1), SparseMixture(0.1), LinearSVR(), SGDRegressor(random_state=0)):
+        assert model.fit(X, y).certificate_.ok, model

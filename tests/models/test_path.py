@@ -34,6 +34,8 @@ from separatrix import (
     QuadraticDiscriminantAnalysis,
     SGDClassifier,
 )
+from separatrix.objectives.base import Objective
+from separatrix.objectives.enclosure import Level
 from separatrix.solvers.driver import watch
 
 VALUES = [0.01, 0.1, 1.0, 10.0]
@@ -42,6 +44,20 @@ VALUES = [0.01, 0.1, 1.0, 10.0]
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
     return scale(X), y
+
+
+def test_rounding_may_have_half_of_the_tolerance_of_a_fit_of_a_path(monkeypatch):
+    looks, charged = [], Objective.charged
+
+    def looking(self, theta, level, *others):
+        looks.append(level)
+        return charged(self, theta, level, *others)
+
+    monkeypatch.setattr(Objective, "charged", looking)
+    X, y = load_iris(return_X_y=True)
+    path = LogisticRegression().path(X + 1e3, y, Cs=[1.0, 1e3])
+    assert looks == [Level.NORMS] * 2
+    assert all(certificate.ok for certificate in path.certificates)
 
 
 def even_digits():

@@ -660,7 +660,8 @@ def _of_few(rows: _Rows, pooled: bool) -> Moments:
         mean[j], rest[j] = _two_sum(centre, step)
         root = math.sqrt(len(own)) * step
         own = shifted.T @ shifted - root * root[:, None]
-        np.maximum(own, 0.0, out=own, where=np.eye(p, dtype=bool))
+        squares = np.einsum("ii->i", own)
+        np.maximum(squares, 0.0, out=squares)
         if pooled:
             scatter += own
         else:

@@ -34,7 +34,7 @@ from separatrix.models import blocked
 from separatrix.models.limits import counting, deadline_of, remaining
 from separatrix.models.sklearn_compat import CompatParameters
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers.continuation import Continuation
+from separatrix.solvers.continuation import ROUNDING_SHARE, Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
 __all__ = [
@@ -302,6 +302,7 @@ class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, meta
             if problem.in_passes:
                 problem.passes.part = part  # type: ignore[attr-defined]
             if warm_start is not None:
+                problem.charge_share = ROUNDING_SHARE
                 own.update(warm_start.start(done, problem))
             solution = minimise(
                 problem,

@@ -27,13 +27,12 @@ from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, 
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
+from separatrix.solvers.continuation import ROUNDING_SHARE
 from separatrix.solvers.driver import Candidate, Interrupt, Solution, minimise
 from separatrix.solvers.gram_path import GramPath
 
 __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
 
-# What of the tolerance of a fit of a path rounding may have before it is looked at more closely.
-_ROUNDING_SHARE = 0.5
 # Bytes of the scores of fits that are certified together.
 _PRODUCT_BYTES = 1 << 26
 
@@ -565,8 +564,7 @@ def _along_gram(
         problems = [model._problems(design, rows, float(value), l1_ratio) for value in some]
         flat = [problem for own in problems for _, problem in own]
         for problem in flat:
-            # A closer look at the rounding takes longer than the path.
-            problem.charge_share = _ROUNDING_SHARE
+            problem.charge_share = ROUNDING_SHARE
         residuals = np.array([p.residual(s) for p, s in zip(flat, scores, strict=True)])
         products = np.ascontiguousarray(design.t_dot(residuals.T).T)
         starts = [

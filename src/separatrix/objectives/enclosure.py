@@ -286,11 +286,10 @@ def score_rounding(design: Design, w: np.ndarray, b: float) -> tuple[float, floa
     """
     width = longest_row(design)
     spare = (1.0 + gamma(width)) * _SPARE
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        wide = gamma(width + 1) * length_above(w) * spare
-        shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
-        # What underflows in the squares of the norms.
-        shift += wide * math.sqrt(width) * 2.0**-510
+    wide = gamma(width + 1) * length_above(w) * spare
+    shift = (gamma(width + 1) * abs(float(b)) + (width + 2) * TINY) * spare
+    # What underflows in the squares of the norms.
+    shift += wide * math.sqrt(width) * 2.0**-510
     return wide, shift
 
 

@@ -300,7 +300,7 @@ class Penalty:
         if not isinstance(self.l1, float):
             out += float(np.sum(_over(self.l1, w) * np.abs(w)))
         elif self.l1 > 0.0:
-            out += self.l1 * float(np.sum(np.abs(w)))
+            out += self.l1 * float(np.add.reduce(np.abs(w), axis=None))
         if not isinstance(self.l2, float):
             out += 0.5 * inner(_over(self.l2, w) * w, w)
         elif self.l2 > 0.0:
@@ -441,12 +441,13 @@ class Penalty:
             if self.l2 == 0.0:
                 if self._farthest_beyond(self._sides(v)) > 1.0:
                     return math.inf
-                return float(np.sum(self.l1 * np.abs(w) - v * w))
+                return float(np.add.reduce(self.l1 * np.abs(w) - v * w, axis=None))
             low = -self.l1 if self._falls else -math.inf
             kink = np.clip(v, low, self.l1 if self._rises else math.inf)
             difference = self.l2 * w - (v - kink)
             smooth = 0.5 * inner(difference, difference) / self.l2
-            return smooth + float(np.sum(self.l1 * np.abs(w) - kink * w))
+            kinks = np.add.reduce(self.l1 * np.abs(w) - kink * w, axis=None)
+            return smooth + float(kinks)
         l1, l2 = _over(self.l1, w), _over(self.l2, w)
         lower, upper = _over(self.lower, w), _over(self.upper, w)
         kink = np.clip(v, np.where(lower < 0.0, -l1, -np.inf), np.where(upper > 0.0, l1, np.inf))
@@ -677,14 +678,17 @@ def _half_square(v: Enclosure, threshold: float, *, signed: bool = False) -> flo
     # A norm changes by no more than its argument does.
     length = (length_above(beyond) + v.length) * (1.0 + 8.0 * UNIT)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        # In place: of many columns a copy is what a fit needs the most memory for.
-        entries = v.above(signed=signed)
-        entries -= threshold
-        np.maximum(entries, 0.0, out=entries)
-        positive = np.count_nonzero(entries)
-        squares = total_above(np.square(entries, out=entries))
-        underflow = (positive + 1.0) * TINY if length > 0.0 else 0.0
-        return float(0.5 * min(length * length, squares) * (1.0 + 8.0 * UNIT) + underflow)
+        square = length * length
+        underflow = TINY if length > 0.0 else 0.0
+        # Where all that is known of the errors is how long they are together, no entry tells more.
+        if not (isinstance(v.radius, float) and v.radius >= v.length):
+            # In place: of many columns a copy is what a fit needs the most memory for.
+            entries = v.above(signed=signed)
+            entries -= threshold
+            np.maximum(entries, 0.0, out=entries)
+            underflow *= np.count_nonzero(entries) + 1.0
+            square = min(square, total_above(np.square(entries, out=entries)))
+        return float(0.5 * square * (1.0 + 8.0 * UNIT) + underflow)
 
 
 def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:

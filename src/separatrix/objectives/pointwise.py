@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -21,7 +21,14 @@ from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Loss
-from separatrix.objectives.base import ROWS, DualPoint, Objective, balancing_share
+from separatrix.objectives.base import (
+    ROWS,
+    Bound,
+    DualPoint,
+    Objective,
+    balancing_share,
+    charged_bound,
+)
 from separatrix.objectives.enclosure import (
     FAINT,
     LOST,
@@ -29,13 +36,18 @@ from separatrix.objectives.enclosure import (
     Level,
     Total,
     enclosed_scores,
+    gamma,
+    longest_row,
+    row_squares_above,
+    score_rounding,
     total,
     total_above,
 )
+from separatrix.objectives.passes import SUMMED
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.root import bracketed_root
 
-__all__ = ["PointwiseObjective", "clipped"]
+__all__ = ["Charges", "PointwiseObjective", "clipped"]
 
 # Rows whose slopes are looked at again and again for less than it takes to part them.
 _FEW = 1000
@@ -45,6 +57,53 @@ def clipped(a: np.ndarray, low: Any, high: Any, out: np.ndarray | None = None) -
     """``np.clip``, which for few rows takes longer to find this than to do it."""
     found: np.ndarray = np.minimum(np.maximum(a, low, out=out), high, out=out)
     return found
+
+
+def _sum(values: np.ndarray) -> float:
+    """The sum of an array by blocks, as the sums of a charged bound are."""
+    if len(values) <= SUMMED:
+        return float(np.add.reduce(values))
+    starts = range(0, len(values), SUMMED)
+    return float(np.add.reduce([np.add.reduce(values[k : k + SUMMED]) for k in starts]))
+
+
+class Charges(NamedTuple):
+    """Sums over all rows that a charged bound is made of.
+
+    Attributes
+    ----------
+    losses : float
+        Of ``U l`` at the least favourable end of each argument.
+    conjugate, sizes : float
+        Of ``U l*(-a/U)``, and of the sizes of what it is computed from.
+    lengths : float
+        Of ``|a|`` times the norms of the rows.
+    up, down : float
+        Of the multipliers of either sign of the score, where none is below zero.
+    slope, outside : float
+        Of the residual, and the number of rows whose multiplier is out of its range.
+    mass : float
+        At least that of the sizes of the multipliers.
+    paired, pairs : float
+        Of the products of the residual with the centres, and of their sizes.
+    reached, reach : float
+        Of ``U`` times the sizes of the centres, and times the norms of the rows, where multipliers
+        move in proportion to ``U``.
+    """
+
+    losses: float
+    conjugate: float
+    sizes: float
+    lengths: float
+    up: float
+    down: float
+    slope: float
+    outside: float
+    mass: float
+    paired: float = 0.0
+    pairs: float = 0.0
+    reached: float = 0.0
+    reach: float = 0.0
 
 
 class PointwiseObjective(Objective):
@@ -65,6 +124,9 @@ class PointwiseObjective(Objective):
     centres : ndarray of shape (n_samples,) or None
         The scores that the targets move to zero.
     """
+
+    # Whether the dual has no constraint on several rows together but that of an intercept.
+    _rows_apart = True
 
     def __init__(
         self,
@@ -117,11 +179,14 @@ class PointwiseObjective(Objective):
     def balanced(self, residual: np.ndarray) -> np.ndarray:
         # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
         # the last clipping would undo the balance.
-        low, high = self._ranges()
+        bounded = not self._unbounded()
+        low, high = self._ranges() if bounded else (self.upper, self.upper)
         a = np.empty(len(self.y))
         # A few rows at a time, because fresh memory costs more than what is done to it.
         for rows in self._slices():
-            clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
+            np.multiply(-self.y[rows], residual[rows], out=a[rows])
+            if bounded:
+                clipped(a[rows], low[rows], high[rows], out=a[rows])
         excess = inner(a, self.y)
         if excess == 0.0:
             return -self.y * a
@@ -129,9 +194,10 @@ class PointwiseObjective(Objective):
         # First choice: share the excess out among the multipliers that lie inside their range,
         # where the dual is flat to first order; each moves by at most its slack.
         for rows in self._slices():
-            near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
-            most = np.maximum(self.upper[rows], np.abs(a[rows]))
-            np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
+            most = np.maximum(self.upper[rows], np.abs(a[rows]), out=slack[rows])
+            if bounded:
+                near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
+                np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
         total = slack.sum()
         if abs(excess) <= 0.5 * total:
             share = excess / total
@@ -147,7 +213,8 @@ class PointwiseObjective(Objective):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
         for rows in self._slices():
-            clipped(a[rows], low[rows], high[rows], out=a[rows])
+            if bounded:
+                clipped(a[rows], low[rows], high[rows], out=a[rows])
             np.multiply(-self.y[rows], a[rows], out=a[rows])
         return a
 
@@ -182,6 +249,8 @@ class PointwiseObjective(Objective):
                 # Where memory costs less than a view.
                 return np.full(len(self.upper), factor)
             return np.broadcast_to(factor, self.upper.shape)
+        if math.isfinite(factor):
+            return self.upper * factor
         out = np.zeros_like(self.upper)
         return np.multiply(factor, self.upper, out=out, where=self.upper > 0.0)
 
@@ -286,6 +355,183 @@ class PointwiseObjective(Objective):
         out = sums.above() * (1.0 + (self.loss.units + 4.0) * UNIT)
         out += (LOST * weights.above() + products) * TINY
         return float("inf") if math.isnan(out) else out
+
+    # --- the charged bound, at one look at vectors of the length of the data ---------------------
+
+    def charged(
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
+    ) -> Bound:
+        whole = known is not None and known.scores is not None and known.primal < np.inf
+        # Losses by target have ranges of their own, which no two numbers describe.
+        plain = self._rows_apart and not self.loss.by_target and self.penalty.coercive
+        if level is Level.NORMS and whole and plain:
+            assert known is not None
+            if proof.residual is not None and proof.adjoint is not None:
+                found = self._charged_at_once(theta, proof, known)
+                if found.primal < np.inf:
+                    return found
+        return super().charged(theta, level, proof, known)
+
+    def _charged_at_once(self, theta: np.ndarray, proof: Bound, known: Bound) -> Bound:
+        """Charge rounding by the norms of the rows, in one pass over vectors as long as the data.
+
+        Sums are those of blocks, whose rounding is bounded as that of any order of their terms.
+        """
+        w, b = self.weights_of(theta), float(self.intercept_of(theta))
+        r, adjoint = proof.residual, proof.adjoint
+        assert r is not None and adjoint is not None and known.scores is not None
+        squares, spare = row_squares_above(self.design)
+        if squares is None:
+            return self._nothing(r)
+        n, width = len(r), longest_row(self.design)
+        rounding = gamma(min(SUMMED, n) - (-n // SUMMED))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            falls = self.loss.dual_lower >= 0.0
+            share, spread, weight = 0.0, 0.0, 0.0
+            if self.balances and not falls:
+                weight = _sum(self.upper) * (1.0 + rounding)
+                share, spread = self._moves_to_balance(r, weight, rounding)
+                if not (share < 1.0 and spread < math.inf):
+                    return self._nothing(r)
+            moves = share, spread
+            sums = self._charges(known.scores, r, squares, score_rounding(self.design, w, b), moves)
+            if not all(map(math.isfinite, sums)) or sums.outside:
+                return self._nothing(r)
+            units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
+            # Also by what a conjugate is less at odds below 2^-1022 than float64 has them.
+            most = float(np.maximum.reduce(self.upper, initial=0.0))
+            underflow = n * (most * 2.0**-1020 + 4.0 * TINY)
+            loss = sums.losses * (1.0 + units) + underflow
+            tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
+            primal = self.penalty.value_above(w) + tau + loss
+            beyond = 0.0
+            if self.balances and falls:
+                # The heavier class, whichever it is, is scaled down to the other.
+                slope = abs(sums.slope) + rounding * (sums.up + sums.down) * (1.0 + units)
+                least = min(sums.up, sums.down) * (1.0 - rounding)
+                share = slope / least * (1.0 + 1e-9) if least > 0.0 else np.inf
+            elif self.intercept_penalty > 0.0:
+                slope = abs(sums.slope) + rounding * sums.mass * (1.0 + units)
+                beyond = 0.5 * slope * slope / self.intercept_penalty * (1.0 + 1e-9)
+            conjugate = sums.conjugate + sums.paired
+            above = conjugate + (units + share) * sums.sizes * (1.0 + units) + underflow
+            if self.centres is not None:
+                above += self._paired_rounding(sums, share, spread, weight, units)
+            # What underflows in the squares of the norms.
+            lost = math.sqrt(width) * 2.0**-509
+            # The sums of the pass that gave the adjoint may have been of residuals beside these.
+            lengths = (sums.lengths * (1.0 + units) + lost * sums.mass) * spare
+            if proof.apart > 0.0:
+                # Cauchy and Schwarz: the sum of the lengths of the rows.
+                most *= math.sqrt(n * (_sum(squares) + n * width * 2.0**-1020))
+                lengths += 2.0**-899 * most
+            factor = gamma(n) + share + 2.0 * proof.apart
+            length = factor * lengths + (n + 2) * math.sqrt(len(w)) * TINY
+            if spread > 0.0:
+                length += 2.0 * spread * (sums.reach * (1.0 + units) + lost * weight) * spare
+            # Where the sign makes a difference, it is that of what pulls at the weights.
+            v = adjoint if self.penalty.symmetric else -adjoint
+            pulled = Enclosure(v, length, length)
+            if not math.isfinite(length + above):
+                return self._nothing(r)
+            penalty, above = self.penalty.conjugate_above(pulled, above)
+            dual = -(penalty + beyond + above)
+            near = self.penalty.conjugate(v)
+            middle = -conjugate - beyond - (near if math.isfinite(near) else 0.0)
+        return charged_bound((known.primal, middle), primal, dual, r)
+
+    @staticmethod
+    def _nothing(residual: np.ndarray) -> Bound:
+        """What is known where sums overflow, or a multiplier is out of its range."""
+        return Bound(np.inf, 0.0, np.inf, residual, charge=np.inf)
+
+    def _moves_to_balance(
+        self, residual: np.ndarray, weight: float, rounding: float
+    ) -> tuple[float, float]:
+        """How multipliers of both signs are moved to a sum of zero, as a share and a spread.
+
+        Nearer to zero by a ``share`` of each there is space in their ranges for moves by a
+        ``spread`` of the weights, whose sum is at most ``weight``.  ``rounding``: what sums may be
+        off, relative to their sizes.
+        """
+        slope = abs(_sum(residual)) + rounding * _sum(np.abs(residual)) * (1.0 + 2.0 * rounding)
+        least = weight * (1.0 - 3.0 * rounding)
+        spread = slope / least * (1.0 + 1e-9) if least > 0.0 else math.inf
+        reach = min(-self.loss.dual_lower, self.loss.dual_upper)
+        return (spread / reach * (1.0 + 1e-9) if reach < math.inf else 0.0), spread
+
+    def _paired_rounding(
+        self, sums: Charges, share: float, spread: float, weight: float, units: float
+    ) -> float:
+        """What the products of a residual with the centres may be off."""
+        assert self.centres is not None
+        error = (units + share) * sums.pairs + spread * sums.reached
+        if self.loss.centre_units > 0.0:
+            off = 2.0 * self.loss.centre_units * UNIT * float(np.abs(self.centres).max())
+            error += off * (sums.mass + spread * weight)
+        return error * (1.0 + 4.0 * units) + 4.0 * len(self.centres) * TINY
+
+    def _charges(
+        self,
+        scores: np.ndarray,
+        residual: np.ndarray,
+        squares: np.ndarray,
+        rounding: tuple[float, float],
+        moves: tuple[float, float],
+    ) -> Charges:
+        """The sums of a charged bound, of multipliers within their ranges.
+
+        ``rounding``: of the scores, as :func:`score_rounding` has it; ``moves``: the share and the
+        spread by which the multipliers may be moved.
+        """
+        n, loss, (wide, shift), (share, spread) = len(self.y), self.loss, rounding, moves
+        low, high = loss.dual_lower, loss.dual_upper
+        bounded, falls = low > -math.inf or high < math.inf, low >= 0.0
+        middle = 0.0
+        if self.centres is not None and self.balances:
+            # What is balanced feels no constant.
+            ends = np.minimum.reduce(self.centres), np.maximum.reduce(self.centres)
+            middle = 0.5 * float(ends[0] + ends[1])
+        by_size = 2.0 * UNIT + share
+        columns = []
+        for start in range(0, n, SUMMED):
+            rows = slice(start, start + SUMMED)
+            u, r, length = self.upper[rows], residual[rows], np.sqrt(squares[rows])
+            z, a = self._argument(scores, rows), -self.y[rows] * r
+            off = wide * length + shift + 8.8e-16 * np.abs(z)
+            size, pairs = np.abs(a), (0.0, 0.0, 0.0)
+            mass = np.add.reduce(size)
+            if self.centres is not None:
+                centre = self.centres[rows]
+                if loss.centre_units > 0.0:
+                    off += loss.centre_units * UNIT * np.abs(centre)
+                centre = centre - middle if middle != 0.0 else centre
+                far = np.abs(centre)
+                reached = inner(u, far) if spread > 0.0 else 0.0
+                pairs = inner(r, centre), inner(size, far), reached
+            above = loss.value(z - off)
+            if not falls:
+                above = np.maximum(above, loss.value(z + off))
+            losses, long = inner(u, above), inner(size, length)
+            reach = inner(u, length) if spread > 0.0 else 0.0
+            sizes, outside, up, down = mass if loss.cancels else 0.0, 0, 0.0, 0.0
+            if falls:
+                up, down = inner(0.5 + 0.5 * self.y[rows], a), inner(0.5 - 0.5 * self.y[rows], a)
+            if not u.all():
+                outside = int(np.count_nonzero(a[u == 0.0]))
+                a, u = a[u > 0.0], u[u > 0.0]
+            # The quotient is rounded; the conjugate is convex.
+            t = -a / u
+            by = by_size * np.abs(t) + (spread + TINY)
+            ends = t - by, t + by
+            if bounded:
+                outside += int(np.count_nonzero((a < low * u) | (a > high * u)))
+                ends = clipped(ends[0], -high, -low), clipped(ends[1], -high, -low)
+            conjugate = u * np.maximum(loss.conjugate(ends[0]), loss.conjugate(ends[1]))
+            sizes += np.add.reduce(np.abs(conjugate))
+            sums = np.add.reduce(conjugate), sizes, long, up, down, np.add.reduce(r)
+            columns.append((losses, *sums, outside, mass, *pairs, reach))
+        return Charges(*map(float, columns[0] if len(columns) == 1 else np.sum(columns, axis=0)))
 
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
         point = self.point_in_argument(residual, moved)

@@ -96,6 +96,8 @@ class ScaledResidualObjective(ResidualObjective):
     """
 
     loss: Huber
+    # They share the scale.
+    _rows_apart = False
 
     def __init__(
         self,

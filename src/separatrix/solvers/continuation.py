@@ -27,7 +27,11 @@ from separatrix.objectives.base import LinearProblem, Objective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
 
-__all__ = ["Continuation", "mean_square"]
+__all__ = ["ROUNDING_SHARE", "Continuation", "mean_square"]
+
+#: What of the tolerance of a fit of a path rounding may have before it is looked at more closely,
+#: which takes longer than such a fit.
+ROUNDING_SHARE = 0.5
 
 
 @dataclass(frozen=True)
