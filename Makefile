@@ -66,7 +66,7 @@ demo: $(APP)
 test: $(DEV)
 	$(call SUITE,$(BIN)/python)
 
-# All configurations of each class in scikit-learn's checks, and four times the random cases.
+# All configurations of each class in scikit-learn's checks, and eight times the random cases.
 exhaustive: $(DEV)
 	SEPARATRIX_EXHAUSTIVE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "exhaustive or sampled" $(PYTEST_ARGS)
 
