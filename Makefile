@@ -22,13 +22,14 @@ BENCH := $(VENV)/.installed-bench
 DOCS  := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test exhaustive bench-test sanitize lint bench docs pictures oldest clean
+.PHONY: help demo test exhaustive bench-test mutants sanitize lint bench docs pictures oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
 	@echo "make test    the test suite                              (WORKERS=$(WORKERS))"
 	@echo "make exhaustive  the rest of its grids and random searches"
 	@echo "make bench-test  the tests of the benchmarks themselves"
+	@echo "make mutants  plant faults in a copy, each of which the tests must find"
 	@echo "make sanitize  the test suite with every index of compiled loops checked (slow)"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries (BENCH_ARGS=--quick)"
@@ -66,13 +67,17 @@ demo: $(APP)
 test: $(DEV)
 	$(call SUITE,$(BIN)/python)
 
-# All configurations of each class in scikit-learn's checks, and four times the random cases.
+# All configurations of each class in scikit-learn's checks, and eight times the random cases.
 exhaustive: $(DEV)
 	SEPARATRIX_EXHAUSTIVE=1 $(BIN)/python -m pytest -n $(WORKERS) -m "exhaustive or sampled" $(PYTEST_ARGS)
 
 # Those that need a library of the extra bench are skipped where it is not installed.
 bench-test: $(DEV)
 	$(BIN)/python -m pytest -n $(WORKERS) -m benchmarks $(PYTEST_ARGS)
+
+# In build/mutants, where loops that no fault has touched stay compiled.
+mutants: $(DEV)
+	$(BIN)/python -m benchmarks.mutants
 
 # Numba compiles everything again, with a look at every index: IndexError where one is beyond its array.
 sanitize: $(DEV)

@@ -18,11 +18,11 @@ EXHAUSTIVE = os.environ.get("SEPARATRIX_EXHAUSTIVE") == "1"
 
 
 def share(number: int) -> int:
-    """A number of random cases: all of them in make exhaustive, and a quarter otherwise.
+    """A number of random cases: all of them in make exhaustive, and an eighth otherwise.
 
     A test that calls it is marked ``sampled``.
     """
-    return number if EXHAUSTIVE else -(-number // 4)
+    return number if EXHAUSTIVE else -(-number // 8)
 
 
 def grid(

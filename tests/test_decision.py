@@ -39,6 +39,14 @@ def drawn(seed, n=60):
     return Predictions(CLASSES[(p > 0.5) * 1], p - 0.5, np.column_stack([1 - p, p])), y
 
 
+@pytest.mark.parametrize(
+    ("positive", "said"), [("yes", ["no", "yes", "yes"]), ("no", ["no", "no", "yes"])]
+)
+def test_a_row_on_the_threshold_is_positive(positive, said) -> None:
+    predicted = Predictions(CLASSES[[0, 0, 0]], np.array([-0.5, 0.0, 0.5]))
+    assert Decision(positive, 0.0, "score").labels(predicted, CLASSES).tolist() == said
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("goal", ["f1", "balanced", "cost=5:1", "cost=1:3"])
 @pytest.mark.parametrize("positive", ["no", "yes"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import doctest
 import gc
 import inspect
@@ -22,6 +21,7 @@ from grids import grid
 from separatrix.certificate import REMEDIES
 from separatrix.cli import main
 from separatrix.losses import MarginLoss
+from sources import sources
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -220,13 +220,12 @@ _NO_SUBJECT = re.compile(
 
 
 def test_every_docstring_begins_with_its_subject():
-    found = []
-    for file in sorted(Path(separatrix.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                text = ast.get_docstring(node) or ""
-                if _NO_SUBJECT.match(text):
-                    found.append(f"{file.name}: {text.splitlines()[0]}")
+    found = [
+        f"{source.path.name}: {text.splitlines()[0]}"
+        for source in sources()
+        for text in source.docstrings
+        if _NO_SUBJECT.match(text)
+    ]
     assert found == []
 
 
@@ -276,18 +275,13 @@ def formulas() -> list[tuple[str, str, bool]]:
                 for part in (token, *(token.children or ()))
                 if part.type.startswith("math")
             ]
-    for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py")):
-        text = path.read_text("utf-8")
-        if path.parent.name == "examples":
-            texts = [re.sub(r"^# ?", "", text, flags=re.M)]
-        else:
-            tree = ast.walk(ast.parse(text))
-            documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-            texts = [ast.get_docstring(n) or "" for n in tree if isinstance(n, documented)]
-        for text in texts:
-            found += [(path.name, one, False) for one in re.findall(r":math:`([^`]*)`", text)]
-            blocks = re.findall(r"\.\. math::\s((?:.*\S.*\n?)+)", text)
-            found += [(path.name, one, True) for one in blocks]
+    texts = [(source.path, text) for source in sources() for text in source.docstrings]
+    for path in (ROOT / "examples").glob("*.py"):
+        texts.append((path, re.sub(r"^# ?", "", path.read_text("utf-8"), flags=re.M)))
+    for path, text in texts:
+        found += [(path.name, one, False) for one in re.findall(r":math:`([^`]*)`", text)]
+        blocks = re.findall(r"\.\. math::\s((?:.*\S.*\n?)+)", text)
+        found += [(path.name, one, True) for one in blocks]
     return found
 
 

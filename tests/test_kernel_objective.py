@@ -22,6 +22,7 @@ from separatrix.kernels import (
     RBFKernel,
     SigmoidKernel,
 )
+from separatrix.kernels import objective as kernel_objective
 from separatrix.kernels.gram import Gram
 from separatrix.kernels.objective import (
     KernelHardMarginObjective,
@@ -228,7 +229,7 @@ def test_the_bound_is_sharp_at_the_optimum() -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("geometry", ["plain", "duplicates", "integers", "separable", "offset"])
 def test_the_hard_bound_is_a_bound(geometry: str) -> None:
-    rng, count = np.random.default_rng(17), share(150)
+    rng, count = np.random.default_rng(17), share(300 if geometry == "duplicates" else 150)
     problems = []
     for _ in range(count):
         problem = random_problem(rng, geometry)
@@ -311,8 +312,10 @@ def test_what_is_semidefinite(name: str) -> None:
         assert (bound.gap == np.inf) >= (not expected)
 
 
-def test_a_large_matrix_is_looked_at_in_part() -> None:
-    n = 6001
+def test_a_large_matrix_is_looked_at_in_part(monkeypatch) -> None:
+    n = 601
+    assert n <= kernel_objective._LARGEST_FACTOR
+    monkeypatch.setattr(kernel_objective, "_LARGEST_FACTOR", n - 1)
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     kernel = CallableKernel(lambda A, B: np.where(A == B.T, 1.0, 0.0) - 0.01)
     gram = Gram(kernel, as_design(np.arange(float(n))[:, None]), cache_mb=1.0)

@@ -210,6 +210,19 @@ def test_fenchel_young(loss: Loss, z: float, share: float) -> None:
     assert abs(touching) <= 1e-14 * (value + abs(slope * z) + slope * slope + 1)
 
 
+@each_loss
+def test_the_compiled_gap_is_what_fenchel_and_young_leave(loss: Loss) -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        upper = float(10.0 ** rng.uniform(-3, 3))
+        a = float(rng.choice([*multipliers(loss, upper), max(loss.dual_lower, 0.0) * upper]))
+        z = float(rng.normal() * rng.choice([0.1, 1.0, 30.0]))
+        terms = upper * loss.value(np.array(z)), upper * loss.conjugate(np.array(-a / upper)), a * z
+        assert loss.gap_at(a, z, upper) == pytest.approx(
+            sum(terms), rel=1e-12, abs=1e-13 * sum(map(abs, terms))
+        )
+
+
 def stated_dual(loss: Loss, t: np.ndarray, a: float, z: float, q: float, upper: float):
     """What ``dual_step`` says it maximises."""
     return -z * (t - a) - 0.5 * q * (t - a) ** 2 - upper * loss.conjugate(-t / upper)

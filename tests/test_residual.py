@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from sklearn.linear_model import HuberRegressor as Peer
 
-from grids import grid
+from grids import grid, share
 from separatrix import ElasticNet as SparseMixture
 from separatrix import Lasso, LinearSVR, SGDRegressor
 from separatrix.data.design import as_design
@@ -213,12 +213,13 @@ def _exact_value(problem, X, y, theta, scaled):
     return penalty + min(losses(s) for s in candidates if s >= candidates[0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("block", range(4))
 def test_bounds_hold_on_hostile_data(scaled, block):
     rng = np.random.default_rng([block, scaled])
-    certified = 0
-    for _ in range(60):
+    certified, count = 0, share(120)
+    for _ in range(count):
         X, y, weights, alpha, fit_intercept = _hostile(rng)
         penalty, C = (L2(), 1.0 / alpha) if alpha else (NoPenalty(), 1.0)
         kind = ScaledResidualObjective if scaled else ResidualObjective
@@ -234,7 +235,7 @@ def test_bounds_hold_on_hostile_data(scaled, block):
             certified += certificate.status == "optimal"
             assert certificate.primal >= value
             assert certificate.dual <= min(values)
-    assert certified >= 40
+    assert 3 * certified >= 2 * count
 
 
 def test_targets_of_rows_without_weight_cost_no_digits_of_the_bound() -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-import separatrix
 from grids import grid
-
-ROOT = Path(separatrix.__file__).parent
+from sources import ROOT, sources
 
 CONTRIBUTING = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
 
@@ -32,12 +29,12 @@ def module_of(path: Path) -> str:
 FILES = {module_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imports_of(module: str, *, late: bool) -> set[str]:
-    """The library's own files that a file imports; with ``late`` also within functions."""
-    tree = ast.parse(FILES[module].read_text("utf-8"))
+def imports_of(module: str) -> set[str]:
+    """The library's own files that a file imports, within functions, too."""
+    (source,) = (source for source in sources() if source.path == FILES[module])
     found = set()
-    for node in ast.walk(tree) if late else tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("separatrix"):
+    for node in source.imports:
+        if (node.module or "").startswith("separatrix"):
             base = (node.module or "").removeprefix("separatrix").lstrip(".")
             for alias in node.names:
                 inner = f"{base}.{alias.name}".lstrip(".")
@@ -63,12 +60,12 @@ def test_nothing_else_lies_flat() -> None:
 def test_imports_go_one_way(module: str) -> None:
     own = ROOMS.index(room_of(module))
     # The package itself hands out names of every room; the highest ones may ask it.
-    for other in imports_of(module, late=True) - {""}:
+    for other in imports_of(module) - {""}:
         assert ROOMS.index(room_of(other)) <= own, f"{module} imports {other}"
 
 
 def test_no_circles_between_files() -> None:
-    graph = {module: imports_of(module, late=True) - {""} for module in FILES if module}
+    graph = {module: imports_of(module) - {""} for module in FILES if module}
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError as error:

@@ -215,7 +215,7 @@ def test_a_row_that_alone_determines_a_coefficient_is_named():
 @pytest.mark.sampled
 @pytest.mark.parametrize("model", list(MODELS))
 def test_no_altered_model_is_called_optimal(model):
-    found = [trial(2, number, model=model) for number in range(share(8))]
+    found = [trial(2, number, model=model) for number in range(share(16))]
     assert any(one.problems for one in found)
     assert [(one.number, one.findings) for one in found if one.findings] == []
 

@@ -69,6 +69,12 @@ def run(tmp_path, monkeypatch, capsys):
     return run_command
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Leave the pictures out of reports: most of the time goes into them, and numbers need none."""
+    monkeypatch.setattr("separatrix.report.pictures._plans", lambda material: iter(()))
+
+
 def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> Path:
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)

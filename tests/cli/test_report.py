@@ -39,6 +39,7 @@ def test_the_model_does_not_know_of_the_report(run, people, tmp_path, model):
     assert documents[0] == documents[1]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_the_same_table_is_that_of_the_fit(run, people, tmp_path):
     # Two columns of which each says what the other says: noticed at the fit, told in both.
     rows = [line.split(",") for line in people.read_text().splitlines()]
@@ -55,12 +56,14 @@ def test_report_of_the_same_table_is_that_of_the_fit(run, people, tmp_path):
     assert "one_to_one" in {finding["code"] for finding in one["alerts"]["findings"]}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_name_follows_from_the_model(run, model, people, tmp_path):
     assert run("report", model, people).lines["report"].startswith("people.html")
     assert (tmp_path / "people.json").exists()
     assert run("report", model, people, "-q").out == ""
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_json_is_the_document(run, model, people, tmp_path):
     ran = run("report", model, people, "-o", "out.html", "--json")
     written = json.loads((tmp_path / "out.json").read_text())
@@ -70,6 +73,7 @@ def test_json_is_the_document(run, model, people, tmp_path):
     assert document["exit_code"] == 0 and document["output"] == "out.html"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_other_rows(run, model, people, tmp_path):
     lines = people.read_text().splitlines()
     (tmp_path / "new.csv").write_text("\n".join(lines[:60]))
@@ -99,6 +103,7 @@ def test_other_rows(run, model, people, tmp_path):
     ids=lambda words: " ".join(words)[:60],
 )
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("undrawn")
 def test_the_code_comes_to_the_same_objective(run, people, tmp_path, words):
     if words[2:3] == ["hours"]:
         people.write_text("\n".join(x for x in people.read_text().splitlines() if ",," not in x))
@@ -202,6 +207,7 @@ def test_ctrl_c_while_it_is_made_keeps_the_model(run, people, monkeypatch, tmp_p
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.separatrix", "people.csv"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_fit_above_its_tolerance_says_so_first(run, people, tmp_path):
     words = ["--target", "income", "--max-iter", "1", "--report", "out.html"]
     ran = run("fit", people, *words)

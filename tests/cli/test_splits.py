@@ -10,6 +10,8 @@ from tests.cli.conftest import write_csv
 
 from separatrix import LogisticRegression, load_model
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture
 def visits(tmp_path):

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import pickle
 import re
 import warnings
-from pathlib import Path
 from string import Formatter
 
 import pytest
 
-import separatrix
 from grids import grid
 from separatrix.certificate import REMEDIES, Certificate
 from separatrix.cli.wording import TERMINAL, Terminal
 from separatrix.messages import PYTHON, TEMPLATES, Column, Joined, Message, Row, Setting, said_by
+from sources import sources
 
 NAMES = ["age", "job=cook", "it's"]
 
@@ -73,14 +71,7 @@ def test_every_code_has_a_wording_in_each_table():
 
 
 def test_every_code_is_said_somewhere():
-    package = Path(separatrix.__file__).parent
-    said = {
-        node.args[0].value
-        for file in package.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message"
-        if isinstance(node.args[0], ast.Constant)
-    }
+    said = {code for source in sources() for code in source.codes}
     stops = {f"{part}.{s}" for part in ("cause", "advice") for s in REMEDIES if s != "optimal"}
     assert said | stops == set(TEMPLATES)
 

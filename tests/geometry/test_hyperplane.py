@@ -135,3 +135,8 @@ def test_weights_are_a_copy_that_cannot_be_written() -> None:
 def test_no_distance_from_a_plane_without_a_normal() -> None:
     with pytest.raises(ValueError):
         Hyperplane([0.0, 0.0], 1.0).signed_distance([[1.0, 1.0]])
+
+
+def test_a_point_on_the_plane_is_on_the_positive_side():
+    plane = Hyperplane([3.0, -4.0], 5.0)
+    assert plane.side([[1.0, 2.0], [1.0, -1.0], [0.0, 3.0]]).tolist() == [1, 1, -1]

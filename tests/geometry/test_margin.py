@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from geometry import reference
+from grids import share
 from separatrix.data.design import as_design
 from separatrix.geometry.exact.deadline import OutOfTime
 from separatrix.geometry.hyperplane import Hyperplane
@@ -105,10 +106,11 @@ def test_bounds_where_floats_are_short_of_digits(geometry, change):
     assert count > 5
 
 
+@pytest.mark.sampled
 def test_sizes_at_the_ends_of_the_range():
     """No bound is on the wrong side, even where a float cannot hold the margin."""
     rng = np.random.default_rng(2)
-    for X, s in separable(["split cleanly", "any", "two points"], 12, 2, "offset"):
+    for X, s in separable(["split cleanly", "any", "two points"], share(32), 2, "offset"):
         largest = max(1.0, np.abs(X).max())
         for scaled in (
             X / largest * LARGEST,

@@ -172,6 +172,7 @@ def _garbage(cloud, how, rng):
     raise KeyError(how)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "how", ["nothing", "NaN", "infinity", "wrong hyperplane", "wrong rows", "all rows"]
 )
@@ -195,11 +196,12 @@ def test_the_verdict_does_not_rest_on_the_float_stage(monkeypatch, how):
         assert callable(getattr(module, name))
         monkeypatch.setattr(module, name, garbage)
     for kind in reference.KINDS:
-        for X, y in reference.problems(kind, 4, seed=3):
+        for X, y in reference.problems(kind, share(16), seed=3):
             for fit_intercept in (True, False):
                 judge(X, y, fit_intercept, margin=False)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("transform", ["tenths", "moved by an ulp", "columns of other sizes"])
 @pytest.mark.parametrize("limits", [("_WIDE",), ("_MEDIUM",), ("_MEDIUM", "_LARGEST_MARGIN")])
 def test_the_ways_of_wide_data(monkeypatch, transform, limits):
@@ -209,7 +211,7 @@ def test_the_ways_of_wide_data(monkeypatch, transform, limits):
         monkeypatch.setattr(module, name, 0)
     rng = np.random.default_rng(5)
     for kind in reference.KINDS:
-        for X, y in reference.problems(kind, 2, seed=4):
+        for X, y in reference.problems(kind, share(8), seed=4):
             for fit_intercept in (True, False):
                 judge(TRANSFORMS[transform](rng, X), y, fit_intercept, margin=False)
                 judge(X, y, fit_intercept, margin=False)
@@ -305,10 +307,11 @@ def _wide_indices(matrix):
     return matrix
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_storage_does_not_matter(layout):
     for kind in ("any", "split with ties", "indicators", "opposite twins"):
-        for X, y in reference.problems(kind, 6, seed=5):
+        for X, y in reference.problems(kind, share(16), seed=5):
             stored = LAYOUTS[layout](X)
             before = stored.copy() if hasattr(stored, "copy") else None
             verdict = separability(stored, y, margin=False)

@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from grids import share
 from separatrix import LeastSquaresClassifier, LinearRegression, load_model, save_model, verify
 from separatrix.models import least_squares
 
@@ -210,7 +211,8 @@ def test_many_relations_are_shortened(rng) -> None:
 # --- in portions ----------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(80), deadline=None)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=20), st.integers(0, 1000), st.booleans())
 def test_any_portions_are_one_fit(sizes, seed, weighted) -> None:
     own = np.random.default_rng(seed)

@@ -61,6 +61,9 @@ def test_pickles_are_small_and_of_the_same_model(name: str) -> None:
         theirs, ours = originals()[name](), getattr(separatrix, name)()
         if name == "NuSVC":
             theirs.nu = ours.nu = 0.1
+        if name == "LogisticRegressionCV":
+            # Its weights are as many after five steps as at the optimum, which takes 7 s.
+            theirs.max_iter = 5
         content, other = pickle.dumps(ours.fit(X, y)), pickle.dumps(theirs.fit(X, y))
         limit = 1.5 * len(other)
         if name in SUMS:

@@ -98,9 +98,11 @@ SCRIPT = """
 import sys
 import numpy as np, scipy.sparse as sp
 from separatrix import LinearSVC, LogisticRegression
+from separatrix._compiled import pool
+pool._PARALLEL_WORK = 0
 rng = np.random.default_rng(0)
-X = sp.random_array((20_000, 200), density=0.3, rng=rng, format="csr")
-y = (X @ rng.normal(size=200) + rng.normal(size=20_000) > 0).astype(int)
+X = sp.random_array((6000, 100), density=0.3, rng=rng, format="csr")
+y = (X @ rng.normal(size=100) + rng.normal(size=6000) > 0).astype(int)
 svm = LinearSVC(tol=1e-4, solver="dual", random_state=0)
 for model in (LogisticRegression(solver="newton"), svm):
     runs = [model.fit(X, y).coef_.copy() for _ in range(2)]

@@ -275,11 +275,25 @@ MODELS = [
     LeastSquaresClassifier(),
     Perceptron(max_passes=20),
 ]
+# Of three classes: one problem, one for each class, one for each pair, and Gaussians.
+SEVERAL = [MODELS[0], MODELS[2], MODELS[4], MODELS[9]]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:40])
+@pytest.mark.parametrize(
+    ("model", "classes"),
+    [
+        pytest.param(
+            model,
+            classes,
+            # Every model with two classes, and every kind of scores with three.
+            marks=() if classes == 2 or model in SEVERAL else pytest.mark.exhaustive,
+            id=f"{str(model)[:40]}-{classes}",
+        )
+        for model in MODELS
+        for classes in (2, 3)
+    ],
+)
 def test_every_classifier_has_a_report(model, classes):
     rows = IRIS.target >= 3 - classes
     X, y = IRIS.data[rows], IRIS.target_names[IRIS.target[rows]]

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from tests.census import Clock, Judge, ended, instants
 
 import separatrix as sx
+from grids import EXHAUSTIVE
 from separatrix.losses import LogLoss
 from separatrix.objectives.penalties import L1, L2
 from separatrix.scale import Local, scan
@@ -21,7 +22,7 @@ from separatrix.solvers import ProximalQuasiNewton, QuasiNewton, TwoLevels
 # Ways of ending, and what a fit may then say of itself.
 ENDS = ("optimal", "time_limit", "interrupted", "max_iter", "not_separated", "precision_limit")
 # How many instants a fit is ended at.
-INSTANTS = 8
+INSTANTS = 8 if EXHAUSTIVE else 4
 
 
 def _rows(kind: str, classes: int) -> tuple[Any, np.ndarray]:
@@ -54,6 +55,7 @@ MODELS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_that_ends_early_has_its_best_point_and_a_true_certificate(name: str) -> None:
     for kind, classes in product(("dense", "sparse", "float32"), (2, 3)):

@@ -224,3 +224,11 @@ def test_a_checkpoint_takes_away_what_a_killed_save_left(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["fit"]
     passes, held = Checkpoint(tmp_path / "fit", "this one").load() or (0, {})
     assert passes == 4 and held["part"][1]["loss"] == 3.0
+
+
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "fit", "this one")
+    checkpoint.hold("part", np.ones(2), {"loss": np.float64(3.0)})
+    checkpoint.save(4)
+    with pytest.raises(DataError, match="belongs to another fit"):
+        Checkpoint(tmp_path / "fit", "that one").load()

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grids import share
 from separatrix._compiled import outer_products, register_tiles
 from separatrix.closed_form import least_squares
 from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
@@ -494,7 +495,8 @@ def portions(X, Y, s, sizes):
     return factor
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.sampled
+@settings(max_examples=share(100), deadline=None)
 @given(
     st.lists(st.integers(1, 9), max_size=30),
     st.integers(0, 10_000),

@@ -458,11 +458,12 @@ def test_zero_on_the_sample_is_not_zero(monkeypatch) -> None:
     assert np.all(y * mistake.linear(solution.theta) > 0)
 
 
+@pytest.mark.sampled
 def test_a_clean_pass_is_optimal_whatever_the_summation_order() -> None:
     # Points that lie on the plane only up to rounding: a pass that finds no mistake ends the fit,
     # whatever a product that sums in another order would say.
     rng = np.random.default_rng(4)
-    for trial in range(50):
+    for trial in range(share(100)):
         X = rng.normal(size=(12, 7)) * 10.0 ** rng.integers(-8, 9, size=7)
         y = np.where(rng.random(12) < 0.5, 1.0, -1.0)
         solution = minimise(problem(X, y), MistakeDriven(), max_iter=3000)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import separatrix.tables
+from grids import share
 from separatrix.exceptions import DataError
 from separatrix.tables import (
     BUILTIN_NAMES,
@@ -489,11 +490,12 @@ def test_files_of_many_columns_are_read_alike(write, both, content, options):
     both(write("a.csv", content), **options)
 
 
+@pytest.mark.sampled
 def test_random_files_of_many_columns_are_read_alike(write, both):
     rng = random.Random(1)
     words = ["1", "2.5", "-3e2", "", "?", "NA", " 4 ", "true", "False", "2020-01-02", "x", "inf",
              "2020-01-02T03:04:05Z", "07", "1_0", "a b c d", "é", "it's", '"', "\n"]  # fmt: skip
-    for _ in range(60):
+    for _ in range(share(160)):
         width, n_rows = rng.choice([1, 2, 5]), rng.choice([1, 3, 8])
         pools = [rng.sample(words, rng.choice([1, 2, 4])) for _ in range(width)]
         text = io.StringIO()

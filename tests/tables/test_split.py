@@ -69,6 +69,15 @@ def test_a_share_must_be_a_share(share):
         split_rows([0, 1] * 10, test_size=share)
 
 
+@pytest.mark.parametrize("stratify", [True, False])
+def test_rows_that_belong_together_are_on_the_side_of_the_first(stratify):
+    y, together = np.array(["a", "b"] * 30), np.arange(60) // 3
+    alone = split_rows(y, test_size=0.3, seed=1, stratify=stratify)[1]
+    fit_rows, held = split_rows(y, test_size=0.3, seed=1, stratify=stratify, together=together)
+    assert held.tolist() == [i for i in range(60) if i - i % 3 in alone]
+    check(y, fit_rows, held)
+
+
 def test_too_few_rows():
     with pytest.raises(DataError, match="too few to hold out"):
         split_rows([0, 1], test_size=0.2)
