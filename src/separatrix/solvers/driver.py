@@ -210,7 +210,7 @@ _USELESS = 0.1
 # The share of what the objective is at zero below which it has vanished: a score is known to some
 # 1e-15 of itself, and a loss falls with the square of what is left of it.  Fewer steps than these
 # seldom lead there, and to look for it costs a loss of every row.
-_VANISHED, _FEW_STEPS = 1e-28, 4
+_VANISHED, _FEW_STEPS = 1e-28, 8
 
 # Before there is a lower bound.
 _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
