@@ -26,7 +26,7 @@ from separatrix.tables import (
     take_target,
     wide,
 )
-from separatrix.tables.coded import Coded
+from separatrix.tables.categorical import Categorical
 from separatrix.tables.table import DEFAULT_MISSING, missing_mask
 from separatrix.tables.writing import to_parquet
 
@@ -237,7 +237,7 @@ def _assert_same_tables(one, other, case):
     assert (one.notes, one.alerts) == (other.notes, other.alerts), case
     for name in one.names:
         left, right = one.columns[name], other.columns[name]
-        assert isinstance(left, Coded) == isinstance(right, Coded), case
+        assert isinstance(left, Categorical) == isinstance(right, Categorical), case
         gone = missing_mask(left)
         np.testing.assert_array_equal(gone, missing_mask(right), err_msg=str(case))
         left, right = (np.ma.getdata(column)[~gone].tolist() for column in (left, right))
@@ -257,7 +257,7 @@ def test_levels_found_here_are_those_that_sql_finds(write, monkeypatch):
             for rows_here in (1 << 40, 0):
                 monkeypatch.setattr(source_files, "_FEW_ROWS", rows_here)
                 found.append(read_table(path, missing=missing, kinds={"z": "category"}))
-            assert isinstance(found[0].columns["x"], Coded)
+            assert isinstance(found[0].columns["x"], Categorical)
             _assert_same_tables(*found, case=(path.suffix, missing))
 
 
@@ -561,7 +561,7 @@ def test_strings_are_the_same_wherever_they_first_appear(write, monkeypatch, fir
         there, texts = ~missing_mask(table.columns[name]), np.ma.getdata(table.columns[name])
         assert there.tolist() == [cell not in ("", "?", "NA") for cell in bare]
         assert texts[there].tolist() == [cell for cell in bare if cell not in ("", "?", "NA")]
-    coded = {name: isinstance(column, Coded) for name, column in table.columns.items()}
+    coded = {name: isinstance(column, Categorical) for name, column in table.columns.items()}
     assert coded == {**dict.fromkeys(columns, True), "named": False}
     assert table.columns["early"].codes.dtype == np.int8
 

@@ -10,7 +10,7 @@ import numpy as np
 from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.data.labels import codes_of
 from separatrix.messages import percent
-from separatrix.tables.coded import first_appearance
+from separatrix.tables.categorical import first_appearance
 from separatrix.tables.table import missing_mask
 
 __all__ = ["MOST_CLASSES", "Counting", "drawing_of"]

@@ -37,7 +37,6 @@ from separatrix.tables.placeholders import (
     read_as_missing,
 )
 from separatrix.tables.reader import Layout
-from separatrix.tables.spelling import Spelling
 from separatrix.tables.statistics import (
     CategoryFacts,
     Counted,
@@ -47,6 +46,7 @@ from separatrix.tables.statistics import (
     weighted_moments,
 )
 from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
+from separatrix.tables.value_format import ValueFormat
 
 __all__ = ["Categories", "Statistics"]
 
@@ -144,7 +144,7 @@ class Statistics:
         self.folder, self.memory = folder, memory
         self.converted, self.readers, self.on_progress = converted, readers, on_progress
         self.n_rows = sum(source.n_rows for source in sources)
-        self.spellings: dict[str, Spelling] = {}
+        self.spellings: dict[str, ValueFormat] = {}
         self.notes: list[str] = []
         self.alerts: list[str] = []
         self._found: dict[str, list[Placeholders]] = {}

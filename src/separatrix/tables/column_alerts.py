@@ -15,7 +15,7 @@ import numpy as np
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.coded import Coded, first_appearance
+from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.column_encodings import Alert, Category, Encoding, Number, mean_and_scale
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
@@ -195,7 +195,7 @@ def counts_rows(name: str, first: str, second: str) -> Message:
 
 def _n_distinct(column: Any, most: int) -> int:
     """How many distinct values a column has, or any number above ``most`` if there are more."""
-    if isinstance(column, Coded):
+    if isinstance(column, Categorical):
         return len(np.unique(column.codes))
     values = np.ma.getdata(column)
     few = len(set(values[: most + 50].tolist()))

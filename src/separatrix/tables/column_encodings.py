@@ -23,7 +23,7 @@ import numpy as np
 from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted
-from separatrix.tables.coded import Coded
+from separatrix.tables.categorical import Categorical
 from separatrix.tables.placeholders import (
     Placeholders,
     of_column,
@@ -415,7 +415,7 @@ class Category(Encoding):
         """Return for each row the one feature that is 1, or -1 for none."""
         column = table.columns[self.name]
         gone = missing_mask(column)
-        if isinstance(column, Coded):
+        if isinstance(column, Categorical):
             found = column.mapped(self._match.find_all(column.levels.tolist()), -1)
         else:
             found = self._match.find_all(np.ma.getdata(column).tolist())

@@ -38,7 +38,6 @@ from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.respelling import Reading, respelled
-from separatrix.tables.spelling import Spelling
 from separatrix.tables.statistics import Facts
 from separatrix.tables.table import (
     Faults,
@@ -50,6 +49,7 @@ from separatrix.tables.table import (
     quote,
     unknown_columns,
 )
+from separatrix.tables.value_format import ValueFormat
 
 __all__ = ["DENSE_FROM", "Encoder"]
 
@@ -119,7 +119,7 @@ class Encoder:
         Of every category its level without a feature; empty without ``reference=True``.
     dependent_ : list of str
         Features that :meth:`leave_out` took away.
-    spellings_ : dict of str to Spelling
+    spellings_ : dict of str to ValueFormat
         How columns are written that hold more than plain numbers and words, to read later files
         with.
     placeholders_ : dict of str to tuple of float
@@ -164,7 +164,7 @@ class Encoder:
         self.notes_: list[str] = []
         self.left_out_: list[str] = []
         self.dependent_: list[str] = []
-        self.spellings_: dict[str, Spelling] = {}
+        self.spellings_: dict[str, ValueFormat] = {}
         self._alerts = Remarks()
         self._encodings: list[kinds.Encoding] = []
         self._sparse: list[kinds.Sparse] = []  # one at most
@@ -250,7 +250,7 @@ class Encoder:
         facts: Sequence[Facts],
         *,
         source: str = "the table",
-        spellings: Mapping[str, Spelling] | None = None,
+        spellings: Mapping[str, ValueFormat] | None = None,
     ) -> Encoder:
         """Learn the encoding of a table of which no more is known than what its columns add up to.
 
@@ -260,7 +260,7 @@ class Encoder:
             Of every column, in the order of the table; see :mod:`separatrix.tables.statistics`.
         source : str
             What the table is called in messages.
-        spellings : mapping of str to Spelling, optional
+        spellings : mapping of str to ValueFormat, optional
             How columns are written that hold more than plain numbers and words.
 
         Returns
@@ -635,7 +635,7 @@ class Encoder:
             made.left_out_ = list(meta["left_out"])
             made.dependent_ = list(meta.get("dependent", ()))
             made.spellings_ = {
-                str(name): Spelling.from_state(one)
+                str(name): ValueFormat.from_state(one)
                 for name, one in meta.get("spellings", {}).items()
             }
             made.alerts_ = list(meta["alerts"])

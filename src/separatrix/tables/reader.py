@@ -11,8 +11,8 @@ What is read
 How a column gets its kind
     ``number``: numeric and boolean columns; CSV columns in which every value is a number, or every
     value is ``true`` or ``false``; columns of strings of which at least 95 % mean numbers or dates,
-    see :mod:`~separatrix.tables.spelling`; dates and timestamps, which become days since 1970-01-01
-    in UTC, and have columns of their parts behind the others, see
+    see :mod:`~separatrix.tables.value_format`; dates and timestamps, which become days since
+    1970-01-01 in UTC, and have columns of their parts behind the others, see
     :mod:`~separatrix.tables.date_parts`; times of day, which become hours.
     ``text``: strings of a median of at least 3 words of which at least half are distinct, or of at
     least 8 words of which at least a tenth are distinct.
@@ -45,12 +45,11 @@ from separatrix.messages import Message, Setting
 from separatrix.tables import containers, wide
 from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
-from separatrix.tables.coded import Coded
+from separatrix.tables.categorical import Categorical
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.limits import Limit
 from separatrix.tables.progress import watched
 from separatrix.tables.respelling import Reading, respelled
-from separatrix.tables.spelling import Spelling, checked_order
 from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from separatrix.tables.table import (
     BLANKS,
@@ -80,6 +79,7 @@ from separatrix.tables.table import (
     with_kinds,
     without_marked,
 )
+from separatrix.tables.value_format import ValueFormat, checked_order
 
 __all__ = ["OPTIONS", "SUFFIXES", "Layout", "open_files", "read_table"]
 
@@ -108,7 +108,7 @@ def read_table(
     decimal: str | None = None,
     date_format: str | None = None,
     target: str | None = None,
-    spellings: Mapping[str, Spelling] | None = None,
+    spellings: Mapping[str, ValueFormat] | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     sql: str | None = None,
@@ -145,7 +145,7 @@ def read_table(
         dates; by default it is found, a column at a time.
     target : str, optional
         The column to predict: it is read as numbers only where that loses none of its cells.
-    spellings : mapping of str to Spelling, optional
+    spellings : mapping of str to ValueFormat, optional
         How columns are written, as ``Table.spellings`` of another table has it.
     delimiter : str, optional
         What parts the cells of a CSV file, one character, or ``"tab"``; by default it is found.
@@ -230,7 +230,7 @@ def open_files(
     decimal: str | None = None,
     date_format: str | None = None,
     target: str | None = None,
-    spellings: Mapping[str, Spelling] | None = None,
+    spellings: Mapping[str, ValueFormat] | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     sql: str | None = None,
@@ -315,7 +315,7 @@ def _read_options(
     decimal: str | None,
     date_format: str | None,
     target: str | None,
-    spellings: Mapping[str, Spelling] | None,
+    spellings: Mapping[str, ValueFormat] | None,
     delimiter: str | None,
     encoding: str | None,
     sql: str | None,
@@ -497,7 +497,7 @@ class _ReadOptions:
 
 def _in_order(
     ordered: Mapping[str, Sequence[str]], kinds: Mapping[str, str], target: str | None
-) -> dict[str, Spelling]:
+) -> dict[str, ValueFormat]:
     """How columns are read whose levels were put in order."""
     made = {}
     for name, levels in ordered.items():
@@ -510,7 +510,7 @@ def _in_order(
         if name in kinds or name == target:
             why = "it is the target" if name == target else f"its kind is {kinds[name]}"
             raise DataError(f"column {quote(name)} cannot be put in order, because {why}")
-        made[name] = Spelling("ordered", words=words)
+        made[name] = ValueFormat("ordered", words=words)
     return made
 
 
@@ -870,13 +870,13 @@ def _table(
 
 def _holds(column: Any, text: str) -> bool:
     """Whether a cell of a column of strings is a text."""
-    values = column.levels if isinstance(column, Coded) else np.ma.getdata(column)
+    values = column.levels if isinstance(column, Categorical) else np.ma.getdata(column)
     return column.dtype == object and text in values.tolist()
 
 
 def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
     """Warn of NUL bytes in a CSV column."""
-    if isinstance(column, Coded) and not any("\0" in level for level in column.levels):
+    if isinstance(column, Categorical) and not any("\0" in level for level in column.levels):
         return
     there = np.flatnonzero(~missing_mask(column))
     values = np.ma.getdata(column)[there].tolist()
@@ -988,7 +988,7 @@ def _selected(
 
 def _finish(pieces: list[Any], wanted: str | None) -> Any:
     """One column from what the files gave."""
-    if len(pieces) == 1 and isinstance(pieces[0], Coded):
+    if len(pieces) == 1 and isinstance(pieces[0], Categorical):
         return pieces[0]
     gone = _one_below_another([missing_mask(piece) for piece in pieces])
     values = _one_below_another([np.ma.getdata(piece) for piece in pieces])

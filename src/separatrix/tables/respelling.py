@@ -1,8 +1,8 @@
 """Columns of strings that mean numbers, dates or truth values, read as what they mean.
 
-:mod:`~separatrix.tables.spelling` says how a column is written; here a table's columns are read by
-it, and what was done is told: what is read as what, which of two readings was taken where nothing
-tells, and which cells count as missing.
+:mod:`~separatrix.tables.value_format` finds the format of a column; here a table's columns are read by
+it, and notes state what is read as what, which of two readings was taken where nothing decides, and
+which cells count as missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Parameter, Setting, counted
-from separatrix.tables.spelling import DATE_ORDERS, Found, Spelling, find_spelling, read_column
 from separatrix.tables.table import (
     Faults,
     Remarks,
@@ -31,6 +30,13 @@ from separatrix.tables.table import (
     quote,
     spelled_number,
     text_counts,
+)
+from separatrix.tables.value_format import (
+    DATE_ORDERS,
+    Found,
+    ValueFormat,
+    find_spelling,
+    read_column,
 )
 
 __all__ = ["Reading", "respelled"]
@@ -51,7 +57,7 @@ class Reading:
         The decimal mark of all columns, where it is known.
     order : str or None
         The order of all dates, where it is known.
-    spellings : mapping of str to Spelling
+    spellings : mapping of str to ValueFormat
         Those of columns that were found before.
     target : str or None
         The column to predict, no cell of which may be lost.
@@ -69,7 +75,7 @@ class Reading:
 
     decimal: str | None = None
     order: str | None = None
-    spellings: Mapping[str, Spelling] = field(default_factory=dict)
+    spellings: Mapping[str, ValueFormat] = field(default_factory=dict)
     target: str | None = None
     comma: bool = False
     plain: bool = True
@@ -176,7 +182,7 @@ class _Made:
             alerts=(*self.old.alerts, *self.alerts.lines()),
         )
 
-    def insist(self, name: str, column: Any, kind: str, spelling: Spelling | None) -> None:
+    def insist(self, name: str, column: Any, kind: str, spelling: ValueFormat | None) -> None:
         """Numbers or dates that were asked for, or the first cell that is none."""
 
         def spelled(text: str) -> float | None:
@@ -189,7 +195,7 @@ class _Made:
             numbers = number_column(values, missing_mask(numbers) | np.isin(values, self.missing))
         self.columns[name], self.kinds[name] = numbers, "number"
 
-    def put_in_order(self, name: str, column: Any, spelling: Spelling) -> None:
+    def put_in_order(self, name: str, column: Any, spelling: ValueFormat) -> None:
         """Levels by their place in a list, or the first that is not in it."""
         listed = joined(spelling.words)
 

@@ -26,7 +26,7 @@ import numpy as np
 from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.coded import Coded, as_read
+from separatrix.tables.categorical import Categorical, as_read
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import (
     BLANKS,
@@ -725,7 +725,7 @@ class Part:
         for f, (texts, places) in levels.items():
             codes = places[np.ma.getdata(fetched[f])]
             codes[missing_mask(fetched[f])] = -1
-            fetched[f] = Coded(codes, texts)
+            fetched[f] = Categorical(codes, texts)
         return fetched
 
     def _known_levels(self, connection: Any, text: Mapping[str, str]) -> dict[str, str]:

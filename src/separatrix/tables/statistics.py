@@ -11,7 +11,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.coded import Coded
+from separatrix.tables.categorical import Categorical
 from separatrix.tables.column_encodings import (
     Alert,
     Category,
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class Counted(Coded):
+class Counted(Categorical):
     """The different texts of a column, in the place of all of its rows.
 
     Parameters

@@ -20,7 +20,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Joined, Message, Setting, counted, plural, quoted, said_by
-from separatrix.tables.coded import Coded
+from separatrix.tables.categorical import Categorical
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "OPTIONS", "Table"]
 
@@ -73,7 +73,7 @@ class Table:
         What looks wrong in the file, one sentence each.
     derived : dict of str to str
         Columns made of the dates in another one, and that one.
-    spellings : dict of str to Spelling
+    spellings : dict of str to ValueFormat
         How the values of columns are written that were read from more than plain numbers.
     rows : ndarray of int, or None
         For rows selected from another table: where they stood there, from 0.
@@ -234,7 +234,7 @@ class Table:
             _feed(digest, name)
             _feed(digest, self.kinds[name])
             column = self.columns[name]
-            if isinstance(column, Coded):
+            if isinstance(column, Categorical):
                 encoded = [str(level).encode("utf-8", "surrogatepass") for level in column.levels]
                 sizes = np.array([len(text) for text in encoded], dtype="<i8")
                 sizes = np.append(sizes, np.int64(-1)).astype("<i8")
@@ -285,7 +285,7 @@ def missing_mask(column: Any) -> Any:
 
 def text_counts(column: Any) -> Mapping[str, int]:
     """How often each text of a column is there, in the order in which they first appear."""
-    if isinstance(column, Coded):
+    if isinstance(column, Categorical):
         return column.counts()
     return Counter(np.ma.getdata(column)[~missing_mask(column)].tolist())
 
@@ -315,7 +315,7 @@ def spelled_number(text: str) -> float | None:
 
 def string_kind(column: Any) -> str:
     """``"text"`` or ``"category"`` for a column of strings, by the rule that ``reader`` states."""
-    if isinstance(column, Coded) and all(len(text.split()) < 3 for text in column.levels):
+    if isinstance(column, Categorical) and all(len(text.split()) < 3 for text in column.levels):
         return "category"
     values = np.ma.getdata(column)[~missing_mask(column)]
     if len(values) == 0:

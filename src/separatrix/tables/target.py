@@ -21,7 +21,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.coded import Coded
+from separatrix.tables.categorical import Categorical
 from separatrix.tables.placeholders import of_values, sentence
 from separatrix.tables.table import (
     LevelMatch,
@@ -181,7 +181,7 @@ def take_target(
     column = _column(table, name)
     features = table.drop(name)
     _require_all(column, table, name, "labels")
-    if isinstance(column, Coded) and classes is None and _are_words(column):
+    if isinstance(column, Categorical) and classes is None and _are_words(column):
         return features, column.levels.astype(np.str_)[column.codes]
     values = np.ma.getdata(column)
     if classes is not None:
@@ -280,7 +280,7 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
         raise DataError(Message("quantity_as_classes", distinct=has, category=category))
 
 
-def _are_words(column: Coded) -> bool:
+def _are_words(column: Categorical) -> bool:
     """Whether texts are several words that are there, of which none spells a number.
 
     There are too few for the rows to be anything but classes.

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Coded", "as_read", "first_appearance"]
+__all__ = ["Categorical", "as_read", "first_appearance"]
 
 # Texts that are looked for one by one.
 _FEW = 20
 _FIRST_ROWS = 1 << 15
 
 
-class Coded:
+class Categorical:
     """Texts as the numbers of their levels.
 
     Parameters
@@ -60,7 +60,7 @@ class Coded:
     def __getitem__(self, rows: Any) -> Any:
         chosen = self.codes[rows]
         if np.ndim(chosen):
-            return Coded(chosen, self.levels)
+            return Categorical(chosen, self.levels)
         return np.ma.masked if chosen < 0 else self.levels[chosen]
 
     @cached_property
@@ -106,13 +106,13 @@ def as_read(column: Any, read: Callable[[str], str | None], most: int) -> Any:
 
     Returns
     -------
-    Coded or masked array
+    Categorical or masked array
         The levels of the former are sorted.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.tables.coded import as_read
+    >>> from separatrix.tables.categorical import as_read
     >>> made = as_read(np.array(["b ", "a", "b"], dtype=object), str.strip, 3)
     >>> made.levels.tolist(), made.codes.tolist()
     (['a', 'b'], [1, 0, 1])
@@ -130,7 +130,7 @@ def as_read(column: Any, read: Callable[[str], str | None], most: int) -> Any:
     place = {level: k for k, level in enumerate(levels)}
     codes = {text: -1 if level is None else place[level] for text, level in found.items()}
     size = np.min_scalar_type(-1 - len(levels))
-    return Coded(
+    return Categorical(
         np.fromiter(map(codes.__getitem__, texts), dtype=size, count=len(texts)),
         np.array(levels, dtype=object),
     )
@@ -143,7 +143,7 @@ def first_appearance(column: Any) -> np.ndarray:
 
     Parameters
     ----------
-    column : Coded or array of shape (n_rows,)
+    column : Categorical or array of shape (n_rows,)
         Masked where something is missing.
 
     Returns
@@ -153,11 +153,11 @@ def first_appearance(column: Any) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.tables.coded import first_appearance
+    >>> from separatrix.tables.categorical import first_appearance
     >>> first_appearance(np.array([3.0, 1.0, 3.0])).tolist()
     [0, 1, 0]
     """
-    if isinstance(column, Coded):
+    if isinstance(column, Categorical):
         codes = np.where(column.codes < 0, len(column.levels), column.codes).astype(np.int64)
         return _by_first_row(codes, len(column.levels) + 1)
     values, gone = np.ma.getdata(column), np.ma.getmaskarray(column)

@@ -7,16 +7,16 @@ import pytest
 
 from separatrix.tables import Encoder, Table, read_table, take_target
 from separatrix.tables import source_files as files
-from separatrix.tables.coded import Coded, first_appearance
+from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.table import missing_mask, text_counts
 
 
-def drawn(seed: int, n: int = 400) -> tuple[Coded, np.ma.MaskedArray]:
+def drawn(seed: int, n: int = 400) -> tuple[Categorical, np.ma.MaskedArray]:
     rng = np.random.default_rng(seed)
     levels = np.array(["red", "green", "ünï", "never"], dtype=object)
     codes = rng.integers(-1, 3, n).astype(np.int32)
     texts = np.array([levels[k] if k >= 0 else "" for k in codes], dtype=object)
-    return Coded(codes, levels), np.ma.MaskedArray(texts, mask=codes < 0)
+    return Categorical(codes, levels), np.ma.MaskedArray(texts, mask=codes < 0)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -57,8 +57,8 @@ def test_a_file_is_read_as_before(tmp_path, monkeypatch, suffix) -> None:
     coded = read_table(str(path))
     monkeypatch.setattr(files, "_WORTH_CODING", 10**12)
     plain = read_table(str(path))
-    assert isinstance(coded.columns["word"], Coded)
-    assert not isinstance(plain.columns["word"], Coded)
+    assert isinstance(coded.columns["word"], Categorical)
+    assert not isinstance(plain.columns["word"], Categorical)
     assert sorted(coded.columns["word"].levels) == ["blue", "green", "red", "x y"]
     assert (coded.kinds, coded.notes, coded.alerts) == (plain.kinds, plain.notes, plain.alerts)
     assert coded.fingerprint() == plain.fingerprint() and coded.n_missing == plain.n_missing
@@ -80,7 +80,7 @@ def test_many_texts_are_no_levels(tmp_path, monkeypatch) -> None:
     path.write_text("\n".join(["name,k", *(f" n{i},{'pq'[i % 2]}" for i in range(500))]) + "\n")
     table = read_table(str(path))
     assert table.columns["name"].tolist()[:2] == ["n0", "n1"]
-    assert isinstance(table.columns["k"], Coded)
+    assert isinstance(table.columns["k"], Categorical)
 
 
 def test_a_column_without_texts(tmp_path, monkeypatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from separatrix.exceptions import DataError
 from separatrix.tables import Encoder, read_table
-from separatrix.tables.spelling import Spelling, find_spelling
+from separatrix.tables.value_format import ValueFormat, find_spelling
 
 
 def numbers(*texts, **options):
@@ -147,11 +147,11 @@ def test_a_slip_is_no_unit() -> None:
 
 def test_spellings_are_stored() -> None:
     for spelling in (
-        Spelling("number", ",", "€", True),
-        Spelling("date", order="%d|%m|%y"),
-        Spelling("truth", words=("yes", "no")),
+        ValueFormat("number", ",", "€", True),
+        ValueFormat("date", order="%d|%m|%y"),
+        ValueFormat("truth", words=("yes", "no")),
     ):
-        assert Spelling.from_state(spelling.state()) == spelling
+        assert ValueFormat.from_state(spelling.state()) == spelling
     for state in (
         {"kind": "colour"},
         {"kind": "number", "decimal": ";"},
@@ -161,7 +161,7 @@ def test_spellings_are_stored() -> None:
         {"kind": "number", "magnitudes": "x"},
     ):
         with pytest.raises(ValueError, match="spelling"):
-            Spelling.from_state(state)
+            ValueFormat.from_state(state)
 
 
 # ------------------------------------------------------------------------------------- tables

@@ -27,7 +27,7 @@ from separatrix.exceptions import DataError
 from separatrix.messages import Message
 from separatrix.tables.table import BLANKS
 
-__all__ = ["DATE_ORDERS", "Found", "Spelling", "find_spelling"]
+__all__ = ["DATE_ORDERS", "Found", "ValueFormat", "find_spelling"]
 
 #: A column is of a kind where at least this share of its values is.
 MEANT = 0.95
@@ -301,7 +301,7 @@ _SIDES = {word: side for pair in _TRUTH for side, word in enumerate(pair)}
 
 
 @dataclass(frozen=True)
-class Spelling:
+class ValueFormat:
     """How the values of one column are written.
 
     Attributes
@@ -341,10 +341,10 @@ class Spelling:
 
         Examples
         --------
-        >>> from separatrix.tables.spelling import Spelling
-        >>> Spelling("number", unit="$").number("($1,063.50)")
+        >>> from separatrix.tables.value_format import ValueFormat
+        >>> ValueFormat("number", unit="$").number("($1,063.50)")
         -1063.5
-        >>> Spelling("date", order="day-first").number("05/09/2025")
+        >>> ValueFormat("date", order="day-first").number("05/09/2025")
         20336.0
         """
         if self.kind == "date":
@@ -375,12 +375,12 @@ class Spelling:
             **{
                 name: list(value) if isinstance(value, tuple) else value
                 for name in ("decimal", "unit", "magnitudes", "order", "words")
-                if (value := getattr(self, name)) != getattr(Spelling, name)
+                if (value := getattr(self, name)) != getattr(ValueFormat, name)
             },
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Spelling:
+    def from_state(cls, state: Mapping[str, Any]) -> ValueFormat:
         """The spelling that a file holds; ValueError where it is none."""
         made = cls(**{**state, "words": tuple(state.get("words", ()))})
         texts = (made.kind, made.decimal, made.unit, made.order, *made.words)
@@ -401,7 +401,7 @@ class Found:
 
     Attributes
     ----------
-    spelling : Spelling
+    spelling : ValueFormat
     example : str
         A text that is written so.
     ambiguous : str
@@ -417,7 +417,7 @@ class Found:
         Whether the spelling was known before.
     """
 
-    spelling: Spelling
+    spelling: ValueFormat
     example: str = ""
     ambiguous: str = ""
     strays: tuple[str, ...] = ()
@@ -457,7 +457,7 @@ def find_spelling(
 
     Examples
     --------
-    >>> from separatrix.tables.spelling import find_spelling
+    >>> from separatrix.tables.value_format import find_spelling
     >>> found = find_spelling(["$1,063", "$12.50", "($3)"])
     >>> found.spelling.unit, found.spelling.decimal
     ('$', '.')
@@ -503,7 +503,7 @@ def find_spelling(
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-def _is_plain(text: str, spelling: Spelling) -> bool:
+def _is_plain(text: str, spelling: ValueFormat) -> bool:
     """Whether Python reads a text as the spelling does."""
     if spelling.kind == "date" or _PLAIN.fullmatch(text) is None:
         return False
@@ -525,7 +525,7 @@ def _looks_countable(text: str, order: str | None) -> bool:
 
 def _numbers(
     values: Mapping[str, int], decimal: str | None, comma: bool
-) -> tuple[Spelling, int, str] | None:
+) -> tuple[ValueFormat, int, str] | None:
     """The best spelling of numbers, in how many rows it holds, and a doubtful text."""
     written = {text: one for text in values if (one := _taken_apart(text)) is not None}
     if not written:
@@ -549,7 +549,7 @@ def _numbers(
         for unit, n in units.most_common()
         if unit and (unit in _CURRENCIES or not unit[0].isalpha() or 2 * n >= known)
     ]
-    base = Spelling("number", unit=named[0] if named else "", magnitudes=multiply)
+    base = ValueFormat("number", unit=named[0] if named else "", magnitudes=multiply)
     marks = (decimal,) if decimal is not None else (".", ",")
     made = [replace(base, decimal=mark) for mark in marks]
     each = [{text: one.number(text) for text in written} for one in made]
@@ -563,7 +563,7 @@ def _numbers(
     return made[best], meant[best], ambiguous
 
 
-def _dates(values: Mapping[str, int], order: str | None) -> tuple[Spelling, int, str] | None:
+def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, int, str] | None:
     orders = DATE_ORDERS if order is None else (order,)
     each = {one: {text: _days(text, one) for text in values} for one in orders}
     meant = {
@@ -579,7 +579,7 @@ def _dates(values: Mapping[str, int], order: str | None) -> tuple[Spelling, int,
     if other in each and meant[other] == meant[best] and not any("." in text for text in values):
         known, also = each[best], each[other]
         ambiguous = next((text for text in values if known[text] != also[text]), "")
-    return Spelling("date", order=best), meant[best], ambiguous
+    return ValueFormat("date", order=best), meant[best], ambiguous
 
 
 def _preference(order: str, values: Mapping[str, int]) -> int:
@@ -598,16 +598,18 @@ def _truth(values: Mapping[str, int], marks: Mapping[str, int], total: int) -> F
         if not own:
             return None
         names.append(max(own, key=lambda text: own[text]))
-    return Found(Spelling("truth", words=tuple(names)), next(iter(values)), marks=dict(marks))
+    return Found(ValueFormat("truth", words=tuple(names)), next(iter(values)), marks=dict(marks))
 
 
-def read_column(column: Any, spelling: Spelling, gone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def read_column(
+    column: Any, spelling: ValueFormat, gone: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Numbers from the strings of a column, and where there are none.
 
     Parameters
     ----------
     column : ndarray of str
-    spelling : Spelling
+    spelling : ValueFormat
         Of numbers or dates.
     gone : ndarray of bool
         Where there is no string.
