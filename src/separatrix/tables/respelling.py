@@ -1,8 +1,8 @@
 """Columns of strings that mean numbers, dates or truth values, read as what they mean.
 
-:mod:`~separatrix.tables.value_format` finds the format of a column; here a table's columns are read by
-it, and notes state what is read as what, which of two readings was taken where nothing decides, and
-which cells count as missing.
+:mod:`~separatrix.tables.value_format` finds the format of a column; here the columns of a table are
+read by it, and notes state what is read as what, which of two readings was taken where nothing
+decides, and which cells count as missing.
 """
 
 from __future__ import annotations
