@@ -6,6 +6,7 @@ import importlib
 import inspect
 
 from separatrix.migration.installing import CLASSES, originals
+from separatrix.models.parameters import CompatParameter
 
 __all__ = ["parameter_table"]
 
@@ -63,7 +64,6 @@ def parameter_table() -> str:
     out = []
     for name in sorted(name for names in CLASSES.values() for name in names):
         ours = getattr(library, name)
-        known = inspect.signature(ours).parameters
         out += [
             f"### {name}",
             "",
@@ -71,13 +71,13 @@ def parameter_table() -> str:
             "|---|---|---|",
         ]
         for key, parameter in inspect.signature(originals()[name]).parameters.items():
-            inherited = getattr(ours, "_inherited", {})
-            if key in inherited:
-                text = inherited[key].meaning.replace("``", "`")
+            declared = ours._parameters[key]
+            if isinstance(declared, CompatParameter):
+                text = declared.meaning.replace("``", "`")
                 text = text.replace(":func:", "").replace(":meth:", "")
             else:
                 text = _BY_CLASS.get((name, key)) or _HERE.get(key, "the same")
-                text = text.format(default=known[key].default)
+                text = text.format(default=declared.default)
             out.append(f"| `{key}` | `{parameter.default!r}` | {text} |")
         out.append("")
     return "\n".join(out) + "\n"

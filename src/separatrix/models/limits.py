@@ -1,4 +1,4 @@
-"""Time limits, which count from the beginning of ``fit``."""
+"""The limits of a fit; those of time count from the beginning of ``fit``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,24 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["counted", "counting", "deadline_of", "remaining"]
+from separatrix.models.parameters import Parameters, parameter
+
+__all__ = ["Limited", "counted", "counting", "deadline_of", "remaining"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # When the fit under way began, on the clock of :func:`time.perf_counter`.
 _begun: ContextVar[float | None] = ContextVar("begun", default=None)
+
+
+class Limited(Parameters):
+    """An estimator whose fit ends at a tolerance or at a limit."""
+
+    max_iter: int = parameter(default=1000, minimum=1, integer=True)
+    tol: Any = parameter(default=1e-6, above=0)
+    time_limit: float | None = parameter(default=None, above=0)
+    verbose: int = parameter(default=0)
+    record: bool = parameter(default=False)
 
 
 @contextlib.contextmanager
