@@ -38,6 +38,7 @@ from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
 __all__ = [
+    "SEED_OF_VISITS",
     "CertifiedClassifier",
     "Claimed",
     "agreeing",
@@ -58,6 +59,11 @@ _FEW = 4096
 Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
 
 
+SEED_OF_VISITS = (
+    "the seed of methods that visit rows in random order; it changes results by no more than `tol`"
+)
+
+
 class CertifiedClassifier(ClassifierMixin, Limited, metaclass=ABCMeta):
     """A classifier that solves one problem or several, each with a certificate.
 
@@ -67,7 +73,7 @@ class CertifiedClassifier(ClassifierMixin, Limited, metaclass=ABCMeta):
 
     class_weight: Any = parameter(default=None)
     time_limit: float | None = None
-    random_state: Any = parameter(default=None)
+    random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
     verbose: int = 0
     record: bool = False
 

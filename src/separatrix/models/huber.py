@@ -93,7 +93,7 @@ class HuberRegressor(CertifiedRegressor):
     """
 
     epsilon: float = parameter(default=1.35, minimum=1)
-    max_iter: int = 100
+    max_iter: int = parameter(default=100, meaning="the same")
     alpha: float = parameter(default=0.0001, minimum=0)
     warm_start: bool = False
     fit_intercept: bool = True

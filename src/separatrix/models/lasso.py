@@ -24,6 +24,7 @@ from separatrix.models.limits import Limited, counted, deadline_of
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import split_rows, strengths_of_targets
 from separatrix.models.regressor import TrainingRows
+from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
@@ -45,17 +46,12 @@ class _Sparse(ScoresNumbers, RegressorMixin, Limited):
     precompute: Any = compat(
         "not needed: the size of the problem decides whether a Gram matrix is formed", default=False
     )
-    copy_X: bool = compat("not needed: the rows are not copied and not changed", default=True)
-    random_state: Any = compat("not needed: nothing is random", default=None)
+    copy_X: bool = COPY_X
+    random_state: Any = NOTHING_RANDOM
     selection: str = compat(
         "not needed: the slopes decide which columns are updated", default="cyclic"
     )
-    positive: bool = compat(
-        "True constrains the weights to be nonnegative",
-        (False, True),
-        "give True or False",
-        default=False,
-    )
+    positive: bool = POSITIVE
 
     _label = "elastic net"
     _attributes: ClassVar[rules.Rules] = {
@@ -607,7 +603,7 @@ class _Chosen(_Sparse):
     fit_intercept: bool = True
     max_iter: int = 1000
     tol: float = 1e-6
-    cv: Any = parameter(default=None)
+    cv: Any = parameter(default=None, meaning="the same; None is 5 folds")
     verbose: int = 0
     time_limit: float | None = None
     record: bool = False
@@ -616,7 +612,7 @@ class _Chosen(_Sparse):
     random_state: Any = None
     selection: str = "cyclic"
     positive: bool = False
-    n_jobs: Any = compat("not needed: SEPARATRIX_THREADS sets the number of threads", default=None)
+    n_jobs: Any = N_JOBS
     n_alphas: Any = compat("the number of ``alphas``", default="deprecated")
 
     _attributes: ClassVar[rules.Rules] = {

@@ -52,6 +52,7 @@ from separatrix.models.regressor import (
     require_targets,
     rows_of_fit,
 )
+from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
 if TYPE_CHECKING:
     from separatrix.scale.equations import Targets
@@ -413,9 +414,9 @@ class LinearRegression(Regressor, _LeastSquares):
 
     lam: float = parameter(default=0.0, minimum=0)
     fit_intercept: bool = parameter(default=True, choices=(True, False))
-    copy_X: bool = compat("not needed: the rows are not copied and not changed", default=True)
+    copy_X: bool = COPY_X
     tol: float = compat("not needed: the equations are solved to rounding", default=1e-6)
-    n_jobs: Any = compat("not needed: SEPARATRIX_THREADS sets the number of threads", default=None)
+    n_jobs: Any = N_JOBS
     positive: bool = compat(
         "True constrains the weights to be nonnegative; the certificate then covers the conditions "
         "of Karush, Kuhn and Tucker",

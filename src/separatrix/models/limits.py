@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from separatrix.models.parameters import Parameters, parameter
 
-__all__ = ["Limited", "counted", "counting", "deadline_of", "remaining"]
+__all__ = ["CERTIFIED_GAP", "Limited", "counted", "counting", "deadline_of", "remaining"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -20,13 +20,21 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _begun: ContextVar[float | None] = ContextVar("begun", default=None)
 
 
+CERTIFIED_GAP = "the certified relative gap, `{default}` by default"
+
+
 class Limited(Parameters):
     """An estimator whose fit ends at a tolerance or at a limit."""
 
-    max_iter: int = parameter(default=1000, minimum=1, integer=True)
-    tol: Any = parameter(default=1e-6, above=0)
+    max_iter: int = parameter(
+        default=1000,
+        minimum=1,
+        integer=True,
+        meaning="the limit of iterations of the method, `{default}` by default",
+    )
+    tol: Any = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
     time_limit: float | None = parameter(default=None, above=0)
-    verbose: int = parameter(default=0)
+    verbose: int = parameter(default=0, meaning="1 prints the checks of the certificate to stderr")
     record: bool = parameter(default=False)
 
 

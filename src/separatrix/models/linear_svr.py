@@ -10,7 +10,7 @@ from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.sklearn_compat import warn_once
+from separatrix.models.sklearn_compat import NOTHING_RANDOM, warn_once
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.residual import ResidualObjective
 
@@ -90,7 +90,7 @@ class LinearSVR(CertifiedRegressor):
     warm_start: bool = False
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1.0)
     dual: str = compat("not needed: the solver follows from the problem", default="auto")
-    random_state: Any = compat("not needed: nothing is random", default=None)
+    random_state: Any = NOTHING_RANDOM
 
     _label = "linear support vector regression"
     _attributes: ClassVar[rules.Rules] = CertifiedRegressor._attributes

@@ -30,6 +30,7 @@ from separatrix.models.blocked import InPasses, refuse
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
+from separatrix.models.sklearn_compat import N_JOBS, WARM_START
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
@@ -154,7 +155,11 @@ class LogisticRegression(Penalised, LinearClassifier):
     """
 
     penalty: str | None = parameter(
-        default="l2", choices=("l2", "l1", "elasticnet", None), also=("deprecated",), kw_only=False
+        default="l2",
+        choices=("l2", "l1", "elasticnet", None),
+        also=("deprecated",),
+        meaning='the same; with `"deprecated"`, `l1_ratio` decides',
+        kw_only=False,
     )
     C: float = 1.0
     lam: float | None = None
@@ -171,13 +176,12 @@ class LogisticRegression(Penalised, LinearClassifier):
         choices=("auto", *SOLVERS),
         also=("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"),
         instead=object,
+        meaning='its names mean `"auto"`',
     )
     dual: bool = compat("not needed: the solver follows from the problem", default=False)
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1)
-    warm_start: bool = compat(
-        "True starts a fit from the weights of the previous one", default=False
-    )
-    n_jobs: Any = compat("not needed: SEPARATRIX_THREADS sets the number of threads", default=None)
+    warm_start: bool = WARM_START
+    n_jobs: Any = N_JOBS
     multi_class: str = compat(
         "an older name of ``multiclass``",
         ("deprecated", "auto", "multinomial", "ovr"),

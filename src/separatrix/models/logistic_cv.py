@@ -122,8 +122,8 @@ class LogisticRegressionCV(
     """
 
     Cs: Any = parameter(default=10)
-    cv: Any = parameter(default=5)
-    scoring: Any = parameter(default=None)
+    cv: Any = parameter(default=5, meaning="the same; None is 5 folds")
+    scoring: Any = parameter(default=None, meaning="the same; `score` also uses it")
     choice: str = parameter(default="best", choices=_RULES)
     penalty: str | None = "l2"
     multiclass: str = "multinomial"

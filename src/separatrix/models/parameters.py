@@ -9,9 +9,9 @@ The body of an estimator lists its parameters in the order of its signature::
     class Larger(Machine):
         C: float = 10.0
 
-``__init__``, its signature and what `fit` refuses follow from that.  A parent's parameters are
-there as well, after the own ones; whoever names one gives it a place and a default of its own, and
-``class Other(Machine, without=("C",))`` has none of that name.
+``__init__``, its signature and what ``fit`` refuses follow from that.  The parameters of parents
+come after the own ones.  A class that names one of them again gives it a place and a default of its
+own, and ``class Other(Machine, without=("C",))`` leaves one out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Parameter:
     Attributes
     ----------
     default : object
-        Never checked.
+        It is not checked.
     kw_only : bool
         Whether it has to be given by name.
     above, minimum, below, maximum : float or None
@@ -71,6 +71,8 @@ class Parameter:
         Whether it can be an array of such numbers, too.
     none : bool
         Whether None is a value where it is not the default.
+    meaning : str
+        What becomes of a value for scikit-learn's parameter of that name, in a line.
     annotation : str
         The type, as the class writes it.
     """
@@ -90,6 +92,7 @@ class Parameter:
     instead: Any = ()
     each: bool = False
     none: bool = False
+    meaning: str = "the same"
     annotation: Any = inspect.Parameter.empty
 
     @property
@@ -135,15 +138,12 @@ class CompatParameter(Parameter):
 
     Attributes
     ----------
-    meaning : str
-        What becomes of it, in a line.
     allowed : tuple or callable or None
         The values, or a function that tells whether a value is one of them; None for all.
     remedy : str
         What to do instead of any other value.
     """
 
-    meaning: str
     allowed: tuple[Any, ...] | Callable[[Any], bool] | None = None
     remedy: str = ""
 
@@ -238,7 +238,7 @@ class Parameters(BaseEstimator):
         if "__init__" in vars(cls):
             # Whose parameters are for its signature to say.
             cls._parameter_names = None
-        elif found != parent and cls._parameter_names is not None:
+        elif cls._parameter_names is not None and not _same(found, parent):
             cls._parameter_names = sorted(found)
             cls.__init__ = _initialiser(cls, found)  # type: ignore[method-assign]
         if "__doc__" in vars(cls) and cls.__doc__:
@@ -268,6 +268,10 @@ def _ordered(own: dict[str, Parameter], known: dict[str, Parameter]) -> dict[str
         return one.kw_only, one.kw_only and isinstance(one, CompatParameter)
 
     return dict(sorted(found.items(), key=place))
+
+
+def _same(some: dict[str, Parameter], others: dict[str, Parameter]) -> bool:
+    return some.keys() == others.keys() and all(some[name] is others[name] for name in some)
 
 
 def _initialiser(cls: type, parameters: dict[str, Parameter]) -> Callable[..., None]:

@@ -26,7 +26,7 @@ from separatrix.models.limits import counted, remaining
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pickled import Pickled
-from separatrix.models.sklearn_compat import warn_once
+from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
@@ -194,7 +194,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         "give a number greater than 0",
         default=1.0,
     )
-    n_jobs: Any = compat("not needed: SEPARATRIX_THREADS sets the number of threads", default=None)
+    n_jobs: Any = N_JOBS
     early_stopping: bool = compat(
         "True holds out rows and keeps the weights that are best on them, as "
         "``SGDClassifier.perceptron`` does",
@@ -209,9 +209,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         "the fewest passes without better weights, or a better score, after which a fit stops",
         default=5,
     )
-    warm_start: bool = compat(
-        "True starts a fit from the weights of the previous one", default=False
-    )
+    warm_start: bool = WARM_START
 
     _label = "perceptron"
     _margin_loss = "perceptron"

@@ -26,6 +26,7 @@ from separatrix.data.validation import (
 from separatrix.models.base import winners
 from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.least_squares import _LeastSquares
+from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
 from separatrix.models.path import Path, fit_path, split_rows
 from separatrix.models.regressor import (
@@ -36,6 +37,7 @@ from separatrix.models.regressor import (
     certify_rows,
     rows_of_fit,
 )
+from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
 
@@ -53,19 +55,14 @@ class _OneStrength(Parameters):
     """A ridge regression whose strength is given."""
 
     alpha: Any = parameter(default=1.0, minimum=0, each=True, kw_only=False)
-    tol: float = parameter(default=1e-10, minimum=0)
-    copy_X: bool = compat("not needed: the rows are not copied and not changed", default=True)
+    tol: float = parameter(default=1e-10, minimum=0, meaning=CERTIFIED_GAP)
+    copy_X: bool = COPY_X
     max_iter: Any = compat("not needed: the equations are solved to rounding", default=None)
     solver: str = compat(
         "not needed: the size of the equations decides how they are solved", default="auto"
     )
-    positive: bool = compat(
-        "True constrains the weights to be nonnegative",
-        (False, True),
-        "give True or False",
-        default=False,
-    )
-    random_state: Any = compat("not needed: nothing is random", default=None)
+    positive: bool = POSITIVE
+    random_state: Any = NOTHING_RANDOM
 
 
 class _Ridge(_LeastSquares):
@@ -577,8 +574,8 @@ class _ChosenRidge(Parameters):
 
     alphas: Any = parameter(default=(0.1, 1.0, 10.0), minimum=0, each=True, kw_only=False)
     fit_intercept: bool = parameter(default=True)
-    scoring: Any = parameter(default=None)
-    cv: Any = parameter(default=None)
+    scoring: Any = parameter(default=None, meaning="the same; `score` also uses it")
+    cv: Any = parameter(default=None, meaning="the same; None is leave-one-out")
     store_cv_results: bool = parameter(default=False)
 
     _member: ClassVar[Any]

@@ -1,10 +1,32 @@
-"""What differs from scikit-learn on purpose, and is told once."""
+"""What several classes take for scikit-learn's sake, and what differs from it on purpose."""
 
 from __future__ import annotations
 
 from separatrix.exceptions import ConventionWarning, warn
+from separatrix.models.parameters import compat
 
-__all__ = ["CONVENTIONS", "warn_once"]
+__all__ = [
+    "CONVENTIONS",
+    "COPY_X",
+    "NOTHING_RANDOM",
+    "N_JOBS",
+    "POSITIVE",
+    "WARM_START",
+    "warn_once",
+]
+
+COPY_X = compat("not needed: the rows are not copied and not changed", default=True)
+N_JOBS = compat("not needed: SEPARATRIX_THREADS sets the number of threads", default=None)
+NOTHING_RANDOM = compat("not needed: nothing is random", default=None)
+POSITIVE = compat(
+    "True constrains the weights to be nonnegative",
+    (False, True),
+    "give True or False",
+    default=False,
+)
+WARM_START = compat("True starts a fit from the weights of the previous one", default=False)
+
+# What differs from scikit-learn on purpose, and is told once.
 
 CONVENTIONS = {
     "free_intercept_of_regression": "the intercept is not penalised here, but scikit-learn's "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -46,7 +44,7 @@ from separatrix.models.limits import Limited, counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, is_default, parameter
 from separatrix.models.path import Path, fit_path
-from separatrix.models.sklearn_compat import warn_once
+from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of, strength_of
@@ -103,7 +101,10 @@ class MeanOfLosses(Limited):
     alpha: float = parameter(default=1e-4, minimum=0)
     shuffle: bool = parameter(default=True, choices=(True, False))
     learning_rate: Any = parameter(
-        default="optimal", choices=(*SCHEDULES, _ADAPTIVE), instead=Schedule
+        default="optimal",
+        choices=(*SCHEDULES, _ADAPTIVE),
+        instead=Schedule,
+        meaning="the same, or a schedule; `adaptive` is `invscaling`; no `pa1`, `pa2`",
     )
     power_t: float = parameter(default=0.5, number=True)
     tol: float | None = parameter(default=1e-6, above=None, minimum=0, none=True)
@@ -157,13 +158,6 @@ def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
         warn_once("weights_are_copies")
-
-
-@functools.cache
-def _defaults_of(kind: type) -> dict[str, Any]:
-    """The defaults of an estimator's parameters."""
-    parameters = inspect.signature(kind).parameters.values()
-    return {one.name: one.default for one in parameters}
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -357,12 +351,19 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     """
 
     loss: Any = parameter(default="hinge", kw_only=False)
-    penalty: str | None = "l2"
+    penalty: str | None = parameter(
+        default="l2", meaning="the same; with L1 the solver uses all rows at once"
+    )
     alpha: float = 1e-4
     margin: float = parameter(default=0.0, minimum=0)
     fit_intercept: bool = True
     learning_rate: Any = "optimal"
-    eta0: Any = parameter(default="search", choices=("search",), minimum=0)
+    eta0: Any = parameter(
+        default="search",
+        choices=("search",),
+        minimum=0,
+        meaning='the same, or `"search"`, the default',
+    )
     power_t: float = 0.75
     batch_size: int = parameter(default=1, minimum=1, integer=True)
     average: Any = parameter(
@@ -371,10 +372,14 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         minimum=0,
         integer=True,
         instead=(bool, np.bool_),
+        meaning='the same, or `"linear"`, the default',
     )
     shuffle: bool = True
     max_iter: int = 1000
-    tol: float = 1e-3
+    tol: float = parameter(
+        default=1e-3,
+        meaning="the certified relative gap; with chosen steps the same, and None makes all passes",
+    )
     step_tol: float | None = parameter(default=None, above=0)
     early_stopping: bool = parameter(default=False, choices=(True, False))
     validation_fraction: float = parameter(
@@ -390,10 +395,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     epsilon: float = compat(
         "the parameter of the losses ``huber`` and ``epsilon_insensitive``", default=0.1, minimum=0
     )
-    n_jobs: Any = compat("not needed: SEPARATRIX_THREADS sets the number of threads", default=None)
-    warm_start: bool = compat(
-        "True starts a fit from the weights of the previous one", default=False
-    )
+    n_jobs: Any = N_JOBS
+    warm_start: bool = WARM_START
 
     _label = "stochastic gradients"
     # What attributes were called in older model files.
@@ -889,8 +892,10 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         """Whether the fit goes row by row."""
         if not self._steps_lead:
             return False
-        defaults = _defaults_of(type(self))
-        if any(not is_default(getattr(self, name), defaults[name]) for name in self._of_steps):
+        declared = self._parameters
+        if any(
+            not is_default(getattr(self, name), declared[name].default) for name in self._of_steps
+        ):
             return True
         loss = self._loss()
         stepping = self._penalised and hasattr(loss, "dual_step")

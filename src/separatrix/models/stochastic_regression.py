@@ -14,6 +14,7 @@ from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
+from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.limits import counted
 from separatrix.models.linear import SparseWeights
 from separatrix.models.parameters import compat, fitted, parameter
@@ -133,11 +134,17 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
     max_iter: int = 1000
     tol: float | None = 1e-6
     shuffle: bool = True
-    random_state: Any = parameter(default=None)
+    random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
     learning_rate: Any = "invscaling"
     eta0: float = parameter(default=_RATE)
     power_t: float = _POWER
-    average: Any = parameter(default=False, minimum=0, integer=True, instead=(bool, np.bool_))
+    average: Any = parameter(
+        default=False,
+        minimum=0,
+        integer=True,
+        instead=(bool, np.bool_),
+        meaning="the same, for `partial_fit`",
+    )
     warm_start: bool = False
     l1_ratio: float | None = 0.15
     epsilon: float = compat(
