@@ -19,13 +19,13 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 import separatrix
 from separatrix.exceptions import ConventionWarning
-from separatrix.migration.installing import CLASSES, originals
+from separatrix.migration.installing import originals
 from separatrix.migration.parameters import parameter_table
 from separatrix.migration.precision import precision_table
 from separatrix.models import sklearn_compat
 from separatrix.models.parameters import CompatParameter
 
-NAMES = sorted(name for names in CLASSES.values() for name in names)
+NAMES = sorted(originals())
 X, y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 
-from separatrix.migration.installing import CLASSES, originals
+from separatrix.migration.installing import originals
 
 __all__ = ["parameter_table"]
 
@@ -26,7 +26,7 @@ def parameter_table() -> str:
     """
     library = importlib.import_module("separatrix")
     out = []
-    for name in sorted(name for names in CLASSES.values() for name in names):
+    for name in sorted(originals()):
         ours = getattr(library, name)
         out += [
             f"### {name}",
