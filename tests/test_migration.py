@@ -19,7 +19,7 @@ import sklearn.svm
 from sklearn.base import is_regressor
 
 import separatrix
-from separatrix.migration.installing import CLASSES
+from separatrix.migration.installing import classes
 from separatrix.migration.running import run
 
 SCRIPT = """
@@ -111,7 +111,7 @@ def test_an_error_of_the_script_says_that_the_classes_were_exchanged(tmp_path: P
 def test_every_class_is_fitted_and_counted_with_and_without_y(tmp_path: Path) -> None:
     rows = "X, y = [[0.0], [1.0], [2.0], [3.5], [5.0], [5.5]] * 5, [0, 0, 1, 0, 1, 1] * 5\n"
     lines = [rows]
-    for module, names in CLASSES.items():
+    for module, names in classes().items():
         kinds = importlib.import_module(module)
         for name in names:
             number = is_regressor(getattr(kinds, name)())
@@ -127,7 +127,7 @@ def test_every_class_is_fitted_and_counted_with_and_without_y(tmp_path: Path) ->
     err = io.StringIO()
     assert run([str(path)], err) == 0
     counts = dict(re.findall(r"^  (\w+) +(\d+) fits?,", err.getvalue(), flags=re.MULTILINE))
-    every = [name for names in CLASSES.values() for name in names]
+    every = [name for names in classes().values() for name in names]
     assert sorted(counts) == sorted(every)
     assert counts["OneClassSVM"] == "4" and counts["LogisticRegression"] == "2"
     assert int(counts["LinearRegression"]) > 2

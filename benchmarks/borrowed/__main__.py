@@ -17,7 +17,7 @@ from typing import Any
 
 import sklearn
 
-from separatrix.migration.installing import CLASSES
+from separatrix.migration.installing import classes
 
 # Tests of the classes themselves, by their place in scikit-learn.
 _OWN_TESTS = (
@@ -132,7 +132,7 @@ def _read(path: Path) -> Any:
 
 def programs(folder: Path, scratch: Path) -> Count:
     """Count the uses in the scripts, notebooks and texts with examples below a folder."""
-    names = "|".join(sorted({name for group in CLASSES.values() for name in group}))
+    names = "|".join(sorted({name for group in classes().values() for name in group}))
     count = Count()
     for path in sorted(p for kind in _KINDS for p in folder.rglob(kind)):
         text = path.read_text(encoding="utf-8", errors="replace")

@@ -7,7 +7,7 @@ import importlib
 from typing import Any
 
 import separatrix
-from separatrix.migration.installing import CLASSES
+from separatrix.migration.installing import classes
 
 _METHODS = ("__init__", "fit", "partial_fit")
 
@@ -25,7 +25,7 @@ class Watch:
         self._used: set[str] = set()
         if ours:
             separatrix.install()
-        for module, names in CLASSES.items():
+        for module, names in classes().items():
             for name in names:
                 cls = getattr(importlib.import_module(module), name)
                 for method in _METHODS:

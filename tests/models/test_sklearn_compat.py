@@ -19,12 +19,13 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 import separatrix
 from separatrix.exceptions import ConventionWarning
-from separatrix.migration.installing import CLASSES, originals
+from separatrix.migration.installing import originals
 from separatrix.migration.parameters import parameter_table
 from separatrix.migration.precision import precision_table
 from separatrix.models import sklearn_compat
+from separatrix.models.parameters import CompatParameter
 
-NAMES = sorted(name for names in CLASSES.values() for name in names)
+NAMES = sorted(originals())
 X, y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 
@@ -50,7 +51,9 @@ def test_every_parameter_is_there_and_its_default_is_taken(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_inherited_is_documented(name: str) -> None:
     kind = getattr(separatrix, name)
-    for parameter, one in getattr(kind, "_inherited", {}).items():
+    for parameter, one in kind._parameters.items():
+        if not isinstance(one, CompatParameter):
+            continue
         assert f"    {parameter} : default={one.default!r}\n        {one.meaning}." in kind.__doc__
 
 

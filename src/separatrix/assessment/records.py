@@ -10,8 +10,8 @@ import numpy as np
 
 from separatrix.data.design import dense
 from separatrix.kernels.functions import Kernel
+from separatrix.models.parameters import non_default_parameters
 from separatrix.models.registry import stated
-from separatrix.models.sklearn_compat import non_default_parameters
 
 
 def model_name(model: Any) -> str:

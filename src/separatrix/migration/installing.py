@@ -7,44 +7,26 @@ import sys
 from abc import ABCMeta
 from typing import Any
 
-__all__ = ["CLASSES", "install", "originals", "uninstall"]
+from separatrix.models.registry import ESTIMATORS
 
-#: Scikit-learn's modules, and the classes in them that this library has as well.
-CLASSES = {
-    "sklearn.linear_model": (
-        "ElasticNet",
-        "ElasticNetCV",
-        "HuberRegressor",
-        "Lasso",
-        "LassoCV",
-        "LinearRegression",
-        "LogisticRegression",
-        "LogisticRegressionCV",
-        "Perceptron",
-        "PoissonRegressor",
-        "Ridge",
-        "RidgeCV",
-        "RidgeClassifier",
-        "RidgeClassifierCV",
-        "SGDClassifier",
-        "SGDRegressor",
-    ),
-    "sklearn.svm": ("SVC", "NuSVC", "LinearSVC", "SVR", "NuSVR", "LinearSVR", "OneClassSVM"),
-    "sklearn.discriminant_analysis": (
-        "LinearDiscriminantAnalysis",
-        "QuadraticDiscriminantAnalysis",
-    ),
-}
+__all__ = ["classes", "install", "originals", "uninstall"]
 
+_MODULES = ("sklearn.discriminant_analysis", "sklearn.linear_model", "sklearn.svm")
 # Scikit-learn's own, by name, from the first call of :func:`install` on.
 _theirs: dict[str, Any] = {}
+
+
+def classes() -> dict[str, tuple[str, ...]]:
+    """Scikit-learn's modules, and the classes in them that this library has by the same names."""
+    public = {module: importlib.import_module(module).__all__ for module in _MODULES}
+    return {m: tuple(name for name in names if name in ESTIMATORS) for m, names in public.items()}
 
 
 def install() -> None:
     """Put this library's classes in the place of scikit-learn's.
 
     After the call ``from sklearn.linear_model import LogisticRegression`` gives this library's
-    class, and so do the others of :data:`CLASSES`.  Scikit-learn's own modules use them as well:
+    class, and so do the others that both have.  Scikit-learn's own modules use them as well:
     as the default of a search or an ensemble, and where they ask what an estimator is an instance
     of.  Names that other modules imported before the call stay what they were.
     ``python -m separatrix script.py`` does this for a script that is left as it is.
@@ -88,10 +70,9 @@ def uninstall() -> None:
 
 def originals() -> dict[str, Any]:
     """Scikit-learn's classes by name, whether or not this library's stand in their place."""
-    for module, names in CLASSES.items():
-        found = importlib.import_module(module)
+    for module, names in classes().items():
         for name in names:
-            _theirs.setdefault(name, getattr(found, name))
+            _theirs.setdefault(name, getattr(importlib.import_module(module), name))
     return _theirs
 
 

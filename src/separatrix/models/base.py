@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
@@ -31,13 +31,14 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import warn
 from separatrix.models import blocked
-from separatrix.models.limits import counting, deadline_of, remaining
-from separatrix.models.sklearn_compat import CompatParameters
+from separatrix.models.limits import Limited, counting, deadline_of, remaining
+from separatrix.models.parameters import parameter
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import ROUNDING_SHARE, Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
 __all__ = [
+    "SEED_OF_VISITS",
     "CertifiedClassifier",
     "Claimed",
     "agreeing",
@@ -58,12 +59,23 @@ _FEW = 4096
 Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
 
 
-class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+SEED_OF_VISITS = (
+    "the seed of methods that visit rows in random order; it changes results by no more than `tol`"
+)
+
+
+class CertifiedClassifier(ClassifierMixin, Limited, metaclass=ABCMeta):
     """A classifier that solves one problem or several, each with a certificate.
 
     Subclasses say which problems to solve and by which solver, and what to keep of the solutions;
     the rest is here, once.
     """
+
+    class_weight: Any = parameter(default=None)
+    time_limit: float | None = None
+    random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
+    verbose: int = 0
+    record: bool = False
 
     # Whether ``n_iter_`` is an array of one number for each problem, as scikit-learn's is.
     _counts_each = False
@@ -73,10 +85,6 @@ class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, meta
     _each = ", for each class against the rest"
 
     # --- what a model supplies --------------------------------------------------------------
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise ValueError for a bad parameter."""
 
     def _prepare(self, design: Design, labels: Labels) -> None:
         """Settle what depends on the data and outlives the fit; by default nothing."""
@@ -396,13 +404,6 @@ class CertifiedClassifier(CompatParameters, ClassifierMixin, BaseEstimator, meta
                 # What scikit-learn checks besides takes it ten times as long.
                 return float(np.count_nonzero(predicted == y) / len(y))
         return float(super().score(X, y, sample_weight))
-
-    @classmethod
-    @functools.cache
-    def _get_param_names(cls) -> list[str]:
-        # Asked for at every clone; scikit-learn looks at the signature anew each time.
-        names: list[str] = super()._get_param_names()
-        return names
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -56,11 +56,12 @@ from separatrix.data.design import as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import row_keys
-from separatrix.data.validation import check_choice, require_classes, sample_weight_of, validate
+from separatrix.data.validation import require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
 from separatrix.models.base import agreeing, winners
+from separatrix.models.parameters import Parameters, fitted, parameter
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import select_solver
@@ -408,17 +409,18 @@ def _calibrating(model: Any) -> bool:
     return True
 
 
-class CalibrationMixin:
+class CalibrationMixin(Parameters):
     """``predict_proba`` for a classifier with a parameter ``calibrate``.
 
     The classifier calls, in ``fit`` and in this order, :meth:`_require_rows_for_folds`, its own
-    fit, and :meth:`_calibrate`; it calls :meth:`_check_calibrate` where it checks its parameters,
-    and drops ``calibration_`` where it sets the attributes that a calibration would be of.
+    fit, and :meth:`_calibrate`; it drops ``calibration_`` where it sets the attributes that a
+    calibration would be of.
     """
 
-    calibrate: str | None
-    calibration_: dict[str, Any]
-    classes_: np.ndarray
+    calibrate: str | None = parameter(default=None, choices=(None, *METHODS))
+
+    calibration_: dict[str, Any] = fitted()
+    classes_: np.ndarray = fitted()
 
     # --- probabilities ----------------------------------------------------------------------
 
@@ -514,9 +516,6 @@ class CalibrationMixin:
         """How scores become probabilities, or None."""
         return self.calibrate
 
-    def _check_calibrate(self) -> None:
-        check_choice("calibrate", self.calibrate, [None, *METHODS])
-
     def _require_rows_for_folds(self, y: Any, sample_weight: Any = None) -> None:
         """Refuse a class with a single row now, and not after a long fit.
 
@@ -525,7 +524,7 @@ class CalibrationMixin:
         """
         if self.calibrate is None:
             return
-        self._check_calibrate()
+        self._parameters["calibrate"].check("calibrate", self.calibrate)
         model: Any = self
         try:
             y = column_or_1d(y)

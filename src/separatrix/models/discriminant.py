@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import (
-    BaseEstimator,
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -37,9 +36,7 @@ from separatrix.data.labels import Labels, encode, encode_as
 from separatrix.data.moments import Moments
 from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import (
-    check_choice,
     check_number,
-    check_share,
     require_classes,
     require_finite,
     sample_weight_of,
@@ -49,9 +46,9 @@ from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.parameters import Parameters, compat, fitted, parameter
 from separatrix.models.path import Path, fit_path
 from separatrix.models.pickled import Pickled
-from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -144,13 +141,22 @@ def certify_classes(
 
 class _GaussianClassifier(
     Pickled,
-    CompatParameters,
     blocked.ScoresClasses,
     ClassifierMixin,
-    BaseEstimator,
+    Parameters,
     metaclass=ABCMeta,
 ):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
+
+    priors: Any = parameter(default=None)
+    covariance: str = parameter(default="mle", choices=("mle", "unbiased"))
+    shrinkage: float | str | None = parameter(
+        default=None,
+        choices=(None, "auto"),
+        minimum=0,
+        maximum=1,
+        beyond="must be a number from 0 to 1, 'auto' or None",
+    )
 
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -164,13 +170,9 @@ class _GaussianClassifier(
         "condition_number_": rules.number(finite=False, low=0.0),
     }
     # One covariance for all classes.
-    _pooled: bool
-    priors: Any
-    covariance: str
-    shrinkage: Any
-    covariance_estimator: Any
-    moments_: Moments
-    independent_columns_: np.ndarray
+    _pooled: ClassVar[bool]
+    moments_: Moments = fitted()
+    independent_columns_: np.ndarray = fitted()
 
     @abstractmethod
     def _keep(self, found: Estimate) -> None:
@@ -418,18 +420,7 @@ class _GaussianClassifier(
         return np.linspace(1.0, 0.0, count)
 
     def _check_parameters(self) -> None:
-        self._check_inherited()
-        check_choice("covariance", self.covariance, ["mle", "unbiased"])
-        check_share("reg_param", getattr(self, "reg_param", 0.0))
-        if isinstance(self.shrinkage, str):
-            check_choice("shrinkage", self.shrinkage, [None, "auto"])
-        elif self.shrinkage is not None:
-            check_number("shrinkage", self.shrinkage, minimum=0)
-            if self.shrinkage > 1:
-                raise ValueError(
-                    f"shrinkage={self.shrinkage!r} must be a number from 0 to 1, 'auto' or None."
-                )
-
+        super()._check_parameters()
         estimator = self.covariance_estimator
         if estimator is not None and not hasattr(estimator, "fit"):
             raise ValueError(
@@ -806,21 +797,6 @@ def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
     return scores
 
 
-@compat_parameters(
-    solver=CompatParameter(
-        "svd",
-        "not needed: the equations are solved from sums over the rows",
-        ("svd", "lsqr", "eigen"),
-        "give 'svd', 'lsqr' or 'eigen'",
-    ),
-    store_covariance=CompatParameter(False, "not needed: the fit always has ``covariance_``"),
-    tol=CompatParameter(1e-4, "not needed: rounding decides which columns count as dependent"),
-    covariance_estimator=CompatParameter(
-        None,
-        "the estimator of the covariance of each class; the covariances are averaged with the "
-        "numbers of rows as weights",
-    ),
-)
 class LinearDiscriminantAnalysis(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, _GaussianClassifier
 ):
@@ -913,6 +889,30 @@ class LinearDiscriminantAnalysis(
     [[0.0, 0.52, 0.48]]
     """
 
+    solver: str = compat(
+        "not needed: the equations are solved from sums over the rows",
+        ("svd", "lsqr", "eigen"),
+        "give 'svd', 'lsqr' or 'eigen'",
+        default="svd",
+        kw_only=False,
+    )
+    shrinkage: float | str | None = parameter(default=None, kw_only=False)
+    priors: Any = parameter(default=None, kw_only=False)
+    n_components: int | None = parameter(default=None, minimum=1, integer=True, kw_only=False)
+    store_covariance: bool = compat(
+        "not needed: the fit always has ``covariance_``", default=False, kw_only=False
+    )
+    tol: float = compat(
+        "not needed: rounding decides which columns count as dependent", default=1e-4, kw_only=False
+    )
+    covariance_estimator: Any = compat(
+        "the estimator of the covariance of each class; the covariances are averaged with the "
+        "numbers of rows as weights",
+        default=None,
+        kw_only=False,
+    )
+    covariance: str = "mle"
+
     _label = "linear discriminant analysis"
     _where_separable = (
         "the estimates of Gaussian classes are finite all the same, and their plane need not "
@@ -931,36 +931,6 @@ class LinearDiscriminantAnalysis(
         "explained_variance_ratio_": rules.array("directions", finite=False),
     }
     _pooled = True
-
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: float | str | None = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-        *,
-        covariance: str = "mle",
-    ) -> None:
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.covariance = covariance
-        self._inherit(
-            {
-                "solver": solver,
-                "store_covariance": store_covariance,
-                "tol": tol,
-                "covariance_estimator": covariance_estimator,
-            }
-        )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.n_components is not None:
-            check_number("n_components", self.n_components, minimum=1, integer=True)
 
     def _estimate(
         self, moments: Moments, classes: np.ndarray, given: np.ndarray | None = None
@@ -1028,20 +998,6 @@ class LinearDiscriminantAnalysis(
         return int(self.scalings_.shape[1])
 
 
-@compat_parameters(
-    solver=CompatParameter(
-        "svd",
-        "not needed: the equations are solved from sums over the rows",
-        ("svd", "eigen"),
-        "give 'svd' or 'eigen'",
-    ),
-    store_covariance=CompatParameter(False, "not needed: the fit always has ``covariance_``"),
-    tol=CompatParameter(1e-4, "not needed: rounding decides which columns count as dependent"),
-    covariance_estimator=CompatParameter(
-        None,
-        "the estimator of the covariance of each class",
-    ),
-)
 class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     r"""Quadratic discriminant analysis: a Gaussian with its own covariance for each class.
 
@@ -1118,6 +1074,24 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     ((5, 4), (5,))
     """
 
+    priors: Any = None
+    covariance: str = "mle"
+    shrinkage: float | str | None = None
+    reg_param: float = parameter(default=0.0, minimum=0, maximum=1)
+    solver: str = compat(
+        "not needed: the equations are solved from sums over the rows",
+        ("svd", "eigen"),
+        "give 'svd' or 'eigen'",
+        default="svd",
+    )
+    store_covariance: bool = compat("not needed: the fit always has ``covariance_``", default=False)
+    tol: float = compat(
+        "not needed: rounding decides which columns count as dependent", default=1e-4
+    )
+    covariance_estimator: Any = compat(
+        "the estimator of the covariance of each class", default=None
+    )
+
     _label = "quadratic discriminant analysis"
     _where_separable = (
         "the estimates of Gaussian classes are finite all the same, and their boundary need not "
@@ -1129,21 +1103,6 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         "floored_": rules.flags("K"),
     }
     _pooled = False
-
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        covariance: str = "mle",
-        shrinkage: float | str | None = None,
-        reg_param: float = 0.0,
-        **inherited: Any,
-    ) -> None:
-        self.priors = priors
-        self.covariance = covariance
-        self.shrinkage = shrinkage
-        self.reg_param = reg_param
-        self._inherit(inherited)
 
     def _keep(self, found: Estimate) -> None:
         """Nothing more."""

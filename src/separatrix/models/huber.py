@@ -8,8 +8,8 @@ import numpy as np
 
 from separatrix.data import rules
 from separatrix.data.design import Design
-from separatrix.data.validation import check_number
 from separatrix.losses import Huber
+from separatrix.models.parameters import parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.penalties import L2, NoPenalty
@@ -92,40 +92,19 @@ class HuberRegressor(CertifiedRegressor):
     ([4, 7], 'optimal')
     """
 
+    epsilon: float = parameter(default=1.35, minimum=1)
+    max_iter: int = parameter(default=100, meaning="the same")
+    alpha: float = parameter(default=0.0001, minimum=0)
+    warm_start: bool = False
+    fit_intercept: bool = True
+    tol: float = 1e-6
+
     _label = "Huber regression"
     _attributes: ClassVar[rules.Rules] = {
         **CertifiedRegressor._attributes,
         "scale_": rules.number(low=0.0),
         "outliers_": rules.flags("n"),
     }
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.35,
-        max_iter: int = 100,
-        alpha: float = 0.0001,
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.alpha = alpha
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("epsilon", self.epsilon, minimum=1)
-        check_number("alpha", self.alpha, minimum=0)
 
     def _problem(self, design: Design, rows: TrainingRows) -> ScaledResidualObjective:
         penalty, C = (L2(), 1.0 / self.alpha) if self.alpha > 0 else (NoPenalty(), 1.0)

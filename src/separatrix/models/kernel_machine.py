@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
-from separatrix.data.validation import check_choice, check_number, validate
+from separatrix.data.validation import validate
 from separatrix.kernels.functions import (
     CallableKernel,
     Kernel,
@@ -26,25 +26,20 @@ from separatrix.kernels.functions import (
 from separatrix.kernels.gram import entry_variance, gram_of
 from separatrix.kernels.prediction import column_weights, kernel_scores
 from separatrix.models.base import Claimed, conclude, keep_record
-from separatrix.models.limits import remaining
-from separatrix.models.sklearn_compat import CompatParameter, CompatParameters
+from separatrix.models.limits import Limited, remaining
+from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, Solution, minimise
 
-__all__ = ["STEERING", "KernelMachine", "SingleKernelMachine", "check_support_vectors"]
+__all__ = ["SHARE_OF_ROWS", "KernelMachine", "SingleKernelMachine", "check_support_vectors"]
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+SHARE_OF_ROWS = parameter(
+    default=0.5, above=0, maximum=1, beyond="must be a share of the rows, at most 1"
+)
 # Iterations that no fit comes to.
 _NO_LIMIT = 2**62
-STEERING = {
-    "shrinking": CompatParameter(
-        True, "not needed: rows leave the working set where the bounds prove that they may"
-    ),
-    "cache_size": CompatParameter(
-        200, "``cache_mb`` is the limit of what is kept of the kernel's matrix"
-    ),
-}
 
 
 def check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
@@ -53,34 +48,30 @@ def check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.points("support")(name, value, sizes)
 
 
-class KernelMachine:
-    """The parameters ``kernel``, ``degree``, ``gamma``, ``coef0`` and ``cache_mb``, and scores."""
+class KernelMachine(Limited):
+    """The parameters of the kernel, and scores."""
 
-    kernel: Any
-    degree: int
-    gamma: Any
-    coef0: float
-    cache_mb: float
-    max_iter: int
+    kernel: Any = parameter(default="rbf", choices=_KERNELS, instead=(Kernel, Callable))
+    degree: int = parameter(default=3, minimum=1, integer=True)
+    gamma: Any = parameter(default="scale", choices=("scale", "auto"), minimum=0)
+    coef0: float = parameter(default=0.0, number=True)
+    # LIBSVM's -1 is no limit.
+    max_iter: int = parameter(default=100_000, minimum=-1, integer=True)
+    cache_mb: float = parameter(default=1000.0, above=0)
+    shrinking: bool = compat(
+        "not needed: rows leave the working set where the bounds prove that they may", default=True
+    )
+    cache_size: float = compat(
+        "``cache_mb`` is the limit of what is kept of the kernel's matrix", default=200
+    )
 
-    kernel_: Kernel
-    support_: np.ndarray
-    support_vectors_: Any
-    coef_: Any
-    lift_: Any
-    intercept_: np.ndarray
-    _pair_coefficients: Any
-
-    def _check_kernel(self) -> None:
-        if not callable(self.kernel) and not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, _KERNELS)
-        check_number("degree", self.degree, minimum=1, integer=True)
-        if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ["scale", "auto"])
-        else:
-            check_number("gamma", self.gamma, minimum=0)
-        check_number("coef0", self.coef0)
-        check_number("cache_mb", self.cache_mb, above=0)
+    kernel_: Kernel = fitted()
+    support_: np.ndarray = fitted()
+    support_vectors_: Any = fitted()
+    coef_: Any = fitted()
+    lift_: Any = fitted()
+    intercept_: np.ndarray = fitted()
+    _pair_coefficients: ClassVar[Any]
 
     def _resolved(self, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
         """The kernel, with its numbers."""
@@ -118,7 +109,6 @@ class KernelMachine:
             )
 
     def _most_iterations(self) -> int:
-        # LIBSVM's -1 is no limit.
         return _NO_LIMIT if self.max_iter == -1 else int(self.max_iter)
 
     def _decisions(self, X: Any) -> np.ndarray:
@@ -162,18 +152,17 @@ class KernelMachine:
         return column_weights(as_design(self.support_vectors_), self._pair_coefficients())
 
     def __sklearn_tags__(self) -> Any:
-        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
+        tags: Any = super().__sklearn_tags__()
         pairwise = self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel)
         tags.input_tags.pairwise = pairwise
         tags.input_tags.sparse = not callable(self.kernel) or isinstance(self.kernel, Kernel)
         return tags
 
 
-class SingleKernelMachine(KernelMachine, CompatParameters, BaseEstimator):
+class SingleKernelMachine(KernelMachine):
     """A machine of one function, and no classes: regression, or one class alone.
 
-    Subclasses say what they minimise (``_problem``), and have the parameters ``tol``,
-    ``time_limit``, ``verbose`` and ``record`` besides the kernel's.
+    Subclasses say what they minimise (``_problem``).
     """
 
     _attributes: ClassVar[rules.Rules] = {
@@ -193,22 +182,9 @@ class SingleKernelMachine(KernelMachine, CompatParameters, BaseEstimator):
         "certificate_",
     )
 
-    tol: float
-    time_limit: float | None
-    verbose: int
-    record: bool
-
     @abstractmethod
     def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
         """Build the problem that the fit minimises."""
-
-    def _check_parameters(self) -> None:
-        self._check_inherited()
-        self._check_kernel()
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, minimum=-1, integer=True)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
 
     def _gram(self, design: Design) -> Any:
         return gram_of(self.kernel_, design, cache_mb=self.cache_mb)

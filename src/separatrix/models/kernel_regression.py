@@ -9,16 +9,16 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from separatrix.data.design import Design
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.nu import KernelNuResidualObjective
 from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
 from separatrix.models.base import Claimed
 from separatrix.models.blocked import ScoresNumbers
-from separatrix.models.kernel_machine import STEERING, SingleKernelMachine
+from separatrix.models.kernel_machine import SHARE_OF_ROWS, SingleKernelMachine
 from separatrix.models.limits import counted
+from separatrix.models.parameters import parameter
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.sklearn_compat import compat_parameters
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -26,11 +26,7 @@ __all__ = ["SVR", "NuSVR"]
 class _KernelRegressor(ScoresNumbers, RegressorMixin, SingleKernelMachine):
     """A regression with a kernel."""
 
-    C: float
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("C", self.C, above=0)
+    C: float = parameter(default=1.0, above=0)
 
     @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -84,7 +80,6 @@ class _KernelRegressor(ScoresNumbers, RegressorMixin, SingleKernelMachine):
         return self._decisions(X)[:, 0]
 
 
-@compat_parameters(**STEERING)
 class SVR(_KernelRegressor):
     r"""Support vector regression with kernels, with a certificate.
 
@@ -162,42 +157,17 @@ class SVR(_KernelRegressor):
     ('optimal', True)
     """
 
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-6
+    C: float = 1.0
+    epsilon: float = parameter(default=0.1, minimum=0)
+    max_iter: int = 100_000
+    cache_mb: float = 1000.0
+
     _label = "support vector regression"
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        max_iter: int = 100_000,
-        cache_mb: float = 1000.0,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("epsilon", self.epsilon, minimum=0)
 
     def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
         assert targets is not None
@@ -205,7 +175,6 @@ class SVR(_KernelRegressor):
         return KernelResidualObjective(gram, targets, loss, C=float(self.C), weights=weights)
 
 
-@compat_parameters(**STEERING)
 class NuSVR(_KernelRegressor):
     r"""Support vector regression with a share of the rows as parameter, with a certificate.
 
@@ -283,44 +252,17 @@ class NuSVR(_KernelRegressor):
     'optimal'
     """
 
+    nu: float = SHARE_OF_ROWS
+    C: float = 1.0
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-6
+    max_iter: int = 100_000
+    cache_mb: float = 1000.0
+
     _label = "nu support vector regression"
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        max_iter: int = 100_000,
-        cache_mb: float = 1000.0,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("nu", self.nu, above=0)
-        if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
         assert targets is not None

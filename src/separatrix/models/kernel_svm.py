@@ -19,7 +19,7 @@ from separatrix.certificate import Certificate
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, one_vs_one_scores
-from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.exceptions import NotSeparableError, warn
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
@@ -46,12 +46,12 @@ from separatrix.messages import Message
 from separatrix.models.base import Claimed, winners
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
-from separatrix.models.kernel_machine import STEERING, KernelMachine, check_support_vectors
+from separatrix.models.kernel_machine import KernelMachine, check_support_vectors
 from separatrix.models.limits import counted
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.pickled import Pickled
-from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
@@ -89,19 +89,6 @@ class _Fitting:
     lifted: Design | None = None
 
 
-@compat_parameters(
-    **STEERING,
-    probability=CompatParameter(
-        "deprecated",
-        'True is ``calibrate="sigmoid"``; classes of one row are allowed, too',
-        ("deprecated", True, False),
-        "give True or False",
-    ),
-    break_ties=CompatParameter(
-        False,
-        "not needed: ``predict`` always breaks ties of votes by the sum of the scores",
-    ),
-)
 class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     r"""Support vector classification with kernels, with a certificate.
 
@@ -247,9 +234,35 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     492 outside the margin, 57 on it, 14 inside it, 6 on the wrong side; ...
     """
 
+    C: float = 1.0
+    lam: float | None = None
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    class_weight: Any = None
+    decision_function_shape: str = parameter(default="ovr", choices=("ovr", "ovo"))
+    tol: float = 1e-6
+    max_iter: int = 100_000
+    cache_mb: float = 1000.0
+    approximation: str | None = parameter(default=None, choices=_LIFTS)
+    n_components: int = parameter(default=1000, minimum=1, integer=True)
+    calibrate: str | None = None
+    shrinking: bool = True
+    cache_size: float = 200
+    probability: Any = compat(
+        'True is ``calibrate="sigmoid"``; classes of one row are allowed, too',
+        ("deprecated", True, False),
+        "give True or False",
+        default="deprecated",
+    )
+    break_ties: bool = compat(
+        "not needed: ``predict`` always breaks ties of votes by the sum of the scores",
+        default=False,
+    )
+
     _each = ", for each pair of classes"
 
-    _least_iter = -1
     _counts_each = True
     _label = "support vector machine"
     _margin_loss = "hinge"
@@ -286,49 +299,6 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     # The margins of all rows, which kkt_violations(X, y) works out anew.
     _left_out = ("_conditions",)
     _mostly_zero = ("slack_", "bounded_")
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        class_weight: Any = None,
-        decision_function_shape: str = "ovr",
-        tol: float = 1e-6,
-        max_iter: int = 100_000,
-        cache_mb: float = 1000.0,
-        approximation: str | None = None,
-        n_components: int = 1000,
-        calibrate: str | None = None,
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.C = C
-        self.lam = lam
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.approximation = approximation
-        self.n_components = n_components
-        self.calibrate = calibrate
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
 
     # --- fit --------------------------------------------------------------------------------
 
@@ -378,11 +348,6 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_calibrate()
-        self._check_kernel()
-        check_choice("decision_function_shape", self.decision_function_shape, ["ovr", "ovo"])
-        check_choice("approximation", self.approximation, _LIFTS)
-        check_number("n_components", self.n_components, minimum=1, integer=True)
         if self.approximation is None:
             return
         if self._hard:

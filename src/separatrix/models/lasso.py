@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,10 +20,11 @@ from separatrix.data.validation import check_number, check_share, sample_weight_
 from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
-from separatrix.models.limits import counted, deadline_of
+from separatrix.models.limits import Limited, counted, deadline_of
+from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import split_rows, strengths_of_targets
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
+from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
@@ -36,27 +37,20 @@ __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
 # Bytes of the scores of fits that are certified together.
 _PRODUCT_BYTES = 1 << 26
 
-_STEERING = {
-    "precompute": CompatParameter(
-        False, "not needed: the size of the problem decides whether a Gram matrix is formed"
-    ),
-    "copy_X": CompatParameter(True, "not needed: the rows are not copied and not changed"),
-    "random_state": CompatParameter(None, "not needed: nothing is random"),
-    "selection": CompatParameter(
-        "cyclic", "not needed: the slopes decide which columns are updated"
-    ),
-    "positive": CompatParameter(
-        False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
-    ),
-}
-_SEVERAL = {
-    "n_jobs": CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    "precompute": CompatParameter("auto", _STEERING["precompute"].meaning),
-}
 
-
-class _Sparse(CompatParameters, ScoresNumbers, RegressorMixin, BaseEstimator):
+class _Sparse(ScoresNumbers, RegressorMixin, Limited):
     """What these regressions share: the problems, and what is kept of them."""
+
+    fit_intercept: bool = parameter(default=True)
+    precompute: Any = compat(
+        "not needed: the size of the problem decides whether a Gram matrix is formed", default=False
+    )
+    copy_X: bool = COPY_X
+    random_state: Any = NOTHING_RANDOM
+    selection: str = compat(
+        "not needed: the slopes decide which columns are updated", default="cyclic"
+    )
+    positive: bool = POSITIVE
 
     _label = "elastic net"
     _attributes: ClassVar[rules.Rules] = {
@@ -69,20 +63,13 @@ class _Sparse(CompatParameters, ScoresNumbers, RegressorMixin, BaseEstimator):
     }
     _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "dual_gap_", "certificate_")
 
-    coef_: np.ndarray
-    intercept_: Any
+    coef_: np.ndarray = fitted()
+    intercept_: Any = fitted()
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
             why = "has one target where intercept_ has several, or the reverse"
             raise rules.refuse("coef_", why)
-
-    def _check_options(self) -> None:
-        self._check_inherited()
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        check_number("tol", self.tol, above=0)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         matrix, numbers = validate(self, X, y, regression=True)
@@ -229,7 +216,6 @@ class _Sparse(CompatParameters, ScoresNumbers, RegressorMixin, BaseEstimator):
         return tags
 
 
-@compat_parameters(**_STEERING)
 class ElasticNet(MultiOutputMixin, _Sparse):
     r"""Least squares under a mixture of L1 and L2, with a certificate.
 
@@ -293,35 +279,12 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     ('optimal', 10)
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
-    def _check_parameters(self) -> None:
-        self._check_options()
-        check_number("alpha", self.alpha, minimum=0)
-        check_share("l1_ratio", self.l1_ratio)
+    alpha: float = parameter(default=1.0, minimum=0, kw_only=False)
+    l1_ratio: float = parameter(default=0.5, minimum=0, maximum=1)
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-6
+    warm_start: bool = parameter(default=False)
 
     @counted
     def fit(
@@ -585,8 +548,7 @@ def _values(
     return coef, np.array([float(problem.intercept_of(theta)) for problem, theta in pairs])
 
 
-@compat_parameters(**_STEERING)
-class Lasso(ElasticNet):
+class Lasso(ElasticNet, without=("l1_ratio",)):
     r"""Least squares under an L1 penalty, with a certificate.
 
     Minimises, with :math:`n = \sum_i s_i`,
@@ -630,32 +592,26 @@ class Lasso(ElasticNet):
     _label = "lasso"
     l1_ratio: ClassVar[float] = 1.0  # type: ignore[misc]
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
 
 class _Chosen(_Sparse):
     """The strength chosen by cross-validation."""
+
+    eps: float = parameter(default=1e-3)
+    alphas: Any = parameter(default=100)
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-6
+    cv: Any = parameter(default=None, meaning="the same; None is 5 folds")
+    verbose: int = 0
+    time_limit: float | None = None
+    record: bool = False
+    precompute: Any = "auto"
+    copy_X: bool = True
+    random_state: Any = None
+    selection: str = "cyclic"
+    positive: bool = False
+    n_jobs: Any = N_JOBS
+    n_alphas: Any = compat("the number of ``alphas``", default="deprecated")
 
     _attributes: ClassVar[rules.Rules] = {
         **_Sparse._attributes,
@@ -701,7 +657,7 @@ class _Chosen(_Sparse):
         ConvergenceWarning
             If the certified relative gap of the fit to all rows is above ``tol``.
         """
-        self._check_options()
+        self._check_parameters()
         for name in params:
             if name != "groups":
                 raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
@@ -815,14 +771,6 @@ def _mean_squares(held: TrainingRows, coefs: np.ndarray, levels: np.ndarray) -> 
     return out
 
 
-_CV_STEERING = {
-    **_STEERING,
-    **_SEVERAL,
-    "n_alphas": CompatParameter("deprecated", "the number of ``alphas``"),
-}
-
-
-@compat_parameters(**_CV_STEERING)
 class LassoCV(_Chosen):
     """:class:`Lasso` with ``alpha`` chosen by cross-validation.
 
@@ -836,7 +784,8 @@ class LassoCV(_Chosen):
     max_iter : int, default=1000
     tol : float, default=1e-6
         Target for the certified relative gap of every fit.
-    cv : int, splitter or iterable, default=5
+    cv : int, splitter or iterable, optional
+        None is 5 folds.
     verbose : int, default=0
     time_limit : float, optional
         Time limit in seconds for all fits: each path of a fold has its share, and strengths that it
@@ -871,38 +820,12 @@ class LassoCV(_Chosen):
 
     _label = "lasso"
 
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        alphas: Any = 100,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        cv: Any = None,
-        verbose: int = 0,
-        time_limit: float | None = None,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cv = cv
-        self.verbose = verbose
-        self.time_limit = time_limit
-        self.record = record
-        self._inherit(inherited)
-
     @staticmethod
     def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
         """Fits along strengths of the penalty; see :meth:`ElasticNet.path`."""
         return ElasticNet.path(X, y, **options)
 
 
-@compat_parameters(**_CV_STEERING)
 class ElasticNetCV(_Chosen):
     """:class:`ElasticNet` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 
@@ -935,38 +858,13 @@ class ElasticNetCV(_Chosen):
     (2, 20, 3)
     """
 
+    l1_ratio: Any = parameter(default=0.5)
+
     _attributes: ClassVar[rules.Rules] = {
         **_Chosen._attributes,
         "l1_ratio_": rules.number(low=0.0),
     }
     _needed: ClassVar[tuple[str, ...]] = (*_Chosen._needed, "l1_ratio_")
-
-    def __init__(
-        self,
-        *,
-        l1_ratio: Any = 0.5,
-        eps: float = 1e-3,
-        alphas: Any = 100,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        cv: Any = None,
-        verbose: int = 0,
-        time_limit: float | None = None,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cv = cv
-        self.verbose = verbose
-        self.time_limit = time_limit
-        self.record = record
-        self._inherit(inherited)
 
     def _ratios(self) -> np.ndarray:
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,8 +22,6 @@ from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as, one_hot
 from separatrix.data.validation import (
-    check_choice,
-    check_number,
     require_classes,
     require_finite,
     sample_weight_of,
@@ -41,6 +39,7 @@ from separatrix.models.blocked import (
     refuse,
     require_same,
 )
+from separatrix.models.parameters import Parameters, compat, fitted, parameter
 from separatrix.models.path import RidgePath
 from separatrix.models.pickled import Pickled
 from separatrix.models.regressor import (
@@ -53,7 +52,7 @@ from separatrix.models.regressor import (
     require_targets,
     rows_of_fit,
 )
-from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
+from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
 if TYPE_CHECKING:
     from separatrix.scale.equations import Targets
@@ -68,17 +67,15 @@ _MOST_LISTED, _TERMS = 3, 6
 _MOST_FACTOR = 12_000
 
 
-class _LeastSquares(Pickled, RidgePath, BaseEstimator):
+class _LeastSquares(Pickled, RidgePath, Parameters):
     """What regression and classification share: the fit, and what is kept of it."""
 
-    factor_: TriangularFactor | None
-    # Of the certificate.
-    _tolerance: float = 1e-10
-    _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
+    fit_intercept: bool = parameter(default=True)
 
-    def _check_parameters(self) -> None:
-        check_number("lam", self.lam, minimum=0)
-        check_choice("fit_intercept", self.fit_intercept, [True, False])
+    factor_: TriangularFactor | None = fitted()
+    # Of the certificate.
+    _tolerance = 1e-10
+    _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
 
     def _ridge(self, strength: float, total: float) -> float:
         """The factor of the squared norm against a sum over the rows."""
@@ -348,19 +345,7 @@ def _relations(
     return Message("relations", relations=Joined(tuple(clauses), separator="; "))
 
 
-@compat_parameters(
-    copy_X=CompatParameter(True, "not needed: the rows are not copied and not changed"),
-    tol=CompatParameter(1e-6, "not needed: the equations are solved to rounding"),
-    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    positive=CompatParameter(
-        False,
-        "True constrains the weights to be nonnegative; the certificate then covers the conditions "
-        "of Karush, Kuhn and Tucker",
-        (False, True),
-        "give True or False",
-    ),
-)
-class LinearRegression(CompatParameters, Regressor, _LeastSquares):
+class LinearRegression(Regressor, _LeastSquares):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
     Minimises, with :math:`n = \sum_i s_i`,
@@ -427,6 +412,19 @@ class LinearRegression(CompatParameters, Regressor, _LeastSquares):
     True
     """
 
+    lam: float = parameter(default=0.0, minimum=0)
+    fit_intercept: bool = parameter(default=True, choices=(True, False))
+    copy_X: bool = COPY_X
+    tol: float = compat("not needed: the equations are solved to rounding", default=1e-6)
+    n_jobs: Any = N_JOBS
+    positive: bool = compat(
+        "True constrains the weights to be nonnegative; the certificate then covers the conditions "
+        "of Karush, Kuhn and Tucker",
+        (False, True),
+        "give True or False",
+        default=False,
+    )
+
     _label = "least squares"
     _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
@@ -435,15 +433,6 @@ class LinearRegression(CompatParameters, Regressor, _LeastSquares):
         "mse_": MSE,
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
-
-    def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True, **inherited: Any) -> None:
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self._inherit(inherited)
-
-    def _check_parameters(self) -> None:
-        self._check_inherited()
-        super()._check_parameters()
 
     def fit(
         self,
@@ -684,6 +673,10 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
     0.847
     """
 
+    lam: float = parameter(default=0.0, minimum=0)
+    fit_intercept: bool = parameter(default=True, choices=(True, False))
+    class_weight: Any = parameter(default=None)
+
     _what = "minimise 1/(2 * {total}) sum s_i |t_i - W x_i{level}|^2{penalty}"
 
     _label = "least squares classifier"
@@ -702,13 +695,6 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
         *("coef_", "intercept_", "rank_"),
         *("condition_number_", "classes_", "certificate_"),
     )
-
-    def __init__(
-        self, *, lam: float = 0.0, fit_intercept: bool = True, class_weight: Any = None
-    ) -> None:
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
 
     def fit(
         self,

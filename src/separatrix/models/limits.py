@@ -1,4 +1,4 @@
-"""Time limits, which count from the beginning of ``fit``."""
+"""The limits of a fit; those of time count from the beginning of ``fit``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,32 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["counted", "counting", "deadline_of", "remaining"]
+from separatrix.models.parameters import Parameters, parameter
+
+__all__ = ["CERTIFIED_GAP", "Limited", "counted", "counting", "deadline_of", "remaining"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # When the fit under way began, on the clock of :func:`time.perf_counter`.
 _begun: ContextVar[float | None] = ContextVar("begun", default=None)
+
+
+CERTIFIED_GAP = "the certified relative gap, `{default}` by default"
+
+
+class Limited(Parameters):
+    """An estimator whose fit ends at a tolerance or at a limit."""
+
+    max_iter: int = parameter(
+        default=1000,
+        minimum=1,
+        integer=True,
+        meaning="the limit of iterations of the method, `{default}` by default",
+    )
+    tol: Any = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
+    time_limit: float | None = parameter(default=None, above=0)
+    verbose: int = parameter(default=0, meaning="1 prints the checks of the certificate to stderr")
+    record: bool = parameter(default=False)
 
 
 @contextlib.contextmanager

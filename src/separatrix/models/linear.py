@@ -13,6 +13,7 @@ from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
 from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores, narrowed
 from separatrix.models.callbacks import CallbackMixin
+from separatrix.models.parameters import parameter
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 
@@ -49,6 +50,8 @@ class SparseWeights:
 
 class LinearClassifier(SparseWeights, CallbackMixin, CertifiedClassifier):
     """Half-spaces: one for two classes, one a class for more."""
+
+    fit_intercept: bool = parameter(default=True)
 
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,

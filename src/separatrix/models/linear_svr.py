@@ -6,16 +6,11 @@ from typing import Any, ClassVar
 
 from separatrix.data import rules
 from separatrix.data.design import Design
-from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.sklearn_compat import (
-    CompatParameter,
-    CompatParameters,
-    compat_parameters,
-    warn_once,
-)
+from separatrix.models.sklearn_compat import NOTHING_RANDOM, warn_once
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.residual import ResidualObjective
 
@@ -27,12 +22,7 @@ _LOSSES = {
 }
 
 
-@compat_parameters(
-    intercept_scaling=CompatParameter(1.0, "not needed: the intercept is not penalised"),
-    dual=CompatParameter("auto", "not needed: the solver follows from the problem"),
-    random_state=CompatParameter(None, "not needed: nothing is random"),
-)
-class LinearSVR(CompatParameters, CertifiedRegressor):
+class LinearSVR(CertifiedRegressor):
     r"""Linear support vector regression, with a certificate.
 
     Minimises
@@ -91,42 +81,22 @@ class LinearSVR(CompatParameters, CertifiedRegressor):
     ('optimal', 0.51)
     """
 
+    epsilon: float = parameter(default=0.0, minimum=0)
+    tol: float = 1e-6
+    C: float = parameter(default=1.0, above=0)
+    loss: str = parameter(default="epsilon_insensitive", choices=tuple(_LOSSES))
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    warm_start: bool = False
+    intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1.0)
+    dual: str = compat("not needed: the solver follows from the problem", default="auto")
+    random_state: Any = NOTHING_RANDOM
+
     _label = "linear support vector regression"
     _attributes: ClassVar[rules.Rules] = CertifiedRegressor._attributes
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-6,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
     def _check_parameters(self) -> None:
-        self._check_inherited()
         super()._check_parameters()
-        check_number("epsilon", self.epsilon, minimum=0)
-        check_number("C", self.C, above=0)
-        check_choice("loss", self.loss, list(_LOSSES))
         if self.fit_intercept:
             warn_once("free_intercept_of_regression")
 

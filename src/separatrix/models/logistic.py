@@ -19,8 +19,6 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import (
-    check_choice,
-    check_number,
     column_bounds,
     sample_weight_of,
     validate,
@@ -30,30 +28,20 @@ from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, column_names, winners
 from separatrix.models.blocked import InPasses, refuse
 from separatrix.models.linear import LinearClassifier
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
-from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
+from separatrix.models.sklearn_compat import N_JOBS, WARM_START
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.softmax import SoftmaxObjective
+from separatrix.solvers import SOLVERS
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 
 __all__ = ["LogisticRegression"]
 
 
-@compat_parameters(
-    dual=CompatParameter(False, "not needed: the solver follows from the problem"),
-    intercept_scaling=CompatParameter(1, "not needed: the intercept is not penalised"),
-    warm_start=CompatParameter(False, "True starts a fit from the weights of the previous one"),
-    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    multi_class=CompatParameter(
-        "deprecated",
-        "an older name of ``multiclass``",
-        ("deprecated", "auto", "multinomial", "ovr"),
-        "give 'multinomial' or 'ovr'",
-    ),
-)
 class LogisticRegression(Penalised, LinearClassifier):
     r"""Logistic regression, binary and multinomial, with a certificate.
 
@@ -166,13 +154,45 @@ class LogisticRegression(Penalised, LinearClassifier):
     'subject to lower_j <= w_j <= upper_j'
     """
 
+    penalty: str | None = parameter(
+        default="l2",
+        choices=("l2", "l1", "elasticnet", None),
+        also=("deprecated",),
+        meaning='the same; with `"deprecated"`, `l1_ratio` decides',
+        kw_only=False,
+    )
+    C: float = 1.0
+    lam: float | None = None
+    l1_ratio: float | None = parameter(default=0.0, minimum=0, maximum=1, none=True)
+    bounds: Any = parameter(default=None)
+    multiclass: str = parameter(default="multinomial", choices=("multinomial", "ovr"))
+    steepness: float = parameter(default=1.0, above=0)
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int = 10_000
+    solver: Any = parameter(
+        default="auto",
+        choices=("auto", *SOLVERS),
+        also=("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"),
+        instead=object,
+        meaning='its names mean `"auto"`',
+    )
+    dual: bool = compat("not needed: the solver follows from the problem", default=False)
+    intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1)
+    warm_start: bool = WARM_START
+    n_jobs: Any = N_JOBS
+    multi_class: str = compat(
+        "an older name of ``multiclass``",
+        ("deprecated", "auto", "multinomial", "ovr"),
+        "give 'multinomial' or 'ovr'",
+        default="deprecated",
+    )
+
     _label = "logistic regression"
     _margin_loss = "log"
     _counts_each = True
-    # Other logistic regressions have no such parameter.
-    bounds: Any = None
     _follows_dtype = True
-    _stood_in_for = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         "n_iter_": rules.either(rules.whole(), rules.whole_array("parts")),
@@ -180,50 +200,9 @@ class LogisticRegression(Penalised, LinearClassifier):
         "class_totals_": rules.array("K", low=0.0),
     }
 
-    def __init__(
-        self,
-        penalty: str | None = "l2",
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        l1_ratio: float | None = 0.0,
-        bounds: Any = None,
-        multiclass: str = "multinomial",
-        steepness: float = 1.0,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        solver: Any = "auto",
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.lam = lam
-        self.l1_ratio = l1_ratio
-        self.bounds = bounds
-        self.multiclass = multiclass
-        self.steepness = steepness
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_penalty(["l2", "l1", "elasticnet", None], unset="deprecated")
-        check_choice("multiclass", self.multiclass, ["multinomial", "ovr"])
-        check_number("steepness", self.steepness, above=0)
+        self._check_penalty()
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)

@@ -20,14 +20,14 @@ from sklearn.utils.metadata_routing import (
 )
 
 from separatrix.data import rules
-from separatrix.data.validation import check_choice, check_number
+from separatrix.data.validation import check_number
 from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
 from separatrix.models.logistic import LogisticRegression
+from separatrix.models.parameters import Parameters, compat, parameter
 from separatrix.models.path import Path, PathInterrupt, fit_path
 from separatrix.models.pickled import Pickled
-from separatrix.models.sklearn_compat import CompatParameter, compat_parameters
 
 __all__ = ["LogisticRegressionCV"]
 
@@ -35,28 +35,11 @@ __all__ = ["LogisticRegressionCV"]
 _RULES = ("best", "one_standard_error")
 
 
-@compat_parameters(
-    l1_ratios=CompatParameter("warn", "the shares of L1 to choose from, besides ``Cs``"),
-    dual=CompatParameter(False, "not needed: the solver follows from the problem"),
-    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    refit=CompatParameter(
-        True,
-        "False returns the mean of the weights of the folds, each at its best values, with the "
-        "certificate of that mean",
-        (True, False),
-        "give True or False",
-    ),
-    intercept_scaling=CompatParameter(1.0, "not needed: the intercept is not penalised"),
-    use_legacy_attributes=CompatParameter(
-        "warn",
-        "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: that "
-        "of scikit-learn before 1.10, unless it is False",
-        ("warn", True, False),
-        "give True or False",
-    ),
-    multi_class=LogisticRegression._inherited["multi_class"],
-)
-class LogisticRegressionCV(Pickled, LogisticRegression):
+class LogisticRegressionCV(
+    Pickled,
+    LogisticRegression,
+    without=("C", "lam", "l1_ratio", "bounds", "record", "warm_start"),
+):
     r"""Logistic regression with ``C`` chosen by cross-validation.
 
     The name and the grid are scikit-learn's; :meth:`LogisticRegression.path` computes the fits, and
@@ -138,6 +121,38 @@ class LogisticRegressionCV(Pickled, LogisticRegression):
     ([1.0], (5, 3), True)
     """
 
+    Cs: Any = parameter(default=10)
+    cv: Any = parameter(default=5, meaning="the same; None is 5 folds")
+    scoring: Any = parameter(default=None, meaning="the same; `score` also uses it")
+    choice: str = parameter(default="best", choices=_RULES)
+    penalty: str | None = "l2"
+    multiclass: str = "multinomial"
+    steepness: float = 1.0
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int = 10_000
+    solver: Any = "auto"
+    l1_ratios: Any = compat("the shares of L1 to choose from, besides ``Cs``", default="warn")
+    dual: bool = False
+    n_jobs: Any = None
+    refit: bool = compat(
+        "False returns the mean of the weights of the folds, each at its best values, with the "
+        "certificate of that mean",
+        (True, False),
+        "give True or False",
+        default=True,
+    )
+    intercept_scaling: float = 1.0
+    use_legacy_attributes: Any = compat(
+        "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: that "
+        "of scikit-learn before 1.10, unless it is False",
+        ("warn", True, False),
+        "give True or False",
+        default="warn",
+    )
+    multi_class: str = "deprecated"
+
     _margin_loss = "log"
     _attributes: ClassVar[rules.Rules] = {
         **LogisticRegression._attributes,
@@ -154,53 +169,14 @@ class LogisticRegressionCV(Pickled, LogisticRegression):
         *("fold_iterations_", *LogisticRegression._needed),
     )
 
-    record = False
-    lam = None
-    warm_start = False
+    record, lam, warm_start, bounds = False, None, False, None
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = 10,
-        cv: Any = 5,
-        scoring: Any = None,
-        choice: str = "best",
-        penalty: str | None = "l2",
-        multiclass: str = "multinomial",
-        steepness: float = 1.0,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        solver: Any = "auto",
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        **inherited: Any,
-    ) -> None:
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.choice = choice
-        self.penalty = penalty
-        self.multiclass = multiclass
-        self.steepness = steepness
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-        self._inherit(inherited)
-
-    @property
+    @property  # type: ignore[misc]
     def l1_ratio(self) -> float:  # type: ignore[override]
         """``l1_ratio_``, or before a fit the first of ``l1_ratios``."""
         return float(getattr(self, "chosen_l1_ratio_", self._ratios[0]))
 
-    @property
+    @property  # type: ignore[misc]
     def C(self) -> float:  # type: ignore[override]
         """The same as ``C_``."""
         return float(getattr(self, "chosen_C_", 1.0))
@@ -215,7 +191,9 @@ class LogisticRegressionCV(Pickled, LogisticRegression):
     def _has_ratios(self) -> bool:
         return not (self.l1_ratios is None or isinstance(self.l1_ratios, str))
 
-    def _check_ratios(self) -> None:
+    def _check_parameters(self) -> None:
+        # What relates others is for the fits along the path to say.
+        Parameters._check_parameters(self)
         if self.penalty == "elasticnet" and not self._has_ratios:
             raise ValueError("penalty='elasticnet' needs l1_ratios, for instance [0.1, 0.5, 0.9].")
         if not self._ratios:
@@ -262,9 +240,7 @@ class LogisticRegressionCV(Pickled, LogisticRegression):
             Once, naming the values above ``tol`` and those that were not reached.
         """
         start = time.perf_counter()
-        check_choice("choice", self.choice, _RULES)
-        self._check_inherited()
-        self._check_ratios()
+        self._check_parameters()
         known = LogisticRegression._get_param_names()
         options = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         values = np.geomspace(1e-4, 1e4, self.Cs) if isinstance(self.Cs, int) else self.Cs

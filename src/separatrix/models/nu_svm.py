@@ -11,14 +11,13 @@ import numpy as np
 from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
-from separatrix.data.validation import check_number
 from separatrix.kernels.joint import JointNuObjective
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
 from separatrix.models.base import Claimed
+from separatrix.models.kernel_machine import SHARE_OF_ROWS
 from separatrix.models.kernel_svm import SVC
-from separatrix.models.sklearn_compat import compat_parameters
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.joint_decomposition import JointNuDecomposition
@@ -26,8 +25,7 @@ from separatrix.solvers.joint_decomposition import JointNuDecomposition
 __all__ = ["NuSVC"]
 
 
-@compat_parameters(**SVC._inherited)
-class NuSVC(SVC):
+class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
     r"""Support vector classification with a share of the rows as parameter, with a certificate.
 
     Minimises, for each pair of classes and with :math:`n = \sum_i s_i` over its rows,
@@ -102,55 +100,24 @@ class NuSVC(SVC):
     ('optimal', 0.99)
     """
 
+    nu: float = SHARE_OF_ROWS
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-6
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    calibrate: str | None = None
+    max_iter: int = 100_000
+    cache_mb: float = 1000.0
+
     _label = "nu support vector machine"
     _joint = (JointNuObjective, JointNuDecomposition)
     _attributes: ClassVar[rules.Rules] = {**SVC._attributes, "rho_": rules.array("pairs")}
     _needed: tuple[str, ...] = (*SVC._needed, "rho_")
     # What SVC has parameters for, and this has not.
     C, lam, approximation, n_components = 1.0, None, None, 1000
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        class_weight: Any = None,
-        decision_function_shape: str = "ovr",
-        calibrate: str | None = None,
-        max_iter: int = 100_000,
-        cache_mb: float = 1000.0,
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.calibrate = calibrate
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("nu", self.nu, above=0)
-        if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     def path(self, *arguments: Any, **options: Any) -> Any:
         """There is no ``C`` to make a path of."""

@@ -8,14 +8,13 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from separatrix.data.design import Design
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.functions import LinearKernel, PolynomialKernel
 from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.models.base import Claimed
-from separatrix.models.kernel_machine import STEERING, SingleKernelMachine
+from separatrix.models.kernel_machine import SHARE_OF_ROWS, SingleKernelMachine
 from separatrix.models.limits import counted
-from separatrix.models.sklearn_compat import compat_parameters
 from separatrix.solvers.driver import Solution
 
 __all__ = ["OneClassSVM"]
@@ -24,7 +23,6 @@ __all__ = ["OneClassSVM"]
 _SURFACE = 1e-7
 
 
-@compat_parameters(**STEERING)
 class OneClassSVM(OutlierMixin, SingleKernelMachine):
     r"""One-class support vector machine: separates most rows from the origin, with a certificate.
 
@@ -106,42 +104,16 @@ class OneClassSVM(OutlierMixin, SingleKernelMachine):
     ([1, -1], 'optimal')
     """
 
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: Any = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-6
+    nu: float = SHARE_OF_ROWS
+    max_iter: int = 100_000
+    cache_mb: float = 1000.0
+
     _label = "one-class support vector machine"
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-6,
-        nu: float = 0.5,
-        max_iter: int = 100_000,
-        cache_mb: float = 1000.0,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.max_iter = max_iter
-        self.cache_mb = cache_mb
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("nu", self.nu, above=0)
-        if self.nu > 1:
-            raise ValueError(f"nu={self.nu!r} must be a share of the rows, at most 1.")
 
     @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:

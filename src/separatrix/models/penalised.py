@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from separatrix.data.validation import check_choice, check_number, check_share
 from separatrix.messages import Message, Setting
 from separatrix.models.base import CertifiedClassifier
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
 from separatrix.models.limits import counted
+from separatrix.models.parameters import parameter
 from separatrix.models.path import Path, fit_path, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
@@ -27,6 +26,10 @@ _SPARSE_REACH = 1e3
 
 class Penalised(CertifiedClassifier):
     """A classifier with ``C`` or ``lam``, of whose values a path can be made, and a tolerance."""
+
+    C: float = parameter(default=1.0, above=0, finite=False)
+    lam: float | None = parameter(default=None, minimum=0)
+    max_iter: int = parameter(default=10_000, minimum=0, integer=True)
 
     _strengths: ClassVar[dict[str, bool]] = {"C": True, "lam": False}
 
@@ -78,38 +81,19 @@ class Penalised(CertifiedClassifier):
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
-    _least_iter = 0
-    # Names of scikit-learn's solvers, for which this library's own stand in.
-    _stood_in_for: tuple[str, ...] = ()
-
     def _check_parameters(self) -> None:
-        self._check_inherited()
-        check_number("C", self.C, above=0, finite=False)
-        if self.lam is not None:
-            check_number("lam", self.lam, minimum=0)
-            if self.C != 1.0:
-                raise ValueError(
-                    Message(
-                        "strength_twice",
-                        given_C=Setting("C", self.C),
-                        given_lam=Setting("lam", self.lam),
-                    )
+        super()._check_parameters()
+        if self.lam is not None and self.C != 1.0:
+            raise ValueError(
+                Message(
+                    "strength_twice",
+                    given_C=Setting("C", self.C),
+                    given_lam=Setting("lam", self.lam),
                 )
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, minimum=self._least_iter, integer=True)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
-        solver = getattr(self, "solver", "auto")
-        if isinstance(solver, str) and solver not in self._stood_in_for:
-            check_choice("solver", solver, ["auto", *SOLVERS])
+            )
 
-    def _check_penalty(self, penalties: Sequence[Any], unset: str | None = None) -> None:
-        """Raise ValueError for a bad ``penalty`` or ``l1_ratio``, or two that contradict.
-
-        ``unset``: a value that leaves the choice to ``l1_ratio``.
-        """
-        if unset is None or self.penalty != unset:
-            check_choice("penalty", self.penalty, penalties)
+    def _check_penalty(self) -> None:
+        """Raise ValueError for a ``penalty`` and an ``l1_ratio`` that contradict each other."""
         if self.l1_ratio is None:
             if self.penalty == "elasticnet":
                 raise ValueError(
@@ -117,7 +101,6 @@ class Penalised(CertifiedClassifier):
                     "instance l1_ratio=0.5."
                 )
             return
-        check_share("l1_ratio", self.l1_ratio)
         if self.penalty == "l1" and self.l1_ratio not in (0, 1):
             raise ValueError(Message("mixture_of_l1", **self._contradicting()))
         if self.penalty is None and self.l1_ratio != 0:

@@ -15,7 +15,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
-from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.data.validation import sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
@@ -24,8 +24,9 @@ from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.limits import counted, remaining
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.pickled import Pickled
-from separatrix.models.sklearn_compat import CompatParameter, compat_parameters, warn_once
+from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
@@ -51,49 +52,6 @@ def _is_rate(value: Any) -> bool:
     return isinstance(value, numbers.Real) and value is not True and 0.0 < float(value) < np.inf
 
 
-@compat_parameters(
-    penalty=CompatParameter(
-        None,
-        "no penalty is applied, because the best weights under any penalty are zero",
-        (None, "l2", "l1", "elasticnet"),
-        "give one of 'l2', 'l1', 'elasticnet', None",
-    ),
-    alpha=CompatParameter(1e-4, "not needed: no penalty is applied"),
-    l1_ratio=CompatParameter(0.15, "not needed: no penalty is applied"),
-    max_iter=CompatParameter(
-        1000,
-        "another name of ``max_passes``, used where that keeps its default",
-        _is_count,
-        "give a whole number of passes",
-    ),
-    tol=CompatParameter(
-        1e-3,
-        "a fit ends at the first pass without a mistake, where the theorem promises no such pass, "
-        "or at ``max_passes``; None makes ``max_passes`` passes in any case",
-    ),
-    shuffle=CompatParameter(True, "not needed: ``order`` sets the order of the rows"),
-    eta0=CompatParameter(
-        1.0,
-        "another name of ``learning_rate``, used where that keeps its default",
-        _is_rate,
-        "give a number greater than 0",
-    ),
-    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    early_stopping=CompatParameter(
-        False,
-        "True holds out rows and keeps the weights that are best on them, as "
-        "``SGDClassifier.perceptron`` does",
-        (False, True),
-        "give True or False",
-    ),
-    validation_fraction=CompatParameter(
-        0.1, "the share of the rows that ``early_stopping`` holds out"
-    ),
-    n_iter_no_change=CompatParameter(
-        5, "the fewest passes without better weights, or a better score, after which a fit stops"
-    ),
-    warm_start=CompatParameter(False, "True starts a fit from the weights of the previous one"),
-)
 class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
@@ -198,6 +156,61 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     (1, [1.0, -3.0], [2.0, -2.0])
     """
 
+    order: str = parameter(default="cyclic", choices=ORDERS)
+    learning_rate: float = parameter(default=1.0, above=0)
+    fit_intercept: bool = True
+    margin: float = parameter(default=0.0, minimum=0)
+    average: bool = parameter(default=False, choices=(True, False))
+    max_passes: int = parameter(default=1000, minimum=1, integer=True)
+    class_weight: Any = None
+    calibrate: str | None = None
+    random_state: Any = None
+    time_limit: float | None = None
+    verbose: int = 0
+    record: bool = False
+    penalty: Any = compat(
+        "no penalty is applied, because the best weights under any penalty are zero",
+        (None, "l2", "l1", "elasticnet"),
+        "give one of 'l2', 'l1', 'elasticnet', None",
+        default=None,
+    )
+    alpha: float = compat("not needed: no penalty is applied", default=1e-4)
+    l1_ratio: float = compat("not needed: no penalty is applied", default=0.15)
+    max_iter: int = compat(
+        "another name of ``max_passes``, used where that keeps its default",
+        _is_count,
+        "give a whole number of passes",
+        default=1000,
+    )
+    tol: float = compat(
+        "a fit ends at the first pass without a mistake, where the theorem promises no such pass, "
+        "or at ``max_passes``; None makes ``max_passes`` passes in any case",
+        default=1e-3,
+    )
+    shuffle: bool = compat("not needed: ``order`` sets the order of the rows", default=True)
+    eta0: float = compat(
+        "another name of ``learning_rate``, used where that keeps its default",
+        _is_rate,
+        "give a number greater than 0",
+        default=1.0,
+    )
+    n_jobs: Any = N_JOBS
+    early_stopping: bool = compat(
+        "True holds out rows and keeps the weights that are best on them, as "
+        "``SGDClassifier.perceptron`` does",
+        (False, True),
+        "give True or False",
+        default=False,
+    )
+    validation_fraction: float = compat(
+        "the share of the rows that ``early_stopping`` holds out", default=0.1
+    )
+    n_iter_no_change: float = compat(
+        "the fewest passes without better weights, or a better score, after which a fit stops",
+        default=5,
+    )
+    warm_start: bool = WARM_START
+
     _label = "perceptron"
     _margin_loss = "perceptron"
     _counts_mistakes = True
@@ -213,37 +226,6 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         "mistakes_": rules.one_of(rules.whole_array("h", "rows"), rules.whole_array("rows")),
         "n_updates_": rules.whole(),
     }
-
-    def __init__(
-        self,
-        *,
-        order: str = "cyclic",
-        learning_rate: float = 1.0,
-        fit_intercept: bool = True,
-        margin: float = 0.0,
-        average: bool = False,
-        max_passes: int = 1000,
-        class_weight: Any = None,
-        calibrate: str | None = None,
-        random_state: Any = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.order = order
-        self.learning_rate = learning_rate
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.average = average
-        self.max_passes = max_passes
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
 
     @counted
     def fit(
@@ -518,17 +500,9 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         return float(self.eta0 if self.learning_rate == 1.0 else self.learning_rate)
 
     def _check_parameters(self) -> None:
-        self._check_inherited()
+        super()._check_parameters()
         if self.penalty is not None:
             warn_once("free_perceptron")
-        self._check_calibrate()
-        check_choice("order", self.order, ORDERS)
-        check_number("learning_rate", self.learning_rate, above=0)
-        check_number("margin", self.margin, minimum=0)
-        check_choice("average", self.average, [True, False])
-        check_number("max_passes", self.max_passes, minimum=1, integer=True)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         parts = labels.parts()

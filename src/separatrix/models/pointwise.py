@@ -6,16 +6,17 @@ from abc import ABCMeta, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import sample_weight_of, validate
 from separatrix.models.base import Claimed, conclude, keep_record, narrowed, scores_of
 from separatrix.models.blocked import ScoresNumbers
-from separatrix.models.limits import counted, remaining
+from separatrix.models.limits import Limited, counted, remaining
+from separatrix.models.parameters import fitted, parameter
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers import select_solver
@@ -24,12 +25,14 @@ from separatrix.solvers.driver import Interrupt, minimise
 __all__ = ["CertifiedRegressor"]
 
 
-class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+class CertifiedRegressor(ScoresNumbers, RegressorMixin, Limited, metaclass=ABCMeta):
     """A regression on one target by a loss of the score, with a certificate.
 
-    Subclasses say what they minimise (``_problem``) and which parameters it has; these are there
-    besides: ``max_iter``, ``warm_start``, ``tol``, ``time_limit``, ``verbose`` and ``record``.
+    Subclasses say what they minimise (``_problem``) and which parameters it has.
     """
+
+    fit_intercept: bool = parameter(default=True)
+    warm_start: bool = parameter(default=False)
 
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -41,19 +44,12 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
     # Whether weights are float32 where the data are, as scikit-learn's are.
     _follows_dtype = False
 
-    coef_: np.ndarray
-    intercept_: float
+    coef_: np.ndarray = fitted()
+    intercept_: float = fitted()
 
     @abstractmethod
     def _problem(self, design: Design, rows: TrainingRows) -> PointwiseObjective:
         """Build the problem that the fit minimises."""
-
-    def _check_parameters(self) -> None:
-        """Raise ValueError for a bad parameter."""
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        check_number("tol", self.tol, above=0)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
 
     def _keep(self, problem: Any, theta: np.ndarray) -> None:
         """Set the attributes that say what was found."""
@@ -113,9 +109,9 @@ class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass
             known = dense(self.coef_).size == design.n_features
             level = float(np.sum(self.intercept_))
             start = problem.join(dense(self.coef_).ravel(), level) if known else None
-        limits = {"tol": self._goal, "max_iter": self.max_iter}
+        limits: dict[str, Any] = {"tol": self._goal, "max_iter": self.max_iter}
         limits["time_limit"] = remaining(self.time_limit)
-        shown = {"verbose": self.verbose, "record": self.record}
+        shown: dict[str, Any] = {"verbose": self.verbose, "record": self.record}
         shown["single"] = self._follows_dtype and design.matrix.dtype == np.float32
         with Interrupt() as interrupt:
             solution = minimise(problem, select_solver(problem), theta=start, **limits, **shown)

@@ -10,22 +10,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design
-from separatrix.data.validation import check_number, check_share, sample_weight_of, validate
+from separatrix.data.validation import sample_weight_of, validate
 from separatrix.losses import PoissonDeviance
 from separatrix.models.blocked import is_blocked
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
 
 __all__ = ["PoissonRegressor"]
 
 
-@compat_parameters(
-    solver=CompatParameter("lbfgs", "not needed: the solver follows from the problem"),
-)
-class PoissonRegressor(CompatParameters, CertifiedRegressor):
+class PoissonRegressor(CertifiedRegressor):
     r"""Regression of counts by Poisson's law with a log link, with a certificate.
 
     Minimises
@@ -85,6 +82,14 @@ class PoissonRegressor(CompatParameters, CertifiedRegressor):
     (0.99, [11.0, 22.0])
     """
 
+    alpha: float = parameter(default=1.0, minimum=0)
+    l1_ratio: float = parameter(default=0.0, minimum=0, maximum=1)
+    fit_intercept: bool = True
+    max_iter: int = 100
+    tol: float = 1e-6
+    warm_start: bool = False
+    solver: str = compat("not needed: the solver follows from the problem", default="lbfgs")
+
     _label = "Poisson regression"
     _follows_dtype = True
     _attributes: ClassVar[rules.Rules] = {
@@ -92,37 +97,6 @@ class PoissonRegressor(CompatParameters, CertifiedRegressor):
         "coef_": rules.array("d", single=True),
     }
     _loss = PoissonDeviance()
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        l1_ratio: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
-
-    def _check_parameters(self) -> None:
-        self._check_inherited()
-        super()._check_parameters()
-        check_number("alpha", self.alpha, minimum=0)
-        check_share("l1_ratio", self.l1_ratio)
 
     def _problem(self, design: Design, rows: TrainingRows) -> PointwiseObjective:
         targets = np.ascontiguousarray(rows.targets[:, 0])

@@ -28,6 +28,7 @@ from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.base import column_names
+from separatrix.models.parameters import parameter
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -161,6 +162,10 @@ class PolynomialRegression(RidgePath, Regressor):
     True
     """
 
+    degree: int = parameter(default=2, minimum=0, integer=True, kw_only=False)
+    interactions: bool = parameter(default=True)
+    lam: float = parameter(default=0.0, minimum=0)
+
     _label = "polynomial least squares"
     _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
@@ -183,11 +188,6 @@ class PolynomialRegression(RidgePath, Regressor):
         *("basis_intercept_", "coef_", "intercept_", "terms_", "rank_", "condition_number_"),
         "certificate_",
     )
-
-    def __init__(self, degree: int = 2, *, interactions: bool = True, lam: float = 0.0) -> None:
-        self.degree = degree
-        self.interactions = interactions
-        self.lam = lam
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PolynomialRegression:
         """Fit to training data.
@@ -251,8 +251,7 @@ class PolynomialRegression(RidgePath, Regressor):
         return self
 
     def _check_parameters(self) -> None:
-        check_number("degree", self.degree, minimum=0, integer=True)
-        check_number("lam", self.lam, minimum=0)
+        super()._check_parameters()
         if not isinstance(self.interactions, (bool, np.bool_)):
             raise ValueError(f"interactions={self.interactions!r} must be True or False.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
@@ -16,6 +16,7 @@ from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
 from separatrix.models.blocked import ScoresNumbers
+from separatrix.models.parameters import Parameters
 
 __all__ = [
     "LEAST_SQUARES",
@@ -150,7 +151,7 @@ def certify_rows(
     )
 
 
-class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
+class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, Parameters):
     """An estimator of one number a row, or of several."""
 
     def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:

@@ -26,6 +26,8 @@ from separatrix.data.validation import (
 from separatrix.models.base import winners
 from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.least_squares import _LeastSquares
+from separatrix.models.limits import CERTIFIED_GAP
+from separatrix.models.parameters import Parameters, compat, fitted, parameter
 from separatrix.models.path import Path, fit_path, split_rows
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -35,21 +37,10 @@ from separatrix.models.regressor import (
     certify_rows,
     rows_of_fit,
 )
-from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
+from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
 
-_STEERING = {
-    "copy_X": CompatParameter(True, "not needed: the rows are not copied and not changed"),
-    "max_iter": CompatParameter(None, "not needed: the equations are solved to rounding"),
-    "solver": CompatParameter(
-        "auto", "not needed: the size of the equations decides how they are solved"
-    ),
-    "positive": CompatParameter(
-        False, "True constrains the weights to be nonnegative", (False, True), "give True or False"
-    ),
-    "random_state": CompatParameter(None, "not needed: nothing is random"),
-}
 _STRENGTHS: rules.Rules = {
     **{name: rule for name, rule in LEAST_SQUARES.items() if name != "lam_"},
     "lam_": rules.either(rules.number(low=0.0), rules.array("m")),
@@ -60,13 +51,27 @@ _STRENGTHS: rules.Rules = {
 _SINGLE = 1e-6
 
 
+class _OneStrength(Parameters):
+    """A ridge regression whose strength is given."""
+
+    alpha: Any = parameter(default=1.0, minimum=0, each=True, kw_only=False)
+    tol: float = parameter(default=1e-10, minimum=0, meaning=CERTIFIED_GAP)
+    copy_X: bool = COPY_X
+    max_iter: Any = compat("not needed: the equations are solved to rounding", default=None)
+    solver: str = compat(
+        "not needed: the size of the equations decides how they are solved", default="auto"
+    )
+    positive: bool = POSITIVE
+    random_state: Any = NOTHING_RANDOM
+
+
 class _Ridge(_LeastSquares):
     """A closed form with ``alpha``, which counts against the sum over the rows."""
 
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
     _what = "minimise 1/2 sum s_i |y_i - W x_i{level}|^2{penalty}"
-    coef_: np.ndarray
-    intercept_: Any
+    coef_: np.ndarray = fitted()
+    intercept_: Any = fitted()
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -121,10 +126,7 @@ class _Ridge(_LeastSquares):
         return super()._path_values(parameter, count, run) * total
 
     def _check_parameters(self) -> None:
-        self._check_inherited()
-        for value in np.atleast_1d(np.asarray(self.alpha, dtype=object)):
-            check_number("alpha", value, minimum=0)
-        check_number("tol", getattr(self, "tol", 0.0), minimum=0)
+        super()._check_parameters()
         if self.fit_intercept not in (True, False):
             raise ValueError(f"fit_intercept={self.fit_intercept!r} is not True or False.")
 
@@ -228,8 +230,7 @@ def _joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
     )
 
 
-@compat_parameters(**_STEERING)
-class Ridge(CompatParameters, Regressor, _Ridge):
+class Ridge(_OneStrength, Regressor, _Ridge):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
     Minimises, for each target,
@@ -274,6 +275,9 @@ class Ridge(CompatParameters, Regressor, _Ridge):
     ([1.8333], 1.25, True)
     """
 
+    alpha: Any = parameter(default=1.0, kw_only=False)
+    fit_intercept: bool = True
+
     _label = "ridge regression"
     _attributes: ClassVar[rules.Rules] = {
         **_STRENGTHS,
@@ -282,19 +286,6 @@ class Ridge(CompatParameters, Regressor, _Ridge):
         "mse_": MSE,
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
-
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        fit_intercept: bool = True,
-        tol: float = 1e-10,
-        **inherited: Any,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self._inherit(inherited)
 
     def fit(
         self,
@@ -485,8 +476,7 @@ _NEEDED_OF_LABELS = (
 )
 
 
-@compat_parameters(**_STEERING)
-class RidgeClassifier(CompatParameters, _RidgeLabels):
+class RidgeClassifier(_OneStrength, _RidgeLabels):
     r"""Classification by ridge regression on targets -1 and +1, certified as :class:`Ridge` is.
 
     For K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others;
@@ -525,25 +515,14 @@ class RidgeClassifier(CompatParameters, _RidgeLabels):
     0.96
     """
 
+    alpha: float = parameter(default=1.0, kw_only=False)
+    fit_intercept: bool = True
+    class_weight: Any = parameter(default=None)
+
     _label = "ridge classifier"
     _margin_loss = "squared_error"
     _attributes: ClassVar[rules.Rules] = _LABELS
     _needed: tuple[str, ...] = _NEEDED_OF_LABELS
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-10,
-        **inherited: Any,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self._inherit(inherited)
 
     def fit(
         self,
@@ -590,24 +569,23 @@ class RidgeClassifier(CompatParameters, _RidgeLabels):
         return self
 
 
-class _ChosenRidge:
+class _ChosenRidge(Parameters):
     """The strength chosen by leaving rows out."""
 
-    alphas: Any
-    cv: Any
-    scoring: Any
-    fit_intercept: bool
-    store_cv_results: bool
-    _check_inherited: Any
-    _member: Any
+    alphas: Any = parameter(default=(0.1, 1.0, 10.0), minimum=0, each=True, kw_only=False)
+    fit_intercept: bool = parameter(default=True)
+    scoring: Any = parameter(default=None, meaning="the same; `score` also uses it")
+    cv: Any = parameter(default=None, meaning="the same; None is leave-one-out")
+    store_cv_results: bool = parameter(default=False)
+
+    _member: ClassVar[Any]
 
     def _check_parameters(self) -> None:
-        self._check_inherited()
+        super()._check_parameters()
         values = np.asarray(self.alphas, dtype=object).ravel()
         if not len(values):
             raise ValueError("alphas is empty; give at least one value.")
         for value in values:
-            check_number("alphas", value, minimum=0)
             # A row that alone determines a coefficient has no residual without it.
             if self.cv is None:
                 check_number("alphas", value, above=0)
@@ -723,12 +701,7 @@ class _Given:
         return self._scores
 
 
-@compat_parameters(
-    gcv_mode=CompatParameter(
-        None, "not needed: one decomposition of the rows serves all folds and strengths"
-    )
-)
-class RidgeCV(_ChosenRidge, Ridge):
+class RidgeCV(_ChosenRidge, Ridge, without=_OneStrength._parameters):
     """:class:`Ridge` with ``alpha`` chosen by cross-validation, by default leave-one-out.
 
     Without ``cv`` every row is left out in turn, by a formula that needs only one decomposition.
@@ -765,6 +738,15 @@ class RidgeCV(_ChosenRidge, Ridge):
     0.01
     """
 
+    fit_intercept: bool = True
+    scoring: Any = None
+    cv: Any = None
+    store_cv_results: bool = False
+    alpha_per_target: bool = parameter(default=False)
+    gcv_mode: Any = compat(
+        "not needed: one decomposition of the rows serves all folds and strengths", default=None
+    )
+
     _attributes: ClassVar[rules.Rules] = {
         **Ridge._attributes,
         "alpha_": rules.either(rules.number(low=0.0), rules.array("m")),
@@ -774,25 +756,6 @@ class RidgeCV(_ChosenRidge, Ridge):
         ),
     }
     _needed: tuple[str, ...] = (*Ridge._needed, "alpha_", "best_score_")
-
-    def __init__(
-        self,
-        alphas: Any = (0.1, 1.0, 10.0),
-        *,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        cv: Any = None,
-        store_cv_results: bool = False,
-        alpha_per_target: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.cv = cv
-        self.store_cv_results = store_cv_results
-        self.alpha_per_target = alpha_per_target
-        self._inherit(inherited)
 
     def _member(self, alpha: float) -> Ridge:
         return Ridge(alpha, fit_intercept=self.fit_intercept)
@@ -824,8 +787,7 @@ class RidgeCV(_ChosenRidge, Ridge):
         return self
 
 
-@compat_parameters()
-class RidgeClassifierCV(_ChosenRidge, CompatParameters, _RidgeLabels):
+class RidgeClassifierCV(_ChosenRidge, _RidgeLabels):
     """:class:`RidgeClassifier` with ``alpha`` chosen by cross-validation, as in :class:`RidgeCV`.
 
     Parameters
@@ -857,6 +819,12 @@ class RidgeClassifierCV(_ChosenRidge, CompatParameters, _RidgeLabels):
     0.01
     """
 
+    fit_intercept: bool = True
+    scoring: Any = None
+    cv: Any = None
+    class_weight: Any = parameter(default=None)
+    store_cv_results: bool = False
+
     _label = "ridge classifier"
     _margin_loss = "squared_error"
     _attributes: ClassVar[rules.Rules] = {
@@ -864,25 +832,6 @@ class RidgeClassifierCV(_ChosenRidge, CompatParameters, _RidgeLabels):
         **{name: RidgeCV._attributes[name] for name in ("alpha_", "best_score_", "cv_results_")},
     }
     _needed: tuple[str, ...] = (*_NEEDED_OF_LABELS, "alpha_", "best_score_")
-
-    def __init__(
-        self,
-        alphas: Any = (0.1, 1.0, 10.0),
-        *,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        cv: Any = None,
-        class_weight: Any = None,
-        store_cv_results: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.cv = cv
-        self.class_weight = class_weight
-        self.store_cv_results = store_cv_results
-        self._inherit(inherited)
 
     def _member(self, alpha: float) -> RidgeClassifier:
         return RidgeClassifier(alpha, fit_intercept=self.fit_intercept)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -21,7 +19,6 @@ from separatrix.data.row_hashing import canonical_order
 from separatrix.data.validation import (
     check_choice,
     check_number,
-    check_share,
     require_classes,
     sample_weight_of,
     validate,
@@ -43,15 +40,11 @@ from separatrix.losses import (
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.blocked import InPasses, in_blocks, refuse
-from separatrix.models.limits import counted
+from separatrix.models.limits import Limited, counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.parameters import compat, is_default, parameter
 from separatrix.models.path import Path, fit_path
-from separatrix.models.sklearn_compat import (
-    CompatParameter,
-    compat_parameters,
-    is_default,
-    warn_once,
-)
+from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of, strength_of
@@ -97,37 +90,37 @@ KINKED_PART = (
 )
 
 
-def check_share_of_l1(penalty: str | None, l1_ratio: Any) -> None:
-    """Raise ValueError for a bad ``l1_ratio``; None is for penalties that do without."""
-    if l1_ratio is None:
-        if penalty == "elasticnet":
-            raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
-        return
-    check_share("l1_ratio", l1_ratio)
-
-
-def check_rate_name(name: Any) -> None:
-    """Raise ValueError for a ``learning_rate`` that is no schedule of rates."""
-    if isinstance(name, str) and name in ("pa1", "pa2"):
-        raise ValueError(
-            f"learning_rate={name!r} is the passive-aggressive algorithm, which is not "
-            "implemented; give learning_rate='optimal', or use scikit-learn's own class."
-        )
-    check_choice("learning_rate", name, [*SCHEDULES, _ADAPTIVE])
-
-
-class MeanOfLosses:
+class MeanOfLosses(Limited):
     """An estimator of a mean of losses and a penalty that a fit minimises with all rows at hand.
 
     What the two models with the parameters of stochastic gradients share: where nobody chose the
     steps, any method may minimise their objective, and the one that certifies it soonest does.
     """
 
-    penalty: str | None
-    alpha: float
-    tol: float | None
-    l1_ratio: float | None
-    fit_intercept: bool
+    penalty: str | None = parameter(default="l2", choices=("l2", "l1", "elasticnet", None))
+    alpha: float = parameter(default=1e-4, minimum=0)
+    shuffle: bool = parameter(default=True, choices=(True, False))
+    learning_rate: Any = parameter(
+        default="optimal",
+        choices=(*SCHEDULES, _ADAPTIVE),
+        instead=Schedule,
+        meaning="the same, or a schedule; `adaptive` is `invscaling`; no `pa1`, `pa2`",
+    )
+    power_t: float = parameter(default=0.5, number=True)
+    tol: float | None = parameter(default=1e-6, above=None, minimum=0, none=True)
+    l1_ratio: float | None = compat(
+        'the share of L1 in ``penalty="elasticnet"``', default=0.15, minimum=0, maximum=1, none=True
+    )
+
+    def _check_parameters(self) -> None:
+        if self.learning_rate in ("pa1", "pa2"):
+            raise ValueError(
+                f"learning_rate={self.learning_rate!r} is the passive-aggressive algorithm, which "
+                "is not implemented; give learning_rate='optimal', or use scikit-learn's own class."
+            )
+        super()._check_parameters()
+        if self.l1_ratio is None and self.penalty == "elasticnet":
+            raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
 
     # What ``learning_rate_formula_`` is, or would be, where no step has a rate.
     _no_schedule = "none", "the method looks at all rows at once and converges"
@@ -167,13 +160,6 @@ def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
         warn_once("weights_are_copies")
 
 
-@functools.cache
-def _defaults_of(kind: type) -> dict[str, Any]:
-    """The defaults of an estimator's parameters."""
-    parameters = inspect.signature(kind).parameters.values()
-    return {one.name: one.default for one in parameters}
-
-
 def _has_probabilities(model: Any) -> bool:
     known = ("log_loss", "modified_huber")
     if model.loss in known or isinstance(model.loss, LogLoss | ModifiedHuber):
@@ -201,14 +187,6 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.array(f"length of curve {k}", finite=False)(name, curve, sizes)
 
 
-@compat_parameters(
-    l1_ratio=CompatParameter(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=CompatParameter(
-        0.1, "the parameter of the losses ``huber`` and ``epsilon_insensitive``"
-    ),
-    n_jobs=CompatParameter(None, "not needed: SEPARATRIX_THREADS sets the number of threads"),
-    warm_start=CompatParameter(False, "True starts a fit from the weights of the previous one"),
-)
 class SGDClassifier(MeanOfLosses, LinearClassifier):
     r"""The linear classifiers of scikit-learn's stochastic gradients, with a certificate.
 
@@ -372,6 +350,54 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     ([[4.0, -0.5]], [1.0])
     """
 
+    loss: Any = parameter(default="hinge", kw_only=False)
+    penalty: str | None = parameter(
+        default="l2", meaning="the same; with L1 the solver uses all rows at once"
+    )
+    alpha: float = 1e-4
+    margin: float = parameter(default=0.0, minimum=0)
+    fit_intercept: bool = True
+    learning_rate: Any = "optimal"
+    eta0: Any = parameter(
+        default="search",
+        choices=("search",),
+        minimum=0,
+        meaning='the same, or `"search"`, the default',
+    )
+    power_t: float = 0.75
+    batch_size: int = parameter(default=1, minimum=1, integer=True)
+    average: Any = parameter(
+        default="linear",
+        choices=("linear", True, False),
+        minimum=0,
+        integer=True,
+        instead=(bool, np.bool_),
+        meaning='the same, or `"linear"`, the default',
+    )
+    shuffle: bool = True
+    max_iter: int = 1000
+    tol: float = parameter(
+        default=1e-3,
+        meaning="the certified relative gap; with chosen steps the same, and None makes all passes",
+    )
+    step_tol: float | None = parameter(default=None, above=0)
+    early_stopping: bool = parameter(default=False, choices=(True, False))
+    validation_fraction: float = parameter(
+        default=0.1, above=0, below=1, beyond="must be less than 1, so that rows are left to fit"
+    )
+    n_iter_no_change: int = parameter(default=5, minimum=1, integer=True)
+    class_weight: Any = None
+    random_state: Any = None
+    time_limit: float | None = None
+    verbose: int = 0
+    record: bool = False
+    l1_ratio: float | None = 0.15
+    epsilon: float = compat(
+        "the parameter of the losses ``huber`` and ``epsilon_insensitive``", default=0.1, minimum=0
+    )
+    n_jobs: Any = N_JOBS
+    warm_start: bool = WARM_START
+
     _label = "stochastic gradients"
     # What attributes were called in older model files.
     _renamed: ClassVar[dict[str, str]] = {"t_": "n_steps_"}
@@ -398,57 +424,6 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         *("coef_", "intercept_", "learning_rate_formula_"),
         *("learning_rate_condition_", "classes_", "certificate_"),
     )
-
-    def __init__(
-        self,
-        loss: Any = "hinge",
-        *,
-        penalty: str | None = "l2",
-        alpha: float = 1e-4,
-        margin: float = 0.0,
-        fit_intercept: bool = True,
-        learning_rate: Any = "optimal",
-        eta0: Any = "search",
-        power_t: float = 0.75,
-        batch_size: int = 1,
-        average: Any = "linear",
-        shuffle: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        step_tol: float | None = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        random_state: Any = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.margin = margin
-        self.fit_intercept = fit_intercept
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.batch_size = batch_size
-        self.average = average
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_tol = step_tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
 
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
 
@@ -863,20 +838,15 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
             self.eta0 = whole.eta0_
 
     def _check_parameters(self) -> None:
-        self._check_inherited()
+        super()._check_parameters()
         if not (isinstance(self.loss, Loss) and self.loss.convex and self.loss.domain[0] <= -1.0):
             # A name, or a loss that has no minimum or no labels.
             check_choice("loss", self.loss, [*_LOSSES, *RESIDUAL])
-        check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
-        check_number("alpha", self.alpha, minimum=0)
-        check_share_of_l1(self.penalty, self.l1_ratio)
-        check_number("epsilon", self.epsilon, minimum=0)
         if self.early_stopping and not self._steps_lead:
             raise ValueError(
                 "early_stopping=True needs passes over the rows, and fits with an L1 penalty or a "
                 "regression loss have none; leave early_stopping at False."
             )
-        check_number("margin", self.margin, minimum=0)
         plain = self.loss == "perceptron" or type(self.loss) is PerceptronLoss
         if self.margin > 0 and not plain:
             raise ValueError(
@@ -886,8 +856,6 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
             warn_once("free_perceptron")
         if not isinstance(self.learning_rate, Schedule):
-            check_rate_name(self.learning_rate)
-            check_number("power_t", self.power_t)
             if self.learning_rate == "invscaling" and not 0.0 <= self.power_t <= 1.0:
                 raise ValueError(
                     f"power_t={self.power_t!r} must be from 0 to 1; otherwise the steps may stop "
@@ -895,36 +863,11 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
                 )
             if self.learning_rate == "optimal" and not self.alpha > 0:
                 schedule_of("optimal", 1.0, alpha=0.0, power_t=1.0)
-        if isinstance(self.eta0, str):
-            check_choice("eta0", self.eta0, ["search"])
-        else:
-            check_number("eta0", self.eta0, minimum=0)
-            if isinstance(self.learning_rate, Schedule):
-                raise ValueError(
-                    f"learning_rate={self.learning_rate!r} has its own rate; leave eta0 at "
-                    f"'search' instead of {self.eta0!r}."
-                )
-        check_number("batch_size", self.batch_size, minimum=1, integer=True)
-        if isinstance(self.average, str):
-            check_choice("average", self.average, ["linear", True, False])
-        elif not isinstance(self.average, (bool, np.bool_)):
-            check_number("average", self.average, minimum=0, integer=True)
-        check_choice("shuffle", self.shuffle, [True, False])
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        if self.tol is not None:
-            check_number("tol", self.tol, minimum=0)
-        check_choice("early_stopping", self.early_stopping, [True, False])
-        check_number("validation_fraction", self.validation_fraction, above=0)
-        if not self.validation_fraction < 1:
+        elif not isinstance(self.eta0, str):
             raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} must be less than 1, so that "
-                "rows are left to fit."
+                f"learning_rate={self.learning_rate!r} has its own rate; leave eta0 at 'search' "
+                f"instead of {self.eta0!r}."
             )
-        check_number("n_iter_no_change", self.n_iter_no_change, minimum=1, integer=True)
-        for name in ("step_tol", "time_limit"):
-            value = getattr(self, name)
-            if value is not None:
-                check_number(name, value, above=0)
 
     @property
     def _gap(self) -> float:
@@ -949,8 +892,10 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         """Whether the fit goes row by row."""
         if not self._steps_lead:
             return False
-        defaults = _defaults_of(type(self))
-        if any(not is_default(getattr(self, name), defaults[name]) for name in self._of_steps):
+        declared = self._parameters
+        if any(
+            not is_default(getattr(self, name), declared[name].default) for name in self._of_steps
+        ):
             return True
         loss = self._loss()
         stepping = self._penalised and hasattr(loss, "dual_step")

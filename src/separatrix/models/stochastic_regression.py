@@ -14,17 +14,16 @@ from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
+from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.limits import counted
 from separatrix.models.linear import SparseWeights
+from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.sklearn_compat import CompatParameter, CompatParameters, compat_parameters
 from separatrix.models.stochastic import (
     KINKED_PART,
     RESIDUAL,
     MeanOfLosses,
-    check_rate_name,
-    check_share_of_l1,
     tell_of_copies,
 )
 from separatrix.objectives.residual import ResidualObjective
@@ -45,19 +44,7 @@ _LOSSES = {"squared_error": lambda epsilon: SquaredResidual(), **RESIDUAL}
 _RATE, _POWER = 0.01, 0.25
 
 
-@compat_parameters(
-    l1_ratio=CompatParameter(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
-    epsilon=CompatParameter(0.1, "the parameter of the losses other than ``squared_error``"),
-    early_stopping=CompatParameter(
-        False,
-        "a fit ends at its certified optimum",
-        (False,),
-        "a fit ends at its certified optimum; a larger alpha reduces overfitting",
-    ),
-    validation_fraction=CompatParameter(0.1, "not needed: it belongs to early stopping"),
-    n_iter_no_change=CompatParameter(5, "not needed: it belongs to early stopping"),
-)
-class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegressor):
+class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
     r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
 
     Minimises
@@ -140,6 +127,38 @@ class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegre
     ('optimal', 0.51)
     """
 
+    loss: Any = parameter(default="squared_error", kw_only=False)
+    penalty: str | None = "l2"
+    alpha: float = 1e-4
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float | None = 1e-6
+    shuffle: bool = True
+    random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
+    learning_rate: Any = "invscaling"
+    eta0: float = parameter(default=_RATE)
+    power_t: float = _POWER
+    average: Any = parameter(
+        default=False,
+        minimum=0,
+        integer=True,
+        instead=(bool, np.bool_),
+        meaning="the same, for `partial_fit`",
+    )
+    warm_start: bool = False
+    l1_ratio: float | None = 0.15
+    epsilon: float = compat(
+        "the parameter of the losses other than ``squared_error``", default=0.1, minimum=0
+    )
+    early_stopping: bool = compat(
+        "a fit ends at its certified optimum",
+        (False,),
+        "a fit ends at its certified optimum; a larger alpha reduces overfitting",
+        default=False,
+    )
+    validation_fraction: float = compat("not needed: it belongs to early stopping", default=0.1)
+    n_iter_no_change: float = compat("not needed: it belongs to early stopping", default=5)
+
     _label = "regression by stochastic gradients"
     _follows_dtype = True
     _attributes: ClassVar[rules.Rules] = {
@@ -153,60 +172,16 @@ class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegre
         "n_visits_": rules.number(low=0.0),
     }
 
-    intercept_: np.ndarray  # type: ignore[assignment]
-    plain_coef_: np.ndarray
-    plain_intercept_: np.ndarray
-    n_visits_: float
-    n_iter_: int
-
-    def __init__(
-        self,
-        loss: Any = "squared_error",
-        *,
-        penalty: str | None = "l2",
-        alpha: float = 1e-4,
-        fit_intercept: bool = True,
-        max_iter: int = 1000,
-        tol: float | None = 1e-6,
-        shuffle: bool = True,
-        random_state: Any = None,
-        learning_rate: Any = "invscaling",
-        eta0: float = _RATE,
-        power_t: float = _POWER,
-        average: Any = False,
-        warm_start: bool = False,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.average = average
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
+    intercept_: np.ndarray = fitted()  # type: ignore[assignment]
+    plain_coef_: np.ndarray = fitted()
+    plain_intercept_: np.ndarray = fitted()
+    n_visits_: float = fitted()
+    n_iter_: int = fitted()
 
     # --- parameters -------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        self._check_inherited()
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        if self.tol is not None:
-            check_number("tol", self.tol, minimum=0)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
+        super()._check_parameters()
         if not isinstance(self.loss, Loss):
             check_choice("loss", self.loss, list(_LOSSES))
         elif not self.loss.of_residual:
@@ -214,19 +189,10 @@ class SGDRegressor(MeanOfLosses, CompatParameters, SparseWeights, CertifiedRegre
                 f"loss={self.loss!r} is a loss for classes; give a regression loss such as "
                 "'huber', or use SGDClassifier."
             )
-        check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
-        check_number("alpha", self.alpha, minimum=0)
-        check_share_of_l1(self.penalty, self.l1_ratio)
-        check_number("epsilon", self.epsilon, minimum=0)
         if self.loss == "huber":
             check_number("epsilon", self.epsilon, above=0)
-        check_choice("shuffle", self.shuffle, [True, False])
         if not isinstance(self.learning_rate, Schedule):
-            check_rate_name(self.learning_rate)
             check_number("eta0", self.eta0, above=0)
-            check_number("power_t", self.power_t)
-        if not isinstance(self.average, bool | np.bool_):
-            check_number("average", self.average, minimum=0, integer=True)
 
     def _options(self, rows: TrainingRows) -> tuple[Loss, Any, dict[str, Any]]:
         """Loss, penalty and what else the objective is made of."""

@@ -6,7 +6,7 @@ import time
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
@@ -20,11 +20,12 @@ from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
 from separatrix.models.base import winners
 from separatrix.models.blocked import ScoresClasses
+from separatrix.models.parameters import Parameters, parameter
 
 __all__ = ["DecisionStump"]
 
 
-class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
+class DecisionStump(ScoresClasses, ClassifierMixin, Parameters):
     r"""The best threshold on a single column, by the number of training mistakes.
 
     For two classes a half-space whose plane is parallel to all axes but one,
@@ -84,6 +85,8 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
     ('petal width (cm) <= 1.65: 1, else 2', 6.0)
     """
 
+    class_weight: Any = parameter(default=None)
+
     _label = "decision stump"
     _any_length = True
     _attributes: ClassVar[rules.Rules] = {
@@ -103,9 +106,6 @@ class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
         *("feature_", "left_class_", "right_class_"),
         *("threshold_", "classes_", "certificate_"),
     )
-
-    def __init__(self, *, class_weight: Any = None) -> None:
-        self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DecisionStump:
         """Fit to training data.

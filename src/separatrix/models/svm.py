@@ -12,7 +12,6 @@ import numpy as np
 from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
-from separatrix.data.validation import check_choice
 from separatrix.exceptions import NotSeparableError
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
@@ -23,11 +22,13 @@ from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.limits import counted, deadline_of, remaining
 from separatrix.models.linear import LinearClassifier
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
-from separatrix.models.sklearn_compat import CompatParameter, compat_parameters, warn_once
+from separatrix.models.sklearn_compat import warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution, minimise
 
 __all__ = ["LinearSVC"]
@@ -35,17 +36,6 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
-@compat_parameters(
-    dual=CompatParameter("auto", "not needed: the solver follows from the problem"),
-    multi_class=CompatParameter(
-        "ovr",
-        "several classes are fitted one against the rest",
-        ("ovr",),
-        "use scikit-learn's LinearSVC for the joint problem of Crammer and Singer, or "
-        "separatrix.LogisticRegression, which solves one problem for all classes",
-    ),
-    intercept_scaling=CompatParameter(1, "not needed: the intercept is not penalised"),
-)
 class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
 
@@ -167,6 +157,29 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     True
     """
 
+    penalty: str = parameter(default="l2", choices=("l2", "l1", "elasticnet"), kw_only=False)
+    loss: str = parameter(
+        default="squared_hinge", choices=("hinge", "squared_hinge"), kw_only=False
+    )
+    C: float = 1.0
+    lam: float | None = None
+    l1_ratio: float = parameter(default=0.0, minimum=0, maximum=1, none=True)
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int = 100_000
+    solver: Any = parameter(default="auto", choices=("auto", *SOLVERS), instead=object)
+    calibrate: str | None = None
+    dual: str = compat("not needed: the solver follows from the problem", default="auto")
+    multi_class: str = compat(
+        "several classes are fitted one against the rest",
+        ("ovr",),
+        "use scikit-learn's LinearSVC for the joint problem of Crammer and Singer, or "
+        "separatrix.LogisticRegression, which solves one problem for all classes",
+        default="ovr",
+    )
+    intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1)
+
     _label = "linear support vector machine"
     _has_margin = True
     _attributes: ClassVar[rules.Rules] = {
@@ -177,43 +190,6 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         "dual_coef_": rules.array("h", "support"),
         "margin_": rules.array("h", finite=False, low=0.0),
     }
-
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        l1_ratio: float = 0.0,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 100_000,
-        solver: Any = "auto",
-        calibrate: str | None = None,
-        time_limit: float | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        record: bool = False,
-        **inherited: Any,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.C = C
-        self.lam = lam
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.calibrate = calibrate
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
-        self.record = record
-        self._inherit(inherited)
 
     @counted
     def fit(
@@ -274,9 +250,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_calibrate()
-        check_choice("loss", self.loss, _LOSSES)
-        self._check_penalty(["l2", "l1", "elasticnet"])
+        self._check_penalty()
         sparse = self.penalty == "l1" or self.l1_ratio > 0
         if sparse and self.loss == "hinge":
             raise ValueError(Message("hinge_needs_l2"))

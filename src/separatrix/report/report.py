@@ -18,7 +18,7 @@ from separatrix.assessment.findings import diagnosis_of, finding_record
 from separatrix.assessment.measuring import measure
 from separatrix.assessment.records import details_of, model_name, support_record
 from separatrix.geometry import Diagnosis
-from separatrix.models.sklearn_compat import non_default_parameters
+from separatrix.models.parameters import non_default_parameters
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
 from separatrix.report.rendering import document_text, render, require_extras
