@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -256,52 +256,24 @@ class LogisticRegressionCV(
         else:
             require_blocks(engine, None)
         groups, scored_with = self._routed(sample_weight, params)
-        n_passes = 0
-        paths: list[Path] = []
-        for done, ratio in enumerate(self._ratios):
-            options["l1_ratio"] = ratio
-            if self.time_limit is not None:
-                left = self.time_limit - (time.perf_counter() - start)
-                options["time_limit"] = max(left, 1e-9) / (len(self._ratios) - done)
-            try:
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")
-                    alone, cv = LogisticRegression(**options), 5 if self.cv is None else self.cv
-                    if in_blocks:
-                        from separatrix.models.blocked_paths import fit_path_in_passes
 
-                        path = fit_path_in_passes(
-                            alone, X, {"C": values}, cv, self._scoring, engine, keep_folds=True
-                        )
-                        n_passes += path.models[0].n_passes_
-                    else:
-                        path = fit_path(
-                            alone,
-                            X,
-                            y,
-                            {"C": values},
-                            cv,
-                            self._scoring,
-                            sample_weight,
-                            groups,
-                            scored_with=scored_with,
-                            keep_folds=True,
-                        )
-            except PathInterrupt as stop:
-                if not np.all(np.isnan(stop.path.mean_scores)):
-                    paths.append(stop.path)
-                if paths:
-                    self._choose(paths)
-                raise
-            # Said by this name, and where it was called.
-            for warning in caught:
-                warn(warning.message, warning.category)
-            paths.append(path)
+        def path_of(model: LogisticRegression) -> Path:
+            given, cv = {"C": values}, 5 if self.cv is None else self.cv
+            if in_blocks:
+                from separatrix.models.blocked_paths import fit_path_in_passes
+
+                return fit_path_in_passes(
+                    model, X, given, cv, self._scoring, engine, keep_folds=True
+                )
+            rows = model, X, y, given, cv, self._scoring, sample_weight, groups
+            return fit_path(*rows, scored_with=scored_with, keep_folds=True)
+
+        paths = self._paths(path_of, options, start)
         self._choose(paths)
         options["l1_ratio"] = self.chosen_l1_ratio_
         if in_blocks:
             # The path's own fit is the one that it is alone.
-            self.n_passes_ = n_passes
+            self.n_passes_ = sum(path.models[0].n_passes_ for path in paths)
             return self
         if not self.refit:
             self._average(LogisticRegression(**options), X, y, sample_weight)
@@ -318,6 +290,35 @@ class LogisticRegressionCV(
         if again.certificate_.ok or not self.certificate_.ok:
             self._take(again)
         return self
+
+    def _paths(
+        self,
+        path_of: Callable[[LogisticRegression], Path],
+        options: dict[str, Any],
+        start: float,
+    ) -> list[Path]:
+        """The path of every share of L1, each within what is left of the time; Ctrl-C ends it."""
+        paths: list[Path] = []
+        for done, ratio in enumerate(self._ratios):
+            options["l1_ratio"] = ratio
+            if self.time_limit is not None:
+                left = self.time_limit - (time.perf_counter() - start)
+                options["time_limit"] = max(left, 1e-9) / (len(self._ratios) - done)
+            try:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    path = path_of(LogisticRegression(**options))
+            except PathInterrupt as stop:
+                if not np.all(np.isnan(stop.path.mean_scores)):
+                    paths.append(stop.path)
+                if paths:
+                    self._choose(paths)
+                raise
+            # Warnings bear this class's name, and the line that called it.
+            for warning in caught:
+                warn(warning.message, warning.category)
+            paths.append(path)
+        return paths
 
     # Passed on to the scorer, which says whether it wants them; the model has no use for them.
     __metadata_request__score: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
