@@ -195,6 +195,25 @@ def test_it_is_chosen_where_a_sample_leaves_rows_out() -> None:
     assert "quasi-newton" in select_solver(few).forecast
 
 
+def test_it_is_chosen_for_several_outputs_under_strong_losses() -> None:
+    # Many correlated columns: Newton's Hessians and products are dear, and a sample is not.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 40)) + rng.normal(size=(12_000, 1))
+    design, codes = as_design(X), np.argmax(X[:, :5] + rng.normal(size=(12_000, 5)), axis=1)
+    primal = []
+    for C, method in ((1.0, QuasiNewton), (1e-3, Newton)):
+        chosen = select_solver(SoftmaxObjective(design, codes, 5, C=C))
+        assert isinstance(chosen, method), C
+    for solver in (QuasiNewton(), Newton()):
+        found = minimise(SoftmaxObjective(design, codes, 5), solver, tol=1e-8, max_iter=100)
+        assert found.certificate.ok
+        primal.append(found.certificate.primal)
+    assert primal[0] == pytest.approx(primal[1], rel=2e-8)
+    assert isinstance(select_solver(SoftmaxObjective(design, codes, 5, NoPenalty())), Newton)
+    few = SoftmaxObjective(as_design(X[:3000, :4]), codes[:3000], 5, C=10.0)
+    assert isinstance(select_solver(few), Newton)
+
+
 # --- one pass ------------------------------------------------------------------------------------
 
 

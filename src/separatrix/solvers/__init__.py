@@ -13,7 +13,7 @@ from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers import compact, forecast
+from separatrix.solvers import compact, compact_softmax, forecast
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
@@ -95,8 +95,9 @@ def select_solver(problem: LinearProblem) -> Solver:
 
     A sample is used where it leaves out two thirds of the rows or more, where forming its Hessian
     costs little against the passes over all rows, and where the factorisation, which no sample
-    makes cheaper, takes less than forming it from all (:meth:`QuasiNewton.pays`), for one output;
-    without a penalty where the Hessian costs two passes or more; of data that are read in passes
+    makes cheaper, takes less than forming it from all (:meth:`QuasiNewton.pays`); without a penalty
+    where the Hessian costs two passes or more; for several outputs under an L2 penalty that is weak
+    beside the losses, where that is forecast to be less by far; of data that are read in passes
     always.  Where no rows can be left out, and a Hessian costs as much as ten passes,
     :class:`QuasiNewton` begins with its diagonal, under a penalty.
 
@@ -116,8 +117,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     80 parameters of a smooth loss, 500,000 and 160 of one with a kink, and 20,000 and 64 of sparse
     rows; of losses of the residual as of those of the margin, and of several classes up to 64
     parameters together.  Without a penalty, or for several outputs at once, there is no dual
-    descent; for several outputs :class:`Newton` takes a Hessian or products, whichever is forecast
-    to be less.
+    descent; for several outputs :class:`Newton` otherwise takes a Hessian or products, whichever is
+    forecast to be less.
 
     Parameters
     ----------
@@ -166,7 +167,9 @@ def select_solver(problem: LinearProblem) -> Solver:
         return ProximalNewton()
     if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
         return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())
-    small = isinstance(problem, Objective) and problem.smooth and compact.fits(problem)
+    small = isinstance(problem, Objective) and (
+        (problem.smooth and compact.fits(problem)) or compact_softmax.fits(problem)
+    )
     if not small and isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.ridge

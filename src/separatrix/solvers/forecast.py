@@ -30,6 +30,7 @@ __all__ = [
     "newton",
     "passes",
     "quasi_newton",
+    "sample_serves_outputs",
     "step_by_hessian",
     "step_by_products",
     "two_levels",
@@ -77,6 +78,10 @@ _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
 # Several outputs: the cost of a row's weights for each pair of them; the products of a step, as a
 # share of the root of the number of columns; and how many times more steps there are with products.
 _PAIR, _COUNTED, _INEXACT = 25.0, 0.8, 1.25
+# Of the quasi-Newton method for them: the strength of the losses from which on it is the shorter,
+# Hessians of a sample and evaluations, twice as many as in the mean, because its steps are the less
+# certain ones; and the steps of Newton's method beside which they stand.
+_STRONG, _SAMPLED, _EVALUATED, _SEVERAL = 1.0, 6.0, 24.0, 5.0
 
 
 def _stored(problem: LinearProblem, dense: float, sparse: float) -> float:
@@ -143,7 +148,12 @@ def _bond(problem: LinearProblem) -> float:
     """
     # Rows without weight count for nothing, even where their squares overflow.
     used = problem.upper > 0.0
-    bend = float(problem.loss.curvature(np.zeros(1))[0])  # type: ignore[attr-defined]
+    if problem.output_shape:
+        # That of the probability of one of so many outputs that are alike.
+        share = 1.0 / math.prod(problem.output_shape)
+        bend = share * (1.0 - share)
+    else:
+        bend = float(problem.loss.curvature(np.zeros(1))[0])  # type: ignore[attr-defined]
     total = inner(problem.upper[used], problem.design.row_squares()[used])
     return bend * float(total) / max(int(np.count_nonzero(used)), 1)
 
@@ -219,9 +229,7 @@ def _categories(problem: LinearProblem) -> float:
 
 def step_by_hessian(problem: LinearProblem) -> float:
     """A step of Newton's method for several outputs: a Gram matrix for each pair of them."""
-    outputs, n = int(np.prod(problem.output_shape)), problem.design.n_samples
-    pairs = 0.5 * outputs * (outputs + 1)
-    hessian = pairs * _PAIR * n + gram(problem) + factorisation(problem)
+    hessian = _pairs(problem) + factorisation(problem)
     return _STEP + hessian + 2.0 * _evaluation(problem)
 
 
@@ -232,6 +240,22 @@ def step_by_products(problem: LinearProblem) -> float:
     penalised = problem.penalty.strong_convexity > 0.0  # type: ignore[attr-defined]
     count = 1.0 + _COUNTED * (math.sqrt(d) if penalised else d)
     return _INEXACT * (_STEP + count * _evaluation(problem))
+
+
+def sample_serves_outputs(problem: LinearProblem, share: float) -> bool:
+    """Whether several outputs take less by the quasi-Newton method on a share of the rows."""
+    if _bond(problem) < _STRONG:
+        # Newton's few steps need few products.
+        return False
+    hessians = _SAMPLED * (share * _pairs(problem) + factorisation(problem))
+    steps = _SEVERAL * min(step_by_hessian(problem), step_by_products(problem))
+    return hessians + _EVALUATED * (_STEP + _evaluation(problem)) < steps
+
+
+def _pairs(problem: LinearProblem) -> float:
+    """The Gram matrices of all pairs of outputs, and their weights."""
+    outputs = math.prod(problem.output_shape)
+    return gram(problem) + 0.5 * outputs * (outputs + 1) * _PAIR * problem.design.n_samples
 
 
 def two_levels(problem: LinearProblem) -> float:

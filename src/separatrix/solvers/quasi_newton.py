@@ -228,11 +228,14 @@ class QuasiNewton:
             self.requires(problem)
         except TypeError:
             return False
-        if problem.output_shape or problem.design.n_stored < _LARGE:
+        n, rows = problem.design.n_samples, self._sample_size(problem)
+        if problem.output_shape:
+            few = problem.penalty.ridge and int(np.prod(problem.shape)) <= DENSE_HESSIAN
+            return few and rows < n and forecast.sample_serves_outputs(problem, rows / n)
+        if problem.design.n_stored < _LARGE:
             return False
         if not problem.penalty.coercive and forecast.hessian_in_passes(problem) < _FEWEST:
             return False
-        n, rows = problem.design.n_samples, self._sample_size(problem)
         # The sample's Gram matrix may cost some dozens of passes, in the blocks of BLAS.
         return rows < n and rows * problem.design.gram_cost <= (600.0 * n * problem.design.n_stored)
 
