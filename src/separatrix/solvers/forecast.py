@@ -78,9 +78,9 @@ _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
 # Several outputs: the cost of a row's weights for each pair of them; the products of a step, as a
 # share of the root of the number of columns; and how many times more steps there are with products.
 _PAIR, _COUNTED, _INEXACT = 25.0, 0.8, 1.25
-# Of the quasi-Newton method for them: the strength of the losses from which on it is the shorter,
-# Hessians of a sample and evaluations, twice as many as in the mean, because its steps are the less
-# certain ones; and the steps of Newton's method beside which they stand.
+# The quasi-Newton method for several outputs: the strength of the losses from which on it is the
+# shorter; its Hessians of a sample and its evaluations, twice as many as in the mean, because its
+# steps are the less certain ones; and the steps of Newton's method beside which they stand.
 _STRONG, _SAMPLED, _EVALUATED, _SEVERAL = 1.0, 6.0, 24.0, 5.0
 
 
@@ -149,7 +149,7 @@ def _bond(problem: LinearProblem) -> float:
     # Rows without weight count for nothing, even where their squares overflow.
     used = problem.upper > 0.0
     if problem.output_shape:
-        # That of the probability of one of so many outputs that are alike.
+        # The curvature of the probability of one of so many outputs that are alike.
         share = 1.0 / math.prod(problem.output_shape)
         bend = share * (1.0 - share)
     else:

@@ -258,6 +258,24 @@ def _used(problem: Objective, theta: np.ndarray) -> int:
     return int(np.count_nonzero(w if w.ndim == 1 else np.any(w, axis=1)))
 
 
+def _tolerance(
+    problem: Objective, state: ProximalNewtonState, kinks: Kinks, old: np.ndarray, slope: np.ndarray
+) -> float:
+    """The violation at which the minimum of the model is close enough, times the relative gap."""
+    tol = _EXACT * level_of(problem, state.theta, state.value)
+    if old.size > _LITTLE:
+        tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
+    return tol
+
+
+def _pulls(
+    problem: Objective, state: ProximalNewtonState, index: np.ndarray, residual: np.ndarray
+) -> np.ndarray:
+    """What the slopes of the rows pull at some of the columns, and at the intercept."""
+    assert state.adjoint is not None
+    return problem.join(state.adjoint[index], residual.sum(axis=0))
+
+
 def _hessian_of(
     part: Objective, state: ProximalNewtonState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -477,11 +495,9 @@ class ProximalNewton:
             return self._by_columns(problem, state, check_interrupt)
         d, residual = problem.design.n_features, problem.residual(state.scores)
         # The products of a dual point are those of columns that the model knew.
-        adjoint = None if 2 * _used(problem, state.theta) > d else state.adjoint
-        fresh = adjoint is None
-        if adjoint is None:
-            adjoint = problem.design.t_dot(residual)
-            state = replace(state, adjoint=adjoint)
+        fresh = state.adjoint is None or 2 * _used(problem, state.theta) > d
+        if fresh:
+            state = replace(state, adjoint=problem.design.t_dot(residual))
         index, part = self._working_set(problem, state), state.part
         if index is None or not _is_cheap(problem, index):
             return self._by_columns(problem, state, check_interrupt)
@@ -490,25 +506,21 @@ class ProximalNewton:
         check_interrupt()
         rows = np.append(index, d) if problem.fit_intercept else index
         old = state.theta[rows]
-        known = problem.join(adjoint[index], residual.sum(axis=0)) if fresh else None
-        slope = part.penalty_gradient(old)
-        slope = slope + (part.adjoint(residual) if known is None else known)
+        pulls = _pulls(problem, state, index, residual) if fresh else part.adjoint(residual)
+        slope = part.penalty_gradient(old) + pulls
         curvature, hessian, diagonal = _hessian_of(part, state)
         check_interrupt()
         kinks = part.penalty.kinks(part.shape, len(index))
         relative = min(state.relative_gap, 1.0)
-        tol = _EXACT * level_of(problem, state.theta, state.value)
-        if old.size > _LITTLE:
-            tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
         # Where columns depend on one another the model is flat, and its minimum far off or
         # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
         # Qi and Yamashita, 2004).
         ridge = 1.0 + _RIDGE * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
+        tol = relative * _tolerance(problem, state, kinks, old, slope)
         theta, ahead = old.copy(), slope.copy()
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
-        outputs = math.prod(problem.output_shape)
-        _minimise_model(hessian, *flat, outputs, tol * relative, check_interrupt)
+        _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
         direction = theta - old
         kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
@@ -516,22 +528,20 @@ class ProximalNewton:
         scores = part.linear(theta)
         along = scores - state.scores
         slopes = residual + part.curvature_apply(curvature, along)
-        value, t, failed = part.value(theta, scores), 1.0, False
+        value, t = part.value(theta, scores), 1.0
         if not value <= state.value + 1e-2 * expected:
             t = _least(part, old, direction, state.scores, along, kinks.l1)
             theta = kinks.within(old + t * direction)
             scores = part.linear(theta)
             value = part.value(theta, scores)
-            failed = not value <= state.value
+            if not value <= state.value:
+                return replace(self._with_dual(problem, state, slopes), status="precision_limit")
         missed = abs(value - state.value - foreseen)
-        # A dual point is worth its price where the model has told the truth, and at the end.
-        worth = missed <= _PROMISING * abs(value) or failed
+        # A dual point is worth its price where the model foresaw the objective.
+        worth = missed <= _PROMISING * abs(value)
         new = self._with_dual(problem, state, slopes) if worth else replace(state, adjoint=None)
-        if failed:
-            return replace(new, status="precision_limit")
         whole = state.theta.copy()
         whole[rows] = theta
-        stuck = state.gained_nothing(value, new.dual)
         # Steps that had to be cut short say that the model is flatter than the objective.
         damping = state.damping * (8.0 if t < 0.25 else 1.0 if t < 1.0 else 0.125)
         return replace(
@@ -545,7 +555,7 @@ class ProximalNewton:
             hessian=hessian if missed <= _STALE * abs(foreseen) else None,
             diagonal=diagonal,
             damping=max(damping, 1.0),
-            status="precision_limit" if stuck else None,
+            status="precision_limit" if state.gained_nothing(value, new.dual) else None,
         )
 
     @staticmethod

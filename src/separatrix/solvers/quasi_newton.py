@@ -357,29 +357,33 @@ class QuasiNewton:
             q = q + (share - inner(y, q) / product) * s
         return q
 
-    @with_one_blas_thread
-    def step(
-        self, problem: Objective, state: QuasiNewtonState, check_interrupt: Callable[[], None]
-    ) -> QuasiNewtonState:
+    def _renewed(self, problem: Objective, state: QuasiNewtonState) -> QuasiNewtonState:
+        """The state with a factor of the Hessian that the next step can use."""
         n = problem.design.n_samples
         if state.exact:
             # It may have been formed at the end of the last step.
-            if state.pairs or state.factor is None or state.rows < n:
-                state = self._with_factor(problem, state, n)
-        elif state.factor is None:
+            current = not state.pairs and state.factor is not None and state.rows >= n
+            return state if current else self._with_factor(problem, state, n)
+        if state.factor is None:
             if self._begins_with_diagonal(problem):
-                state = replace(state, factor=_Diagonal.of(problem, state))
-            else:
-                state = self._with_factor(problem, state, self._sample_size(problem))
-        elif isinstance(state.factor, _Diagonal):
+                return replace(state, factor=_Diagonal.of(problem, state))
+            return self._with_factor(problem, state, self._sample_size(problem))
+        if isinstance(state.factor, _Diagonal):
             if len(state.factor.gaps) > _TRIED:
                 left = state.factor.left(_GOAL * abs(state.value))
                 if left > forecast.hessian_in_passes(problem) + _LEFT:
                     # Its first steps are not held against it.
-                    state = replace(self._with_factor(problem, state, n), slow=-1)
+                    return replace(self._with_factor(problem, state, n), slow=-1)
         elif state.slow >= 2:
             rows = 4 * state.rows if problem.penalty.coercive else n
-            state = self._with_factor(problem, state, rows)
+            return self._with_factor(problem, state, rows)
+        return state
+
+    @with_one_blas_thread
+    def step(
+        self, problem: Objective, state: QuasiNewtonState, check_interrupt: Callable[[], None]
+    ) -> QuasiNewtonState:
+        state = self._renewed(problem, state)
         check_interrupt()
         direction = self._direction(state)
         slope = inner(state.gradient, direction)

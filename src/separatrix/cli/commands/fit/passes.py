@@ -95,9 +95,8 @@ def run(out: Output, options: FitOptions) -> Exit:
             options, on_progress, test_size=options.test_size, cache_limit=options.cache_limit
         )
     quantity = data.classes is None
-    options = replace(
-        options, target=options.target or "target", model=model_over(options, quantity)
-    )
+    options = replace(options, target=options.target or "target")
+    options = replace(options, model=model_over(options, quantity))
     options.check_model()
     model = suit_table(
         build_model(options),
