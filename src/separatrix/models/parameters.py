@@ -58,7 +58,7 @@ class Parameter:
     finite, integer : bool
         What kind of number it has to be.
     beyond : str
-        What is said of a number at or above its upper end.
+        The end of the sentence that refuses a number at or above its upper end.
     number : bool
         Whether it is a number, where it has no range.
     choices : sequence or None
@@ -128,8 +128,8 @@ class Parameter:
             if (self.maximum is not None and number > self.maximum) or (
                 self.below is not None and number >= self.below
             ):
-                said = self.beyond.format(minimum=self.minimum, maximum=self.maximum)
-                raise ValueError(f"{name}={number!r} {said}.")
+                rule = self.beyond.format(minimum=self.minimum, maximum=self.maximum)
+                raise ValueError(f"{name}={number!r} {rule}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ class CompatParameter(Parameter):
 
 
 class _Stated(dict[str, Any]):
-    """What a class says of a parameter."""
+    """What the body of a class states of a parameter."""
 
 
 _PLAIN = Parameter(default=None)
@@ -173,7 +173,7 @@ _PLAIN = Parameter(default=None)
 def parameter(*, default: Any, kw_only: bool = True, **rule: Any) -> Any:
     """Declare a parameter in the body of an estimator; ``rule``: of :class:`Parameter`.
 
-    What is not said is as with the parent's parameter of that name, if there is one.
+    What is not given is inherited from the parent's parameter of that name, if there is one.
     """
     return _Stated(default=default, kw_only=kw_only, **rule)
 
@@ -225,7 +225,7 @@ class Parameters(BaseEstimator):
                 own[name] = replace(value, annotation=annotation)
             elif isinstance(value, _Stated) or (name in known and name in vars(cls)):
                 stated = value if isinstance(value, _Stated) else {"default": value}
-                # What is not said of it is what the parent says.
+                # What is not given is inherited.
                 inherited = replace(known[name], kw_only=True) if name in known else _PLAIN
                 own[name] = replace(inherited, annotation=annotation, **stated)
             elif value is not _FITTED:
@@ -236,7 +236,7 @@ class Parameters(BaseEstimator):
         cls._parameters = found
         cls._checks = tuple((name, one) for name, one in found.items() if one.checked)
         if "__init__" in vars(cls):
-            # Whose parameters are for its signature to say.
+            # An __init__ of its own states the parameters in its signature.
             cls._parameter_names = None
         elif cls._parameter_names is not None and not _same(found, parent):
             cls._parameter_names = sorted(found)
@@ -254,7 +254,7 @@ class Parameters(BaseEstimator):
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        # Asked for at every clone; scikit-learn looks at the signature anew each time.
+        # Every clone takes them; scikit-learn looks at the signature anew each time.
         names = cls._parameter_names
         return super()._get_param_names() if names is None else names
 
