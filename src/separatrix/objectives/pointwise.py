@@ -442,7 +442,7 @@ class PointwiseObjective(Objective):
 
     @staticmethod
     def _nothing(residual: np.ndarray) -> Bound:
-        """What is known where sums overflow, or a multiplier is out of its range."""
+        """The bound that is known where sums overflow, or a multiplier is out of its range."""
         return Bound(np.inf, 0.0, np.inf, residual, charge=np.inf)
 
     def _moves_to_balance(
