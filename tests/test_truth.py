@@ -167,6 +167,42 @@ def test_rounding_excuses_no_objective_that_could_be_less():
 # --- underflow ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("heavy", [1e175, 1e200])
+def test_a_move_to_balance_that_underflows_is_charged(heavy, loss):
+    rows, targets = np.array([[0.0], [0.1], [-0.2], [0.05], [0.3]]), [0.0, 1.0, 1.0, 1.0, -100.0]
+    weights = np.array([heavy, *[1e-150] * 4])
+    found = quiet(LinearSVR(loss=loss).fit, rows, targets, weights).certificate_
+    # The objective of weights of zero, to which the first row costs nothing.
+    power = 1 if loss == "epsilon_insensitive" else 2
+    null = sum(Fraction(1e-150) * Fraction(abs(t)) ** power for t in targets)
+    assert found.dual <= null
+
+
+def test_weights_whose_products_lose_digits_are_refused():
+    rows, weights = [[0.0], [1.0], [2.0]], [1e200, 1e-130, 1e200]
+    for model in (Lasso(1.0), LinearSVR(C=1e-200), SGDRegressor(alpha=1.0)):
+        with pytest.raises(ValueError, match="sample weight 1e-130 of row 1 times the strength"):
+            model.fit(rows, [0.0, 1e150, 0.0], sample_weight=weights)
+    labels, small = [0, 1, 0], [1e-200, 1.0, 1.0]
+    with pytest.raises(ValueError, match="sample weight 1e-200 of row 0 times"):
+        separatrix.LogisticRegression(C=1e-200).fit(rows, labels, small)
+    blocks = scan(np.array(rows), np.array(labels), weight=np.array(small), block_rows=2)
+    with pytest.raises(ValueError, match="sample weight 1e-200 of row 0 times"):
+        separatrix.LogisticRegression(C=1e-200).fit(blocks)
+
+
+def test_what_an_intercept_takes_is_no_measure_of_what_is_left():
+    targets = 1.7e18 + 2e4 * (X @ [1.0, 2.0, 3.0])
+    found = quiet(Lasso(1.0).fit, X, targets).certificate_
+    assert found.status == "precision_limit"
+    assert quiet(Lasso(1.0).fit, X, targets - targets.mean()).certificate_.status == "optimal"
+    # What a fit says of numbers that are all the same, verify says, too.
+    counts = np.full(20, 3.0)
+    model = quiet(separatrix.PoissonRegressor().fit, X, counts)
+    assert model.certificate_.status == quiet(verify, model, X, counts).status == "vanishing"
+
+
 @pytest.mark.parametrize("unit", [1e-170, 1e-200, 1e-310])
 def test_squares_that_underflow_are_charged(unit):
     for model in (

@@ -155,7 +155,7 @@ def test_a_fit_in_a_process_of_its_own_keeps_the_best_model(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("step", ["report_model", "_measure", "save_model"])
+@pytest.mark.parametrize("step", ["report_model", "_measure", "save_fit"])
 def test_after_the_fit_and_before_the_save_the_model_is_kept(
     run, tmp_path, monkeypatch, step, number
 ):

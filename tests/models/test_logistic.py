@@ -421,6 +421,7 @@ def test_bounds_by_column_and_what_is_said_of_them() -> None:
     for bounds in (
         (pd.Series({"b": -0.1}), pd.Series(upper)),
         (pd.Series([-0.1, -np.inf], index=[1, 0]), pd.Series([0.0, 0.1], index=[3, 1])),
+        (pd.Series({"b": -0.1, "a": None}), pd.Series(upper)),
         ([None, -0.1, None, None], (np.inf, 0.1, None, 0)),
         (np.array([None, -0.1, None, None]), np.array([np.inf, 0.1, np.inf, 0.0])),
     ):
@@ -498,6 +499,10 @@ def test_a_warm_start_from_beyond_the_bounds() -> None:
         ({4: (0, 1)}, "the column 4, which is not there"),
         ({-1: (0, 1)}, "the column -1, which is not there"),
         ({True: (0, 1)}, "the column True, which is not there"),
+        ((0, pd.Index([1, 2, 3, 4])), "bounds has upper bounds of type Index; give a number"),
+        ((pd.DataFrame({"x0": [0.0]}), 1), "bounds has lower bounds of type DataFrame"),
+        ((0, {1, 2, 3, 4}), "upper bounds of type set, whose order is not that of the columns"),
+        ((-(10**400), 1), "bounds has -1000.* as the lower bound of column 'x0'"),
     ],
 )
 def test_bad_bounds_are_refused(bounds, match: str) -> None:

@@ -103,7 +103,7 @@ def _of_gap(c: Certificate) -> list[str]:
         sentences.append(
             "A better fit could improve the objective by the gap between them at most."
         )
-    else:
+    elif c.status != "vanishing":
         sentences.append("The gap is wider than the tolerance, so a better fit may exist.")
     if c.parts:
         sentences.append(

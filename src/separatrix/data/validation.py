@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -133,20 +134,36 @@ def _bounds_of_side(side: str, given: Any, names: Sequence[str]) -> np.ndarray:
         if value is None:
             return none
         if isinstance(value, numbers.Real) and value is not True and value is not False:
-            return float(value)
+            with contextlib.suppress(OverflowError):
+                return float(value)
         raise ValueError(
-            f"bounds has {value!r} as the {side} bound of column {names[place]!r}; give a number, "
-            "or None for no bound."
+            f"bounds has {reprlib.repr(value)} as the {side} bound of column {names[place]!r}; "
+            "give a number, or None for no bound."
         )
 
     out = np.full(len(names), none)
-    if hasattr(given, "reindex"):
-        # A pandas Series says by its labels which column is meant, in whatever order they are.
+    if hasattr(given, "reindex"):  # a pandas Series, and no array
+        if not hasattr(given, "index") or np.ndim(given) != 1:
+            raise ValueError(
+                f"bounds has {side} bounds of type {type(given).__name__}; give a number, a list "
+                "with one for each column, or a Series by the names of the columns."
+            )
+        # A pandas Series says by its labels which column is meant, in whatever order they are; it
+        # keeps None among numbers as NaN.
         for place, value in _by_place(zip(given.index, given, strict=True), names).items():
-            out[place] = number(value, place)
+            missing = value is None or value is getattr(given.dtype, "na_value", None)
+            missing = missing or value != value
+            out[place] = none if missing else number(value, place)
         return out
-    if hasattr(given, "__array__"):
+    if isinstance(given, np.ma.MaskedArray):
+        given = [None if value is np.ma.masked else value for value in given]
+    elif hasattr(given, "__array__"):
         given = np.asarray(given)
+    elif isinstance(given, Iterable) and not isinstance(given, Sequence):
+        raise ValueError(
+            f"bounds has {side} bounds of type {type(given).__name__}, whose order is not that of "
+            "the columns; give a list, or a dict of pairs by column."
+        )
     listed = isinstance(given, Sequence) and not isinstance(given, (str, bytes))
     shape = (len(given),) if listed else np.shape(given)
     if shape == ():
@@ -171,7 +188,8 @@ def column_bounds(bounds: Any, names: Sequence[str]) -> tuple[np.ndarray, np.nda
     bounds : tuple or dict
         A pair of a lower and an upper bound, for all columns or with one a column; or a dict of
         such pairs by a column's name or index, where the others have none. None is no bound, also
-        among others, and a Series has its bounds by name or index, too.
+        among others, and a Series has its bounds by name or index, too. An index counts columns
+        from 0, also where a frame calls its columns by numbers.
     names : sequence of str
         The names of the columns.
 
@@ -181,7 +199,7 @@ def column_bounds(bounds: Any, names: Sequence[str]) -> tuple[np.ndarray, np.nda
         For anything else, a column that is not there or named twice, and bounds that exclude zero.
     """
     sides: list[np.ndarray]
-    if isinstance(bounds, dict):
+    if isinstance(bounds, Mapping):
         sides = [np.full(len(names), end) for end in (-math.inf, math.inf)]
         for place, pair in _by_place(bounds.items(), names).items():
             found = _pair_of(pair, f"bounds of column {names[place]!r}", "two numbers")

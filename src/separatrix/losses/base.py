@@ -101,7 +101,8 @@ class Loss(ABC):
     name : str
         Its name in the field.
     expression : str
-        The loss as text, with ``{z}`` where its argument stands; :meth:`written` puts that in.
+        The loss as text, with ``{z}`` where its argument stands and ``{score}`` where the score
+        stands between brackets that are there; :meth:`written` puts them in.
     argument_text : str
         The argument ``z`` as text, with ``{score}`` where the score stands.
     conjugate_formula : str
@@ -165,7 +166,7 @@ class Loss(ABC):
     def written(self, product: str = "w.x", intercept: bool = True) -> str:
         """The loss as text, of the score that a product and an intercept add up to."""
         z = self.argument_text.format(score=score_text(product, intercept))
-        return self.expression.format(z=z)
+        return self.expression.format(z=z, score=f"{product} + b" if intercept else product)
 
     unattained: bool = False
     smoothable: bool = False

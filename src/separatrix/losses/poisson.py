@@ -40,7 +40,7 @@ class PoissonDeviance(Loss):
 
     key = "poisson"
     name = "Poisson deviance"
-    expression = "[e^{z} - y {z} + y log(y) - y]"
+    expression = "[e^({score}) - y {z} + y log(y) - y]"
     conjugate_formula = "(u + y) log((u + y) / y) - u for u >= -y, else inf"
     smooth = True
     domain = (0.0, np.inf)

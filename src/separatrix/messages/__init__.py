@@ -53,8 +53,8 @@ TEMPLATES: dict[str, str] = {
     "advice.no_margin": "give a larger nu, or another kernel",
     "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
-    "cause.vanishing": "the objective has fallen below 1e-28 of what it is at weights of zero, "
-    "where a gap relative to it says nothing",
+    "cause.vanishing": "the objective has fallen below 1e-28 of what it is at weights and an "
+    "intercept of zero, where a gap relative to it says nothing",
     "advice.vanishing": "accept this fit: no other is better by more than this gap",
     "cause.memory_limit": "more rows are near the kink of the loss than fit in memory, and a part "
     "of them leads no closer to tol={tol:g}",
@@ -63,11 +63,11 @@ TEMPLATES: dict[str, str] = {
     "there is no finite optimum",
     "advice.separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the proof",
     "cause.quasi_separable": "a direction separates some of the rows and no penalty limits the "
-    "weights along it, so there is no finite optimum",
+    "weights along it, so float64 finds no finite optimum",
     "advice.quasi_separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the "
     "proof and names the columns",
-    "cause.unattained": "the objective falls for ever along a direction in which no penalty limits "
-    "the weights, so there is no finite optimum",
+    "cause.unattained": "the objective falls on along a direction in which no penalty limits the "
+    "weights, so float64 finds no finite optimum",
     "advice.unattained": "add a penalty (alpha > 0)",
     "cause.not_separable": "no hyperplane separates the classes, so there is no margin to maximise",
     "advice.not_separable": "a finite C allows for overlap",

@@ -62,6 +62,7 @@ from separatrix.objectives.passes import (
 from separatrix.objectives.penalties import L2, Penalty
 
 __all__ = [
+    "VANISHED",
     "Bound",
     "DualPoint",
     "LinearProblem",
@@ -69,10 +70,19 @@ __all__ = [
     "balancing_share",
     "charged_bound",
     "sharper",
+    "weighed",
 ]
 
 # Up to this many parameters a dense Hessian is formed and factorised.
 DENSE_HESSIAN = 2500
+# The share of what the objective is at zero below which it has vanished: a score is known to some
+# 1e-15 of itself, and a loss falls with the square of what is left of it.
+VANISHED = 1e-28
+# The share of what it is with the best intercept and weights of zero below which the weights have
+# left next to nothing.
+_LITTLE_LEFT = 1e-20
+# The least float that has all its digits.
+_LEAST_NORMAL = 2.0**-1022
 #: Rows at a time where vectors of the length of the data are looked at.
 ROWS = 4096
 # What counts as rounding, relative to the sum of the sizes of the terms.
@@ -148,6 +158,35 @@ class DualPoint:
     reach: np.ndarray | None = None
 
 
+def weighed(C: Any, weights: np.ndarray) -> np.ndarray:
+    """``C`` times the sample weights, each to all digits of float64.
+
+    Parameters
+    ----------
+    C : float or ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If a weight above zero has a product so small that it loses digits: no bound of what
+        rounding may do to the objective would hold.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        out: np.ndarray = C * weights.astype(np.float64, copy=False)
+    if np.minimum.reduce(out, initial=math.inf) < _LEAST_NORMAL:
+        lost = np.flatnonzero((weights > 0.0) & (out < _LEAST_NORMAL))
+        if len(lost):
+            i = int(lost[0])
+            strength = float(np.broadcast_to(C, out.shape)[i])
+            raise ValueError(
+                f"The sample weight {float(weights[i]):g} of row {i} times the strength "
+                f"{strength:g} of its loss is less than float64 can hold to all its digits; "
+                "multiply the sample weights by a common factor, or give the row a weight of 0."
+            )
+    return out
+
+
 class LinearProblem(ABC):
     """Points, scores and their shapes: what every objective over ``(w, b)`` shares.
 
@@ -191,8 +230,8 @@ class LinearProblem(ABC):
         self.fit_intercept = fit_intercept
         self.C = float(C)
         n = design.n_samples
+        self.upper = np.full(n, float(C)) if weights is None else weighed(C, weights)
         with np.errstate(over="ignore"):
-            self.upper = np.full(n, float(C)) if weights is None else C * weights.astype(np.float64)
             total = float(np.add.reduce(self.upper))
         if not total < math.inf:
             raise ValueError(
@@ -286,16 +325,19 @@ class LinearProblem(ABC):
         """The loss of weights and an intercept that are zero; infinite where there is none."""
         return math.inf
 
+    def has_vanished(
+        self, theta: np.ndarray, value: float, tol: float, *, look: bool = True
+    ) -> bool:
+        """Whether so little is left of the objective that a gap relative to it has no meaning.
+
+        ``value``: the objective at ``theta``; ``look``: whether to look at the rounding of what is
+        left, where that decides.
+        """
+        return False
+
     def null_point(self) -> np.ndarray:
         """Weights of zero, with the intercepts that are best for them."""
         raise NotImplementedError
-
-    def says_nothing(self, theta: np.ndarray, tol: float, look: bool) -> bool:
-        """Whether a gap relative to an objective that is next to nothing has no meaning.
-
-        ``look``: whether to look at the rounding of what is left, where that is the question.
-        """
-        return False
 
     def support_counts(self, residual: np.ndarray | None) -> tuple[int, int] | None:
         """Count the nonzero multipliers of a kernel machine, and those at the upper bound."""
@@ -623,16 +665,25 @@ class Objective(LinearProblem):
         """The loss of weights and an intercept that are zero."""
         return self.loss_value(np.zeros((self.design.n_samples, *self.output_shape)))
 
-    def says_nothing(self, theta: np.ndarray, tol: float, look: bool) -> bool:
-        if not self.penalty.shrinks:
+    def has_vanished(
+        self, theta: np.ndarray, value: float, tol: float, *, look: bool = True
+    ) -> bool:
+        if not value <= VANISHED * self.null_loss() < math.inf:
+            return False
+        constant = self.loss_value(self.null_scores())
+        beside = _LITTLE_LEFT * constant < value < constant
+        if not (self.penalty.shrinks or beside):
             # There is nothing that losses have to be weighed against.
             return True
         if not look:
             return False
+        charge = self.certify(theta, Bound(math.inf, -math.inf, math.inf), tol).charge
+        if beside and constant > charge:
+            # An intercept takes nearly all, and what is left is what the weights are about.
+            return False
         # What a penalty weighs is small where columns are long, and may well be an optimum; what is
         # left where every row is fitted without error is rounding.
-        found = self.certify(theta, Bound(math.inf, -math.inf, math.inf), tol)
-        return found.charge > 0.5 * tol * found.primal
+        return not self.penalty.shrinks or charge > 0.5 * tol * value
 
     def restricted(self, index: np.ndarray) -> Objective:
         """The same objective on some of the columns, as if the weights of the others were zero."""

@@ -43,6 +43,7 @@ __all__ = [
     "half_square_above",
     "length_above",
     "longest_row",
+    "quotient_above",
     "row_norms_above",
     "row_squares_above",
     "score_rounding",
@@ -78,6 +79,11 @@ class Level(IntEnum):
     SIZES = 1
     #: The products themselves are taken in twice float64's digits.
     DOUBLED = 2
+
+
+def quotient_above(dividend: float, divisor: float) -> float:
+    """An upper bound of a quotient of numbers that are not negative, also where it underflows."""
+    return dividend / divisor * (1.0 + 1e-9) + TINY if dividend > 0.0 else 0.0
 
 
 @dataclass(frozen=True)

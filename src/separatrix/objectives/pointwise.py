@@ -38,6 +38,7 @@ from separatrix.objectives.enclosure import (
     enclosed_scores,
     gamma,
     longest_row,
+    quotient_above,
     row_squares_above,
     score_rounding,
     total,
@@ -409,7 +410,7 @@ class PointwiseObjective(Objective):
                 # The heavier class, whichever it is, is scaled down to the other.
                 slope = abs(sums.slope) + rounding * (sums.up + sums.down) * (1.0 + units)
                 least = min(sums.up, sums.down) * (1.0 - rounding)
-                share = slope / least * (1.0 + 1e-9) if least > 0.0 else np.inf
+                share = quotient_above(slope, least) if least > 0.0 else np.inf
             elif self.intercept_penalty > 0.0:
                 slope = abs(sums.slope) + rounding * sums.mass * (1.0 + units)
                 beyond = 0.5 * slope * slope / self.intercept_penalty * (1.0 + 1e-9)
@@ -456,9 +457,9 @@ class PointwiseObjective(Objective):
         """
         slope = abs(_sum(residual)) + rounding * _sum(np.abs(residual)) * (1.0 + 2.0 * rounding)
         least = weight * (1.0 - 3.0 * rounding)
-        spread = slope / least * (1.0 + 1e-9) if least > 0.0 else math.inf
+        spread = quotient_above(slope, least) if least > 0.0 else math.inf
         reach = min(-self.loss.dual_lower, self.loss.dual_upper)
-        return (spread / reach * (1.0 + 1e-9) if reach < math.inf else 0.0), spread
+        return (quotient_above(spread, reach) if reach < math.inf else 0.0), spread
 
     def _paired_rounding(
         self, sums: Charges, share: float, spread: float, weight: float, units: float
@@ -606,21 +607,21 @@ class PointwiseObjective(Objective):
             low, high = self._ranges()
             reach = np.minimum(a - low, high - a)
             value, error = self._total(lambda rows: reach[rows]).value()
-            spread = slope / (value - error) * (1.0 + 8.0 * UNIT) if value > error else math.inf
+            spread = quotient_above(slope, value - error) if value > error else math.inf
             return (0.0, spread, reach) if spread < 0.5 else None
         if self.loss.dual_lower >= 0.0:
             # The heavier class, whichever it is, is scaled down to the other, by 1 - share.
             share = balancing_share(a, self.y, slope)
             return (share, 0.0, None) if share <= 1.0 else None
         value, error = self._total(lambda rows: self.upper[rows]).value()
-        spread = slope / (value - error) * (1.0 + 8.0 * UNIT)
+        spread = quotient_above(slope, value - error)
         if self._inside(a, spread * self.upper):
             return 0.0, spread, None
         reach_of_range = min(-self.loss.dual_lower, self.loss.dual_upper)
         if not reach_of_range > 0.0:
             return None
         # Nearer to zero, which keeps the balance, there is space for these moves.
-        share = spread / reach_of_range * (1.0 + 8.0 * UNIT)
+        share = quotient_above(spread, reach_of_range)
         return (share, spread, None) if share < 1.0 else None
 
     def _paired(self, point: DualPoint, moved: np.ndarray | None) -> DualPoint:

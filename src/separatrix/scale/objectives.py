@@ -25,6 +25,7 @@ from separatrix.objectives.base import (
     LinearProblem,
     Objective,
     charged_bound,
+    weighed,
 )
 from separatrix.objectives.enclosure import Enclosure, Level, gamma, length_above, score_rounding
 from separatrix.objectives.formula import Formula
@@ -370,7 +371,7 @@ def uppers(of: Any, rows: Rows) -> np.ndarray:
     """``C`` times the weights of the rows of a block; zero for those that a fold leaves out."""
     out: np.ndarray = (of.C * of.factors)[rows.target]
     if rows.weights is not None:
-        out = out * rows.weights
+        out = weighed(out, rows.weights)
     return out if of.fold is None else out * of.fold.kept(rows)
 
 

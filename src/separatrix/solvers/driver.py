@@ -40,7 +40,7 @@ from separatrix._compiled import compilation, pulse
 from separatrix._compiled.pool import one_blas_thread
 from separatrix.certificate import Certificate, relative_to
 from separatrix.data.random_state import generator_of
-from separatrix.objectives.base import Bound, LinearProblem
+from separatrix.objectives.base import VANISHED, Bound, LinearProblem
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.trace import Trace
 
@@ -207,10 +207,8 @@ _HELD_BACK = 0.5
 # A relative gap from which on a bound says next to nothing.
 _USELESS = 0.1
 
-# The share of what the objective is at zero below which it has vanished: a score is known to some
-# 1e-15 of itself, and a loss falls with the square of what is left of it.  Fewer steps than these
-# seldom lead there, and to look for it costs a loss of every row.
-_VANISHED, _FEW_STEPS = 1e-28, 8
+# Fewer steps than these seldom let an objective vanish; to look costs the loss of every row.
+_FEW_STEPS = 8
 
 # Before there is a lower bound.
 _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
@@ -867,20 +865,21 @@ class _Fit:
             The objective there, where the fit ends in any case; else that of the state, if it
             tells.
         """
-        last = value is not None
-        value = getattr(point, "value", np.inf) if value is None else value
+        if value is not None:
+            return self.problem.has_vanished(point.theta, value, self.tol)
+        value = getattr(point, "value", np.inf)
         if not hasattr(point, "theta") or value == np.inf:
             return False
         if self.null is None:
-            if not last and self.iteration < _FEW_STEPS:
+            if self.iteration < _FEW_STEPS:
                 return False
             self.null = self.problem.null_loss()
         # What is charged for rounding at the end is more.
-        if not value <= (1.0 if last else 0.1) * _VANISHED * self.null < np.inf:
+        if not value <= 0.1 * VANISHED * self.null < np.inf:
             return False
         # To look at rounding takes longer than many a step.
-        look = last or self.iteration.bit_count() == 1
-        return self.problem.says_nothing(point.theta, self.tol, look)
+        look = self.iteration.bit_count() == 1
+        return self.problem.has_vanished(point.theta, value, self.tol, look=look)
 
     def _reason_of(self, reason: str | None) -> str | None:
         """The reason to end: a limit of precision may be that nothing is left."""

@@ -295,8 +295,8 @@ def _judged(
     failed = {p.status for p in parts} - {"optimal"}
     reason = without[0] if without else "above_tol"
     status = "optimal" if whole.relative_gap <= tol else reason
-    if failed == {"indefinite"}:
-        status = "indefinite"
+    if failed in ({"indefinite"}, {"vanishing"}):
+        (status,) = failed
     return replace(whole, status=status, seconds=time.perf_counter() - start)
 
 
@@ -349,6 +349,9 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         worse = primal - solution.certificate.primal > tol * abs(primal)
         if worse or solution.certificate.status != "optimal":
             break
+    if reason == "above_tol" and gap > tol * abs(primal):
+        vanished = problem.has_vanished(claim.theta, primal, tol)
+        reason = "vanishing" if vanished else reason
     found = Certificate.of(
         primal=_scaled(claim, primal, up=True),
         dual=_scaled(claim, dual, up=False),
