@@ -173,9 +173,13 @@ def weighed(C: Any, weights: np.ndarray) -> np.ndarray:
         rounding may do to the objective would hold.
     """
     with np.errstate(over="ignore", under="ignore"):
-        out: np.ndarray = C * weights.astype(np.float64, copy=False)
-    if np.minimum.reduce(out, initial=math.inf) < _LEAST_NORMAL:
-        lost = np.flatnonzero((weights > 0.0) & (out < _LEAST_NORMAL))
+        weights = weights.astype(np.float64, copy=False)
+        out: np.ndarray = C * weights
+        if not np.minimum.reduce(out, initial=math.inf) < _LEAST_NORMAL:
+            return out
+        # The same products where none underflows: multiplied by a power of two, which is exact.
+        small, power = (weights > 0.0) & (out < _LEAST_NORMAL), 2.0**600
+        lost = np.flatnonzero(small & (out * power != C * (weights * power)))
         if len(lost):
             i = int(lost[0])
             strength = float(np.broadcast_to(C, out.shape)[i])

@@ -502,7 +502,7 @@ class Penalty:
         if self.bounded and not self.allows(w):
             return math.inf
         out = 0.0
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             if not isinstance(self.l1, float):
                 out += total_above(_over(self.l1, w) * np.abs(w))
             elif self.l1 > 0.0:

@@ -350,7 +350,8 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         if worse or solution.certificate.status != "optimal":
             break
     if reason == "above_tol" and gap > tol * abs(primal):
-        vanished = problem.has_vanished(claim.theta, primal, tol)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            vanished = problem.has_vanished(claim.theta, primal, tol)
         reason = "vanishing" if vanished else reason
     found = Certificate.of(
         primal=_scaled(claim, primal, up=True),
