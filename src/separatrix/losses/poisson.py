@@ -64,7 +64,7 @@ class PoissonDeviance(Loss):
 
     @property
     def recedes(self) -> bool:
-        # Of a count of zero, however small the mean is.
+        # The loss of a count of zero falls for ever, however small the mean is.
         return True
 
     def progress(self, move: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -192,7 +192,7 @@ class LogisticRegressionCV(
         return not (self.l1_ratios is None or isinstance(self.l1_ratios, str))
 
     def _check_parameters(self) -> None:
-        # What relates others is for the fits along the path to say.
+        # The fits along the path check what relates other parameters.
         Parameters._check_parameters(self)
         if self.penalty == "elasticnet" and not self._has_ratios:
             raise ValueError("penalty='elasticnet' needs l1_ratios, for instance [0.1, 0.5, 0.9].")
