@@ -41,6 +41,7 @@ from separatrix import (
     SGDRegressor,
     verify,
 )
+from separatrix.objectives.enclosure import quotient_above
 from separatrix.scale import scan
 
 random = np.random.default_rng(3)
@@ -165,6 +166,13 @@ def test_rounding_excuses_no_objective_that_could_be_less():
 
 
 # --- underflow ----------------------------------------------------------------------------------
+
+
+def test_a_quotient_is_bounded_from_above_or_not_known():
+    assert quotient_above(0.0, 3.0) == 0.0
+    for dividend, divisor in ((1.0, 3.0), (1e-300, 1e200), (5e-324, 2.0)):
+        assert Fraction(quotient_above(dividend, divisor)) >= Fraction(dividend) / Fraction(divisor)
+    assert np.isnan(quotient_above(np.nan, 3.0))
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])

@@ -82,8 +82,11 @@ class Level(IntEnum):
 
 
 def quotient_above(dividend: float, divisor: float) -> float:
-    """An upper bound of a quotient of numbers that are not negative, also where it underflows."""
-    return dividend / divisor * (1.0 + 1e-9) + TINY if dividend > 0.0 else 0.0
+    """An upper bound of a quotient of numbers that are not negative, also where it underflows.
+
+    NaN where the dividend is: nothing is known then.
+    """
+    return 0.0 if dividend == 0.0 else dividend / divisor * (1.0 + 1e-9) + TINY
 
 
 @dataclass(frozen=True)

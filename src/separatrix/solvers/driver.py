@@ -726,7 +726,7 @@ class _Fit:
         self.state: Any = None
         # The name of the method at work, where one was chosen by its cost.
         self.method = ""
-        # The loss of zero, once somebody has asked for it.
+        # The loss of zero, once it was needed.
         self.null: float | None = None
 
     # --- the loop -----------------------------------------------------------------------------
@@ -854,21 +854,13 @@ class _Fit:
             return None
         return "time_limit" if (now or time.perf_counter()) > self.ends else None
 
-    def vanished(self, point: Any, value: float | None = None) -> bool:
+    def vanished(self, state: Any) -> bool:
         """Whether nothing is left of the objective that a relative gap could be about.
 
-        Parameters
-        ----------
-        point : Candidate or object
-            Has ``theta``; the state of a method may lack it.
-        value : float, optional
-            The objective there, where the fit ends in any case; else that of the state, if it
-            tells.
+        ``state``: of a method, which may lack a point and the objective there.
         """
-        if value is not None:
-            return self.problem.has_vanished(point.theta, value, self.tol)
-        value = getattr(point, "value", np.inf)
-        if not hasattr(point, "theta") or value == np.inf:
+        value = getattr(state, "value", np.inf)
+        if not hasattr(state, "theta") or value == np.inf:
             return False
         if self.null is None:
             if self.iteration < _FEW_STEPS:
@@ -879,13 +871,13 @@ class _Fit:
             return False
         # To look at rounding takes longer than many a step.
         look = self.iteration.bit_count() == 1
-        return self.problem.has_vanished(point.theta, value, self.tol, look=look)
+        return self.problem.has_vanished(state.theta, value, self.tol, look=look)
 
     def _reason_of(self, reason: str | None) -> str | None:
         """The reason to end: a limit of precision may be that nothing is left."""
         assert self.best is not None and self.settled is not None
         if reason in ("precision_limit", "vanishing") and self.relative_gap > _USELESS:
-            gone = self.vanished(self.best[1], self.settled.primal)
+            gone = self.problem.has_vanished(self.best[1].theta, self.settled.primal, self.tol)
             reason = "vanishing" if gone else "precision_limit"
         if reason == "vanishing" and not self.problem.in_passes:
             # Numbers that are all the same are fitted by weights of zero without any rounding.
