@@ -136,7 +136,7 @@ FAULTS = (
     ),
     Fault(
         "a lower bound leaves out a thousandth of the conjugate of the penalty",
-        "objectives/margin.py",
+        "objectives/pointwise.py",
         "dual = -(penalty + beyond + above)",
         "dual = -(0.999 * penalty + beyond + above)",
         "test_bound.py::test_bound_of_margin_losses",
@@ -265,10 +265,10 @@ FAULTS = (
     ),
     Fault(
         "a number in brackets is not negative",
-        "tables/spelling.py",
+        "tables/value_format.py",
         "return written.sign * value * _MAGNITUDES.get(magnitude, 1.0)",
         "return value * _MAGNITUDES.get(magnitude, 1.0)",
-        "tables/test_spelling.py",
+        "tables/test_value_format.py",
     ),
     # --- files --------------------------------------------------------------------------------
     Fault(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from benchmarks.mutants import FAULTS
 
-pytestmark = pytest.mark.benchmarks
 TESTS = Path(__file__).parent
 
 
