@@ -26,6 +26,7 @@ from separatrix.objectives import base
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton
 from separatrix.solvers.driver import Candidate, Progress, minimise, watch
+from separatrix.solvers.protocol import Solver
 
 
 def problem(loss=None, n: int = 60, seed: int = 0, **options) -> MarginObjective:
@@ -35,7 +36,7 @@ def problem(loss=None, n: int = 60, seed: int = 0, **options) -> MarginObjective
     return MarginObjective(as_design(X), y, LogLoss() if loss is None else loss, **options)
 
 
-class Walk:
+class Walk(Solver):
     """A solver that offers given points, one a step."""
 
     def __init__(self, points, stop=None, dual=None):
@@ -71,6 +72,13 @@ def test_the_best_point_is_returned_not_the_last() -> None:
     value = objective.value(0.9 * good)
     assert value <= solution.certificate.primal <= value * (1.0 + 1e-12)
     assert solution.certificate.n_iter == 4
+
+
+@pytest.mark.parametrize("solver", [Newton, object(), 5])
+def test_what_is_no_solver_is_refused(solver) -> None:
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match=r"^solver=.* one of 'auto'"):
+        LogisticRegression(solver=solver).fit(X, y)
 
 
 def test_the_best_bound_is_kept_with_its_proof() -> None:

@@ -643,7 +643,7 @@ def test_stretches_make_no_difference(monkeypatch) -> None:
 def test_what_it_needs_is_named() -> None:
     X, y = data()
     plain = MarginObjective(as_design(X), y, Hinge())
-    with pytest.raises(TypeError, match="need 'visits'"):
+    with pytest.raises(TypeError, match="needs 'visits'"):
         minimise(plain, StochasticDescent(Constant(1.0)))
 
 

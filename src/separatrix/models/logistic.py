@@ -38,6 +38,7 @@ from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import SOLVERS
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
+from separatrix.solvers.protocol import Solver
 
 __all__ = ["LogisticRegression"]
 
@@ -175,7 +176,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         default="auto",
         choices=("auto", *SOLVERS),
         also=("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"),
-        instead=object,
+        instead=Solver,
         meaning='its names mean `"auto"`',
     )
     dual: bool = compat("not needed: the solver follows from the problem", default=False)

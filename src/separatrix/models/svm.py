@@ -30,6 +30,7 @@ from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution, minimise
+from separatrix.solvers.protocol import Solver
 
 __all__ = ["LinearSVC"]
 
@@ -168,7 +169,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     class_weight: Any = None
     tol: float = 1e-6
     max_iter: int = 100_000
-    solver: Any = parameter(default="auto", choices=("auto", *SOLVERS), instead=object)
+    solver: Any = parameter(default="auto", choices=("auto", *SOLVERS), instead=Solver)
     calibrate: str | None = None
     dual: str = compat("not needed: the solver follows from the problem", default="auto")
     multi_class: str = compat(

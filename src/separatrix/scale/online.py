@@ -25,8 +25,8 @@ from separatrix.scale.blocks import BlockedData, Rows, Shape
 from separatrix.scale.engines import Engine
 from separatrix.scale.objectives import BlockedMargin, BlockedObjective
 from separatrix.scale.passes import Passes
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.perceptron import MistakeDriven, is_hopeless, reach_of
+from separatrix.solvers.protocol import Candidate, Solver
 from separatrix.solvers.stochastic import (
     StochasticDescent,
     StochasticObjective,
@@ -234,11 +234,6 @@ class MistakePassesState:
     shares: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
-    def n_iter(self) -> int:
-        """Passes so far."""
-        return self.passes
-
-    @property
     def average(self) -> np.ndarray:
         """The average of the weights after each visit (Freund and Schapire, 1999)."""
         if self.elapsed == 0.0:
@@ -246,7 +241,7 @@ class MistakePassesState:
         return self.theta - self.lag / self.elapsed
 
 
-class MistakePasses:
+class MistakePasses(Solver):
     """The perceptron's passes over blocks, rows as they come.
 
     As :class:`separatrix.solvers.perceptron.MistakeDriven` makes them in memory, where all rows
@@ -271,7 +266,7 @@ class MistakePasses:
         self._visits = MistakeDriven("cyclic", keep=keep)
 
     def requires(self, problem: BlockedMistakes) -> None:
-        if not getattr(problem, "in_passes", False):
+        if not problem.in_passes:
             raise TypeError(f"Passes over blocks need blocks; {problem!r} has none.")
 
     def init(
@@ -420,6 +415,9 @@ class MistakePasses:
                 self._put_up(state, theta, mistakes)
             state.waiting = []
         return Candidate(state.best)
+
+    def iterations(self, state: MistakePassesState, before: int) -> int:
+        return state.passes
 
     def should_check(self, problem: BlockedMistakes, state: MistakePassesState, tol: float) -> bool:
         return state.clean or state.fewest == 0.0
@@ -601,10 +599,6 @@ class BlockedStepsState:
     halted: bool = False
 
     @property
-    def n_iter(self) -> int:
-        return self.passes
-
-    @property
     def steps(self) -> int:
         return self.inner.steps
 
@@ -617,7 +611,7 @@ class BlockedStepsState:
         return self.inner.theta
 
 
-class BlockedSteps:
+class BlockedSteps(Solver):
     """Stochastic gradients over blocks: these as they come, the rows of each shuffled, or not.
 
     Parameters
@@ -632,7 +626,7 @@ class BlockedSteps:
         self.descent, self.most = descent, most
 
     def requires(self, problem: BlockedMargin) -> None:
-        if not getattr(problem, "in_passes", False):
+        if not problem.in_passes:
             raise TypeError(f"Passes over blocks need blocks; {problem!r} has none.")
 
     def init(
@@ -752,6 +746,9 @@ class BlockedSteps:
             return False
         state.due = max(state.passes + 1, state.passes * 6 // 5)
         return True
+
+    def iterations(self, state: BlockedStepsState, before: int) -> int:
+        return state.passes
 
     def should_check(self, problem: BlockedMargin, state: BlockedStepsState, tol: float) -> bool:
         return state.passes >= state.due

@@ -16,10 +16,10 @@ from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import compact, compact_softmax, forecast
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.decomposition import Decomposition
-from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
 from separatrix.solvers.newton import Newton
+from separatrix.solvers.protocol import Solver
 from separatrix.solvers.proximal_newton import ProximalNewton
 from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
 from separatrix.solvers.quasi_newton import QuasiNewton

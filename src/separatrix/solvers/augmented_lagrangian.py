@@ -32,8 +32,8 @@ from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import compact
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState
+from separatrix.solvers.protocol import Candidate, Solver
 
 __all__ = ["AugmentedLagrangian", "AugmentedLagrangianState"]
 
@@ -202,7 +202,7 @@ class AugmentedLagrangianState:
         return self.look.multipliers(e.centre if self.fresh else e.multipliers(self.newton.scores))
 
 
-class AugmentedLagrangian:
+class AugmentedLagrangian(Solver):
     """Semismooth Newton on a sequence of envelopes.  Needs a dual step and an L2 penalty.
 
     Parameters
@@ -397,6 +397,9 @@ class AugmentedLagrangian:
         if isinstance(near, compact.CompactState):
             return compact.candidate(problem, near)
         return near
+
+    def objective_at(self, state: Any) -> float:
+        return state.value if isinstance(state, compact.CompactState) else math.inf
 
     def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
         if isinstance(state, compact.CompactState):

@@ -24,8 +24,8 @@ from separatrix.losses.hinge import _hinge_slack as slack_at
 from separatrix.losses.hinge import _hinge_terms as terms_at
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.line_search import compiled_begin, compiled_trial
+from separatrix.solvers.protocol import Candidate
 
 __all__ = [
     "CompactState",

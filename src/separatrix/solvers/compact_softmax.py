@@ -18,8 +18,8 @@ from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.elementary import exp_negative
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.compact import dense_rows, solve
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.line_search import compiled_begin, compiled_trial
+from separatrix.solvers.protocol import Candidate
 
 __all__ = ["CompactSoftmaxState", "candidate", "fits", "start", "step"]
 

@@ -39,7 +39,7 @@ from separatrix.kernels.objective import (
     KernelObjective,
     QuadraticDual,
 )
-from separatrix.solvers.driver import Candidate
+from separatrix.solvers.protocol import Candidate, Solver
 
 __all__ = [
     "CLOSER",
@@ -256,7 +256,7 @@ class DecompositionState:
     still: bool = False
 
 
-class Decomposition:
+class Decomposition(Solver):
     """Decomposition of the dual.  Needs rows of a Gram matrix and a conjugate without curvature.
 
     Parameters
@@ -637,6 +637,9 @@ class Decomposition:
             state.estimate <= max(PROMISE * tol, FINEST) or state.still or state.hopeless
         )
         return state.promised
+
+    def sample_gap(self, state: DecompositionState) -> float:
+        return state.sample_gap
 
     def outlook(self, problem: Any, state: DecompositionState) -> float:
         """The relative gap by the running gradient."""

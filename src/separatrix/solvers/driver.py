@@ -32,7 +32,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from separatrix._compiled.pool import one_blas_thread
 from separatrix.certificate import Certificate, relative_to
 from separatrix.data.random_state import generator_of
 from separatrix.objectives.base import VANISHED, Bound, LinearProblem
-from separatrix.objectives.passes import Evaluation
+from separatrix.solvers.protocol import Candidate, Solver
 from separatrix.solvers.trace import Trace
 
 __all__ = [
@@ -56,79 +56,6 @@ __all__ = [
     "watch",
     "watched",
 ]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A point that a solver offers for certification.
-
-    Attributes
-    ----------
-    theta : ndarray
-    residual : ndarray or None
-        Its dual point, where the solver has one.
-    scores : ndarray or None
-        ``problem.linear(theta)``, where the solver has it exactly.
-    adjoint : ndarray or None
-        ``X' residual``, likewise.
-    evaluation : Evaluation or None
-        ``problem.evaluate(theta)``, likewise.
-    """
-
-    theta: np.ndarray
-    residual: np.ndarray | None = None
-    scores: np.ndarray | None = None
-    adjoint: np.ndarray | None = None
-    evaluation: Evaluation | None = None
-
-
-class Solver(Protocol):
-    """One method of minimising: what it requires, and steps on a state of its own."""
-
-    def requires(self, problem: Any) -> None:
-        """Raise TypeError, naming the capability that ``problem`` lacks."""
-
-    def init(
-        self,
-        problem: Any,
-        theta: np.ndarray,
-        rng: np.random.Generator,
-        residual: np.ndarray | None = None,
-    ) -> Any:
-        """The state at the starting point ``theta``, and at the dual point ``residual``.
-
-        A dual point, feasible or not, is a hint: a method without use for one ignores it.
-        """
-
-    def step(self, problem: Any, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        """The next state; long steps call ``check_interrupt()``, which raises when it is time.
-
-        A step is an iteration, unless the state counts them itself, in ``n_iter``.
-        """
-
-    def candidate(self, problem: Any, state: Any) -> Candidate:
-        """The point to certify."""
-
-    def should_check(self, problem: Any, state: Any, tol: float) -> bool:
-        """Whether a certificate is worth its price now."""
-
-    def stopped(self, problem: Any, state: Any) -> str | None:
-        """A status when the method can do no more, else None."""
-
-    # The state of a method for smooth losses that knows the objective at its point has it as
-    # ``value``, and the point as ``theta``: where that has vanished, nobody goes on.
-    #
-    # A method that knows its relative gap between checks, as floats give it, for next to nothing,
-    # says so by ``outlook(problem, state) -> float``, for those who watch; and by ``sample_gap`` of
-    # its state, within a step that begins with a sample of the rows.
-    #
-    # One that knows at its start how far there is to go, so that nobody else needs to look, says so
-    # by ``judges_start(problem) -> bool``.
-    #
-    # One that decides by how far there is to go has ``aimed(tol)``, which gives the method for a
-    # tolerance.  One that was chosen by its cost has ``forecast``, what each method that came into
-    # question is expected to take, in passes over the rows, and a ``name``; and where several take
-    # turns, ``method(state) -> str`` names the one at work.
 
 
 @dataclass(frozen=True)
@@ -460,8 +387,7 @@ def minimise(
         certificate above ``tol`` is ``"interrupted"``.
     """
     solver.requires(problem)
-    if hasattr(solver, "aimed"):
-        solver = solver.aimed(tol)
+    solver = solver.aimed(tol)
     with (
         Interrupt() as interrupt,
         one_blas_thread(),
@@ -476,7 +402,6 @@ def minimise(
             start = Candidate(problem.zero() if theta is None else theta, residual)
         # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
         before = problem.listen(fit.check_interrupt)
-        judges = getattr(solver, "judges_start", None)
         try:
             with pulse.beating(fit.beat):
                 if record:
@@ -489,7 +414,7 @@ def minimise(
                     exhausted,
                     look=theta is not None
                     and residual is None
-                    and not (judges and judges(problem)),
+                    and not solver.judges_start(problem),
                     known=known,
                 )
         except _Stop as stop:
@@ -760,7 +685,6 @@ class _Fit:
             if self.status is not None:
                 return
             start = Candidate(start.theta)
-        alone = getattr(solver, "checks_end_alone", False)
         residual = () if start.residual is None else (start.residual,)
         state = self.state = solver.init(problem, start.theta, generator_of(seed), *residual)
         self.follow(solver, state)
@@ -776,13 +700,13 @@ class _Fit:
                 self.enclosing()
             self.rehearse()
             state = self.state = solver.step(problem, state, self.check_interrupt)
-            self.iteration = getattr(state, "n_iter", self.iteration + 1)
+            self.iteration = solver.iterations(state, self.iteration)
             self.follow(solver, state)
             now = self.why_now() or solver.stopped(problem, state)
             if now is None and problem.smooth and self.vanished(state):
                 now = "vanishing"
             now = now or (exhausted if self.iteration >= max_iter else None)
-            near = max_iter - self.iteration <= _LAST and not alone
+            near = max_iter - self.iteration <= _LAST and not solver.checks_end_alone
             if now in ("interrupted", "time_limit"):
                 self._hurry()
             if now is not None or near or solver.should_check(problem, state, self.tol):
@@ -799,8 +723,7 @@ class _Fit:
             if self.trace is not None:
                 self.show(solver)
             if self.watchers:
-                outlook = getattr(solver, "outlook", None)
-                self.report(np.nan if outlook is None else outlook(problem, state))
+                self.report(solver.outlook(problem, state))
 
     def cut_short(self, solver: Solver, start: Candidate) -> None:
         """Settle the status where a limit or Ctrl-C has ended something on its way.
@@ -855,12 +778,9 @@ class _Fit:
         return "time_limit" if (now or time.perf_counter()) > self.ends else None
 
     def vanished(self, state: Any) -> bool:
-        """Whether nothing is left of the objective that a relative gap could be about.
-
-        ``state``: of a method, which may lack a point and the objective there.
-        """
-        value = getattr(state, "value", np.inf)
-        if not hasattr(state, "theta") or value == np.inf:
+        """Whether nothing is left of the objective that a relative gap could be about."""
+        value = self.solver.objective_at(state)
+        if value == np.inf:
             return False
         if self.null is None:
             if self.iteration < _FEW_STEPS:
@@ -917,8 +837,8 @@ class _Fit:
             self.enclosing()
         if self.why_now(self.rehearse()):
             raise _Stop(self)
-        if self.watchers:
-            gap = getattr(self.state, "sample_gap", np.nan)
+        if self.watchers and self.state is not None:
+            gap = self.solver.sample_gap(self.state)
             if not np.isnan(gap):
                 self.report(sample_gap=float(gap))
 
@@ -1081,10 +1001,9 @@ class _Fit:
 
         A method that began anew has for some steps less to show than it had.
         """
-        earlier = getattr(solver, "earlier", None)
-        if self.relative_gap <= self.goal or earlier is None:
+        if self.relative_gap <= self.goal:
             return
-        candidate = earlier(self.problem, state)
+        candidate = solver.earlier(self.problem, state)
         if candidate is not None:
             trace, self.trace = self.trace, None
             self.check(candidate)
@@ -1151,12 +1070,12 @@ class _Fit:
 
     # --- what others hear of it ---------------------------------------------------------------
 
-    def follow(self, solver: Any, state: Any) -> None:
+    def follow(self, solver: Solver, state: Any) -> None:
         """Record and print which method begins, and what it and the others are expected to take."""
-        forecast = getattr(solver, "forecast", None)
+        forecast = solver.forecast
         if not forecast or (self.trace is None and not self.verbose):
             return
-        method = solver.method(state) if hasattr(solver, "method") else solver.name
+        method = solver.method(state)
         if method == self.method:
             return
         count = self.spent + self.iteration

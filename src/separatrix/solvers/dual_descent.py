@@ -23,7 +23,6 @@ about half as much.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,8 +39,8 @@ from separatrix.losses.hinge import _hinge_gap as gap_at
 from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.extrapolation import Extrapolation
+from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
 __all__ = ["DualDescent", "DualDescentState"]
 
@@ -230,16 +229,13 @@ class DualDescentState:
     alone: bool = False
 
 
-class DualDescent:
+class DualDescent(Solver):
     """Dual coordinate descent.  Needs rows, a dual step and an L2 penalty."""
 
     name = "dual"
 
     def requires(self, problem: MarginObjective) -> None:
-        for owner, name in ((problem.loss, "dual_step"), (problem.design, "rows")):
-            # Rows of a matrix that lies by columns are a copy, which is made when they are read.
-            if inspect.getattr_static(owner, name, None) is None:
-                raise TypeError(f"Dual descent needs {name!r}, which {owner!r} does not have.")
+        require_parts("Dual descent", (problem.loss, "dual_step"), (problem.design, "rows"))
         if not problem.penalty.ridge:
             raise TypeError("Dual descent needs an L2 penalty.")
 

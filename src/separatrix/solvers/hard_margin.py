@@ -26,8 +26,9 @@ from separatrix.losses import Hinge
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.active_set_qp import Pool
-from separatrix.solvers.driver import Candidate, Solution, minimise
+from separatrix.solvers.driver import Solution, minimise
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
+from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
 __all__ = ["HardMargin", "HardMarginState", "maximum_margin"]
 
@@ -180,7 +181,7 @@ class HardMarginState:
     status: str | None = None
 
 
-class HardMargin:
+class HardMargin(Solver):
     """An active-set method on a pool of rows, with a start by dual descent where rows are many.
 
     Needs constraints on margins (:class:`HardMarginObjective`) and rows to take.
@@ -190,10 +191,7 @@ class HardMargin:
         self._descent = DualDescent()
 
     def requires(self, problem: HardMarginObjective) -> None:
-        for owner, name in ((problem, "margin"), (problem.design, "take")):
-            if not hasattr(owner, name):
-                kind = type(owner).__name__
-                raise TypeError(f"The hard margin needs {name!r}, which {kind} does not have.")
+        require_parts("The hard margin", (problem, "margin"), (problem.design, "take"))
 
     def init(
         self,

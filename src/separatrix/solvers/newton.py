@@ -29,8 +29,8 @@ from separatrix._compiled.linear_algebra import (
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import compact, compact_softmax, forecast
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.line_search import begin, next_trial
+from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["Newton", "NewtonState"]
@@ -101,7 +101,7 @@ class NewtonState:
         return self.evaluation.scores
 
 
-class Newton:
+class Newton(Solver):
     """Newton's method with a line search.
 
     Parameters
@@ -132,8 +132,7 @@ class Newton:
         return out
 
     def requires(self, problem: Objective) -> None:
-        if not getattr(problem, "smooth", False):
-            raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
+        require_smooth(problem, "Newton's method")
         if problem.penalty.kinked:
             raise TypeError(
                 "Newton's method needs a penalty without a kink; L1 has one at zero, and bounds "
@@ -375,6 +374,9 @@ class Newton:
         if isinstance(state, compact_softmax.CompactSoftmaxState):
             return compact_softmax.candidate(problem, state)
         return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
+
+    def objective_at(self, state: Any) -> float:
+        return float(state.value)
 
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
         if isinstance(state, compact.CompactState):

@@ -44,7 +44,8 @@ from separatrix.certificate import Certificate
 from separatrix.data.random_state import generator_of
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.mistakes import MistakeObjective
-from separatrix.solvers.driver import Candidate, Solution
+from separatrix.solvers.driver import Solution
+from separatrix.solvers.protocol import Candidate, Solver, require_parts
 from separatrix.solvers.stochastic import Visits
 from separatrix.solvers.trace import Trace, Update
 
@@ -374,11 +375,6 @@ class MistakeDrivenState:
     faultless: bool = False
 
     @property
-    def n_iter(self) -> int:
-        """Iterations so far."""
-        return self.passes
-
-    @property
     def average(self) -> np.ndarray:
         """The average of the weights after each visit (Freund and Schapire, 1999)."""
         if self.elapsed == 0.0:
@@ -386,7 +382,7 @@ class MistakeDrivenState:
         return self.theta - self.lag / self.elapsed
 
 
-class MistakeDriven:
+class MistakeDriven(Solver):
     """Passes over the rows that step on the slope of the loss.  Needs rows.
 
     Parameters
@@ -429,9 +425,7 @@ class MistakeDriven:
         self.at_once = at_once
 
     def requires(self, problem: MistakeObjective) -> None:
-        for owner, name in ((problem.loss, "slope_at"), (problem.design, "rows")):
-            if not hasattr(owner, name):
-                raise TypeError(f"Mistake-driven passes need {name!r}; {owner!r} has none.")
+        require_parts("A mistake-driven pass", (problem.loss, "slope_at"), (problem.design, "rows"))
 
     def _schedule(
         self, weights: np.ndarray, rng: np.random.Generator
@@ -688,6 +682,9 @@ class MistakeDriven:
                 state.improved = state.passes
                 state.faultless = whole and mistakes == 0.0
             state.fewest = mistakes
+
+    def iterations(self, state: MistakeDrivenState, before: int) -> int:
+        return state.passes
 
     def should_check(
         self, problem: MistakeObjective, state: MistakeDrivenState, tol: float

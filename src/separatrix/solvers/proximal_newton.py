@@ -40,7 +40,7 @@ from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.penalties import Kinks, prox
 from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, common_move, reach
-from separatrix.solvers.driver import Candidate
+from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 
 __all__ = ["ProximalNewton", "ProximalNewtonState"]
 
@@ -366,7 +366,7 @@ class ProximalNewtonState:
         return still and dual - self.dual <= 0.01 * max(value - dual, 0.0)
 
 
-class ProximalNewton:
+class ProximalNewton(Solver):
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
     Beyond vectors it takes a copy of the working set's columns, with a Hessian of at most 2,500
@@ -376,8 +376,7 @@ class ProximalNewton:
     name = "proximal-newton"
 
     def requires(self, problem: Objective) -> None:
-        if not getattr(problem, "smooth", False):
-            raise TypeError("The proximal Newton method needs a loss with 'curvature'.")
+        require_smooth(problem, "The proximal Newton method")
         if not problem.penalty.kinked:
             raise TypeError(
                 "The proximal Newton method needs a penalty with a kink: L1, or bounds."
@@ -651,6 +650,9 @@ class ProximalNewton:
 
     def candidate(self, problem: Objective, state: ProximalNewtonState) -> Candidate:
         return Candidate(state.theta, state.residual, None if state.by_columns else state.scores)
+
+    def objective_at(self, state: ProximalNewtonState) -> float:
+        return state.value
 
     def should_check(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:
         return state.relative_gap <= tol

@@ -34,7 +34,7 @@ from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Kinks
 from separatrix.solvers.column_model import ColumnModel
-from separatrix.solvers.driver import Candidate
+from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.proximal_newton import ProximalNewton, _minimise_model, level_of
 
 __all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState"]
@@ -109,15 +109,14 @@ class ProximalQuasiNewtonState:
     status: str | None = None
 
 
-class ProximalQuasiNewton:
+class ProximalQuasiNewton(Solver):
     """BFGS with soft thresholds.  Needs curvature, a kink, and an objective that is read in passes.
 
     Beyond the sample it takes two square matrices of at most 2,500 weights.
     """
 
     def requires(self, problem: Any) -> None:
-        if not getattr(problem, "smooth", False):
-            raise TypeError("The proximal quasi-Newton method needs a loss with 'curvature'.")
+        require_smooth(problem, "The proximal quasi-Newton method")
         if not problem.penalty.kinked:
             raise TypeError("The proximal quasi-Newton method needs a penalty with a kink: L1.")
 
@@ -370,6 +369,9 @@ class ProximalQuasiNewton:
 
     def candidate(self, problem: Any, state: ProximalQuasiNewtonState) -> Candidate:
         return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
+
+    def objective_at(self, state: ProximalQuasiNewtonState) -> float:
+        return state.value
 
     def should_check(self, problem: Any, state: ProximalQuasiNewtonState, tol: float) -> bool:
         return state.relative_gap <= tol

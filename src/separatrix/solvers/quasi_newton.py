@@ -43,8 +43,8 @@ from separatrix.certificate import NO_OPTIMUM
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import forecast
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import _norm, _search, receding
+from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 
 __all__ = ["QuasiNewton", "QuasiNewtonState"]
 
@@ -193,7 +193,7 @@ class _Diagonal:
         return math.log(gap / goal) / rate if rate > 0.0 else math.inf
 
 
-class QuasiNewton:
+class QuasiNewton(Solver):
     """L-BFGS from the factorised Hessian of a sample.
 
     Needs curvature, and a quadratic penalty or few parameters of rows in memory.
@@ -211,8 +211,7 @@ class QuasiNewton:
         return out
 
     def requires(self, problem: Objective) -> None:
-        if not getattr(problem, "smooth", False):
-            raise TypeError("The quasi-Newton method needs a loss with 'curvature' (a smooth one).")
+        require_smooth(problem, "The quasi-Newton method")
         if problem.penalty.quadratic:
             return
         few = not problem.output_shape and int(np.prod(problem.shape)) <= DENSE_HESSIAN
@@ -484,6 +483,9 @@ class QuasiNewton:
         if state.slack < _gap(problem, state):
             return Candidate(state.theta, state.tangents, state.evaluation.scores)
         return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
+
+    def objective_at(self, state: QuasiNewtonState) -> float:
+        return state.value
 
     def should_check(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
         target = tol * abs(state.value)

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.objectives.residual import ScaledResidualObjective
-from separatrix.solvers.driver import Candidate, Solver
 from separatrix.solvers.newton import Newton
+from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
 __all__ = ["ScaleContinuation", "ScaleState"]
 
@@ -53,7 +53,7 @@ class ScaleState:
     turn: tuple[np.ndarray, float] | None = None
 
 
-class ScaleContinuation:
+class ScaleContinuation(Solver):
     """Stages of a method for smooth losses.  Needs an objective with a least scale.
 
     Parameters
@@ -66,8 +66,7 @@ class ScaleContinuation:
         self.first = first
 
     def requires(self, problem: ScaledResidualObjective) -> None:
-        if not hasattr(problem, "with_least_scale"):
-            raise TypeError("Stages of the scale need an objective 'with_least_scale'.")
+        require_parts("The continuation of the scale", (problem, "with_least_scale"))
         self.first.requires(problem)
 
     def init(

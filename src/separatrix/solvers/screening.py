@@ -25,7 +25,8 @@ import numpy as np
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import compact
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
-from separatrix.solvers.driver import Candidate, Solution, Solver, minimise, within
+from separatrix.solvers.driver import Solution, minimise, within
+from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
 __all__ = ["Screening", "ScreeningState"]
 
@@ -40,6 +41,8 @@ _INNER = 0.1
 # How many times wider where the gap has not fallen by half, and how often that may be in vain.
 _WIDER, _TRIES = 8.0, 6
 _SEED = 20
+# What an objective over blocks has that gathers the rows near a kink.
+_CAPABILITIES = ("look", "settle", "moved", "best")
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class _Nearby(AugmentedLagrangian):
         return self.near(problem, theta, self._off)
 
 
-class Screening:
+class Screening(Solver):
     """Passes that gather the rows near the kink.  Needs an objective over blocks that can.
 
     Parameters
@@ -93,9 +96,7 @@ class Screening:
         self._tol = 1e-6
 
     def requires(self, problem: Any) -> None:
-        for name in ("look", "settle", "moved", "best"):
-            if not hasattr(problem, name):
-                raise TypeError(f"Screening needs '{name}', which {problem!r} does not have.")
+        require_parts("Screening", *((problem, name) for name in _CAPABILITIES))
 
     def init(
         self,
@@ -202,6 +203,9 @@ class Screening:
 
     def candidate(self, problem: Any, state: ScreeningState) -> Candidate:
         return Candidate(problem.best(state.theta))
+
+    def iterations(self, state: ScreeningState, before: int) -> int:
+        return state.n_iter
 
     def should_check(self, problem: Any, state: ScreeningState, tol: float) -> bool:
         self._tol = tol

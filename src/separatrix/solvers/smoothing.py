@@ -22,7 +22,8 @@ import numpy as np
 
 from separatrix.losses.smoothed import Smoothed
 from separatrix.objectives.pointwise import PointwiseObjective
-from separatrix.solvers.driver import Candidate, Solver, minimise, within
+from separatrix.solvers.driver import minimise, within
+from separatrix.solvers.protocol import Candidate, Solver
 
 __all__ = ["Smoothing", "SmoothingState"]
 
@@ -51,7 +52,7 @@ class SmoothingState:
     n_iter: int = 0
 
 
-class Smoothing:
+class Smoothing(Solver):
     """Stages of a method for smooth losses.  Needs a loss with envelopes.
 
     Parameters
@@ -64,7 +65,7 @@ class Smoothing:
         self._choose = choose
 
     def requires(self, problem: PointwiseObjective) -> None:
-        if not getattr(getattr(problem, "loss", None), "smoothable", False):
+        if not (isinstance(problem, PointwiseObjective) and problem.loss.smoothable):
             raise TypeError("Smoothing needs a loss with 'smoothable'.")
 
     def init(
@@ -117,6 +118,9 @@ class Smoothing:
 
     def candidate(self, problem: PointwiseObjective, state: SmoothingState) -> Candidate:
         return Candidate(state.theta, state.residual)
+
+    def iterations(self, state: SmoothingState, before: int) -> int:
+        return state.n_iter
 
     def should_check(self, problem: PointwiseObjective, state: SmoothingState, tol: float) -> bool:
         return state.failed == 0 and state.n_iter > 0

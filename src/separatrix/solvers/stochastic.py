@@ -61,7 +61,8 @@ from separatrix.objectives.base import Bound
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers.driver import Candidate, Solution
+from separatrix.solvers.driver import Solution
+from separatrix.solvers.protocol import Candidate, Solver, require_parts
 from separatrix.solvers.schedules import Schedule
 from separatrix.solvers.trace import Trace, Update
 
@@ -839,11 +840,6 @@ class StochasticState:
     reason: int = _GOES_ON
 
     @property
-    def n_iter(self) -> int:
-        """Passes so far."""
-        return self.passes
-
-    @property
     def clean(self) -> bool:
         """Whether the last pass made no correction where one might have been the last."""
         return self.reason == _CLEAN
@@ -868,7 +864,7 @@ class StochasticState:
         return float(self.now[_ELAPSED] + self.now[_STOOD])
 
 
-class StochasticDescent:
+class StochasticDescent(Solver):
     """Steps along the slope of one row, or of a few, at a time.  Needs rows.
 
     Parameters
@@ -926,11 +922,8 @@ class StochasticDescent:
 
     def requires(self, problem: Visited) -> None:
         slope = "unit_slope" if problem.loss.of_residual else "slope_at"
-        for owner, name in ((problem.loss, slope), (problem.design, "rows")):
-            if not hasattr(owner, name):
-                raise TypeError(f"Stochastic gradients need {name!r}; {owner!r} has none.")
-        if not hasattr(problem, "visits"):
-            raise TypeError(f"Stochastic gradients need 'visits'; {problem!r} has none.")
+        parts = (problem.loss, slope), (problem.design, "rows"), (problem, "visits")
+        require_parts("Stochastic gradient descent", *parts)
 
     def init(
         self,
@@ -1153,6 +1146,9 @@ class StochasticDescent:
         if problem.penalty.strong_convexity == 0.0:
             return Candidate(state.kept.copy())
         return Candidate(state.kept.copy(), problem.upper * problem.y * state.multipliers)
+
+    def iterations(self, state: StochasticState, before: int) -> int:
+        return state.passes
 
     def should_check(
         self, problem: StochasticObjective, state: StochasticState, tol: float

@@ -22,8 +22,8 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import forecast
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
+from separatrix.solvers.protocol import Candidate, Solver
 
 __all__ = ["Switching", "SwitchingState"]
 
@@ -61,7 +61,7 @@ class SwitchingState:
     left: Candidate | None = None
 
 
-class Switching:
+class Switching(Solver):
     """Dual descent, and a second method where it is slow.  Needs what both of them need.
 
     Parameters
@@ -163,6 +163,9 @@ class Switching:
     def earlier(self, problem: MarginObjective, state: SwitchingState) -> Candidate | None:
         """The point that the first method left, which may be the better one for a while."""
         return state.left
+
+    def objective_at(self, state: SwitchingState) -> float:
+        return float(self._current(state).objective_at(state.inner))
 
     def should_check(self, problem: MarginObjective, state: SwitchingState, tol: float) -> bool:
         return bool(self._current(state).should_check(problem, state.inner, tol))

@@ -27,8 +27,8 @@ from separatrix._compiled.linear_algebra import conjugate_gradients, inner
 from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.passes import Evaluation
-from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import _norm, _search
+from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["TwoLevels", "TwoLevelsState"]
@@ -88,15 +88,14 @@ class TwoLevelsState:
     status: str | None = None
 
 
-class TwoLevels:
+class TwoLevels(Solver):
     """Quasi-Newton steps with two levels of columns, one pass each.
 
     Needs curvature, a quadratic penalty, and wide sparse data of which a sample lies in memory.
     """
 
     def requires(self, problem: Any) -> None:
-        if not getattr(problem, "smooth", False):
-            raise TypeError("The method of two levels needs a loss with 'curvature'.")
+        require_smooth(problem, "The method of two levels")
         if not problem.penalty.quadratic:
             raise TypeError(
                 "The method of two levels needs a smooth penalty of positive curvature."
@@ -311,6 +310,9 @@ class TwoLevels:
 
     def candidate(self, problem: Any, state: TwoLevelsState) -> Candidate:
         return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
+
+    def objective_at(self, state: TwoLevelsState) -> float:
+        return state.value
 
     def should_check(self, problem: Any, state: TwoLevelsState, tol: float) -> bool:
         slack = 2.0 if problem.fit_intercept else 1.0
