@@ -24,6 +24,7 @@ FIGURES = {
     "paths": "benchmarks.system.paths",
     "L1 paths": "benchmarks.system.l1_paths",
     "estimators": "benchmarks.system.estimators",
+    "counts": "benchmarks.system.counts",
 }
 
 

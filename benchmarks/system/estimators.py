@@ -27,6 +27,8 @@ _MODULES = {
     "oneDAL": "sklearnex",
     "celer": "celer",
     "skglm": "skglm",
+    "scikit-learn newton-cholesky": "sklearn",
+    "glum": "glum",
 }
 
 
@@ -41,14 +43,18 @@ class Task:
     peers: tuple[str, ...]
     density: float = 1.0
     quick: bool = True
+    # The table whose columns the rows have; drawn numbers where there is none.
+    table: str = ""
 
     @property
     def name(self) -> str:
         shape = f"{self.n:,} x {self.d:,}" + (", sparse" if self.density < 1.0 else "")
-        return f"{self.kind} {shape}"
+        return " ".join(filter(None, (self.kind, self.table, shape)))
 
 
+COUNTS = "PoissonRegressor"
 _KERNEL = {"gamma": 0.1}
+_OF_COUNTS = ("scikit-learn", "scikit-learn newton-cholesky", "glum")
 TASKS = (
     Task("Ridge", 20_000, 300, {"alpha": 10.0}, ("scikit-learn", "oneDAL")),
     Task("Ridge", 30_000, 3_000, {"alpha": 10.0}, ("scikit-learn",), density=0.01),
@@ -69,6 +75,16 @@ TASKS = (
     Task("NuSVR", 5_000, 10, {**_KERNEL, "nu": 0.5}, ("scikit-learn", "oneDAL")),
     Task("NuSVC", 5_000, 10, {**_KERNEL, "nu": 0.4}, ("scikit-learn", "oneDAL")),
     Task("OneClassSVM", 5_000, 10, {**_KERNEL, "nu": 0.3}, ("scikit-learn",)),
+    Task(COUNTS, 100_000, 40, {"alpha": 1e-3}, _OF_COUNTS, table="claims"),
+    Task(COUNTS, 32_561, 108, {"alpha": 1e-3}, _OF_COUNTS, table="adult"),
+    Task(
+        COUNTS,
+        100_000,
+        40,
+        {"alpha": 1e-3, "l1_ratio": 0.5},
+        ("glum",),
+        table="claims, elastic net",
+    ),
 )
 
 
@@ -81,6 +97,10 @@ def data(task: Task) -> tuple[Any, Any]:
     import scipy.sparse as sp
 
     rng = np.random.default_rng(0)
+    if task.kind == COUNTS:
+        X = _claims(task.n, task.d) if task.table.startswith("claims") else _adult()
+        rate = X @ (0.2 * rng.standard_normal(X.shape[1]))
+        return X, rng.poisson(np.exp(rate - rate.max() + 2.0)).astype(float)
     if task.density < 1.0:
         X: Any = sp.random(task.n, task.d, task.density, "csr", np.float64, random_state=0)
         X.data -= 0.5
@@ -92,6 +112,30 @@ def data(task: Task) -> tuple[Any, Any]:
         y = np.sin(2.0 * X[:, 0]) + X[:, 1]
     y = y + 0.3 * rng.standard_normal(task.n)
     return X, (y > 0.0).astype(int) if task.kind == "NuSVC" else y
+
+
+def _claims(n: int, d: int) -> Any:
+    """Five standardised numbers, and the levels of four categories as columns of 0 and 1."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    sizes = np.array([12, 10, 7])
+    codes = [rng.choice(k, size=n, p=_shares(k)) for k in (*sizes, d - 5 - int(sizes.sum()))]
+    numbers = rng.standard_normal((n, 5))
+    return np.hstack([numbers, *(np.eye(c.max() + 1)[c] for c in codes)])
+
+
+def _shares(k: int) -> Any:
+    import numpy as np
+
+    share = 1.0 / np.arange(1, k + 1)
+    return share / share.sum()
+
+
+def _adult() -> Any:
+    from benchmarks.workloads.adult import load
+
+    return load().dense
 
 
 def value(task: Task, X: Any, y: Any, model: Any) -> float:
@@ -110,6 +154,12 @@ def value(task: Task, X: Any, y: Any, model: Any) -> float:
         share = o.get("l1_ratio", 1.0)
         penalty = share * np.abs(w).sum() + 0.5 * (1.0 - share) * squares
         return float(r @ r) / (2.0 * n) + o["alpha"] * float(penalty)
+    if task.kind == COUNTS:
+        scores, share = y - r, o.get("l1_ratio", 0.0)
+        # Half the mean deviance: the likelihood less that of rates that are the counts.
+        full = y * np.log(np.maximum(y, 1.0)) - y
+        penalty = share * np.abs(w).sum() + 0.5 * (1.0 - share) * squares
+        return float(np.mean(np.exp(scores) - y * scores + full)) + o["alpha"] * float(penalty)
     if task.kind == "LinearSVR":
         return 0.5 * squares + float(np.maximum(0.0, np.abs(r) - o["epsilon"]).sum())
     return float(r @ r) if np.all(w >= 0.0) else np.inf
@@ -151,6 +201,13 @@ def _maker(task: Task, contender: str) -> Callable[[float], Any]:
         import skglm
 
         return lambda tol: getattr(skglm, task.kind)(**options, tol=tol, max_iter=1000)
+    if contender == "glum":
+        import glum
+
+        options = {"family": "poisson", "l1_ratio": 0.0} | options
+        return lambda tol: glum.GeneralizedLinearRegressor(
+            **options, gradient_tol=tol, max_iter=1000
+        )
     if contender == "separatrix":
         import separatrix
 
@@ -174,6 +231,8 @@ def _maker(task: Task, contender: str) -> Callable[[float], Any]:
         options["max_iter"] = 1_000_000
     if task.kind in ("SVR", "NuSVR", "NuSVC", "OneClassSVM"):
         options["cache_size"] = 1000
+    if task.kind == COUNTS:
+        options |= {"max_iter": 10_000, "solver": contender.partition(" ")[2] or "lbfgs"}
     if task.kind == "SGDRegressor":
         options |= {"max_iter": 10_000, "random_state": 0, "n_iter_no_change": 5}
     return lambda tol: kind(**options, tol=tol)
@@ -202,9 +261,14 @@ def fit(number: int, contender: str, tol: float, repeats: int) -> dict[str, floa
 
 
 def measure(setup: Setup) -> dict:
+    return measured(setup, lambda task: task.kind != COUNTS)
+
+
+def measured(setup: Setup, wanted: Callable[[Task], bool]) -> dict:
+    """The fits of those tasks that are wanted."""
     rows = []
     for number, task in enumerate(TASKS):
-        if setup.quick and not task.quick:
+        if not wanted(task) or (setup.quick and not task.quick):
             continue
         runs: dict[str, dict[float, dict]] = {}
         for name in ("separatrix", *task.peers):
