@@ -14,17 +14,17 @@ from scipy.special import stdtrit
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
-import separatrix
 from separatrix.assessment.folds import Fold, folds_of
 from separatrix.messages import counted, join, said_by
 from separatrix.messages.markup import paragraphs_html, table_html
+from separatrix.models.registry import OFFERS, compared, estimator
 from separatrix.tables.target import is_quantity
 
-__all__ = ["Comparison", "Contender", "Entry", "compare", "contenders", "race"]
+__all__ = ["Comparison", "Contender", "Entry", "compare", "contenders", "race", "settings_of"]
 
 # Beyond so many rows a kernel machine is fitted to landmarks.
 _MANY_ROWS = 3000
-_LANDMARKS = 300
+_LANDMARKS = {"approximation": "nystroem", "components": 300}
 _TOL = 1e-4
 
 
@@ -260,29 +260,28 @@ def contenders(n_samples: int, *, quantity: bool = False, random_state: int = 0)
     """
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
-    if quantity:
-        return {
-            "lstsq": separatrix.LinearRegression(),
-            "huber": separatrix.HuberRegressor(),
-            "poisson": separatrix.PoissonRegressor(),
-            "poly": separatrix.PolynomialRegression(),
-            "constant": DummyRegressor(),
-        }
-    seed: dict[str, Any] = {"random_state": random_state}
-    landmarks: dict[str, Any] = {}
-    if n_samples > _MANY_ROWS:
-        landmarks = {"approximation": "nystroem", "n_components": _LANDMARKS}
-    return {
-        "logistic": separatrix.LogisticRegression(tol=_TOL, **seed),
-        "svm": separatrix.LinearSVC(loss="hinge", tol=_TOL, **seed),
-        "kernel-svm": separatrix.SVC(tol=_TOL, **landmarks, **seed),
-        "lda": separatrix.LinearDiscriminantAnalysis(shrinkage="auto"),
-        "qda": separatrix.QuadraticDiscriminantAnalysis(shrinkage="auto"),
-        "lstsq": separatrix.LeastSquaresClassifier(),
-        "perceptron": separatrix.Perceptron(max_passes=100, **seed),
-        "stump": separatrix.DecisionStump(),
-        "constant": DummyClassifier(),
-    }
+    models: dict[str, Any] = {}
+    for name in compared(quantity=quantity):
+        offer = OFFERS[name]
+        of_classes = offer.of_classes and not quantity
+        kind = estimator(offer.of_classes if of_classes else offer.estimator)
+        options = {**offer.defaults, **settings_of(name, n_samples)}
+        models[name] = kind(**{offer.called.get(key, key): one for key, one in options.items()})
+        if "random_state" in models[name].get_params(deep=False):
+            models[name].set_params(random_state=random_state)
+    models["constant"] = DummyRegressor() if quantity else DummyClassifier()
+    return models
+
+
+def settings_of(name: str, n_samples: int) -> dict[str, Any]:
+    """The options with which a model takes part, by their names at the command line."""
+    offer = OFFERS[name]
+    settings = dict(offer.compared or {})
+    if "tol" in offer.takes:
+        settings["tol"] = _TOL
+    if "approximation" in offer.takes and n_samples > _MANY_ROWS:
+        settings |= _LANDMARKS
+    return settings
 
 
 def for_targets(models: Mapping[str, Any], y: np.ndarray) -> list[str]:

@@ -100,6 +100,8 @@ class HuberRegressor(CertifiedRegressor):
     tol: float = 1e-6
 
     _label = "Huber regression"
+    # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
+    _sklearn_factor: ClassVar[float] = 2.0
     _attributes: ClassVar[rules.Rules] = {
         **CertifiedRegressor._attributes,
         "scale_": rules.number(low=0.0),

@@ -62,6 +62,8 @@ class _Sparse(ScoresNumbers, RegressorMixin, Limited):
         "certificate_": rules.certificate,
     }
     _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "dual_gap_", "certificate_")
+    # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
+    _sklearn_factor: ClassVar[float] = 1.0
 
     coef_: np.ndarray = fitted()
     intercept_: Any = fitted()

@@ -91,6 +91,8 @@ class PoissonRegressor(CertifiedRegressor):
     solver: str = compat("not needed: the solver follows from the problem", default="lbfgs")
 
     _label = "Poisson regression"
+    # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
+    _sklearn_factor: ClassVar[float] = 1.0
     _follows_dtype = True
     _attributes: ClassVar[rules.Rules] = {
         **CertifiedRegressor._attributes,

@@ -172,6 +172,9 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
         "n_visits_": rules.number(low=0.0),
     }
 
+    # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
+    _sklearn_factor: ClassVar[float] = 1.0
+
     intercept_: np.ndarray = fitted()  # type: ignore[assignment]
     plain_coef_: np.ndarray = fitted()
     plain_intercept_: np.ndarray = fitted()

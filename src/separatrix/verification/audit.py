@@ -43,12 +43,9 @@ from separatrix.messages import Message
 from separatrix.models.base import Claimed
 from separatrix.models.blocked import is_blocked, refuse, require_alone
 from separatrix.models.discriminant import certify_classes
-from separatrix.models.huber import HuberRegressor
 from separatrix.models.kernel_svm import SVC
-from separatrix.models.lasso import ElasticNet
-from separatrix.models.poisson import PoissonRegressor
+from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
-from separatrix.models.stochastic_regression import SGDRegressor
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
@@ -822,49 +819,34 @@ def kernel_of(model: Any, design: Design) -> Kernel:
     return SVC(kernel=model.kernel, **options)._resolved(design)
 
 
-def _as_own(own: Any, model: Any, design: Design, rows: TrainingRows, scale: float) -> list[_Claim]:
+# The parameters that say what a regression minimises.
+_MINIMISED = ("loss", "epsilon", "penalty", "alpha", "l1_ratio", "positive", "fit_intercept")
+
+
+def _sklearn_by_loss(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
     """What a regression of this library would claim with the weights of scikit-learn's.
 
-    ``scale``: what its objective has to be multiplied by to be theirs.
+    Its class states by which factor the objectives differ.
     """
+    kind = estimator(_sklearn_name(model).removesuffix("CV"))
+    names = set(_MINIMISED) & set(kind._parameters) & set(model.get_params(deep=False))
+    # What a search has found stands beside what it was given.
+    found = {name: getattr(model, f"{name}_", getattr(model, name)) for name in names}
+    alpha = float(found.get("alpha", getattr(model, "alpha_", 1.0)))
+    own = kind(**found | {"alpha": alpha})
     own.coef_ = np.asarray(dense(model.coef_), dtype=np.float64)
     own.intercept_ = np.asarray(model.intercept_, dtype=np.float64)
+    penalised = alpha > 0.0 and found.get("penalty", "l2") is not None
+    scale = kind._sklearn_factor * (alpha if penalised else 1.0)
     return [
         replace(claim, scale=scale, exact_scale=None)
         for claim in _claims(own._claims(design, rows))
     ]
 
 
-def _sklearn_huber(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
-    # Convention: sum s (sigma + sigma H(...)) + alpha |w|^2, H without the half.
-    own = HuberRegressor(
-        epsilon=model.epsilon, alpha=model.alpha, fit_intercept=model.fit_intercept
-    )
-    return _as_own(own, model, design, rows, 2.0 * model.alpha if model.alpha > 0 else 2.0)
-
-
-def _sklearn_poisson(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
-    # Convention: 1/2n sum s deviance + alpha/2 |w|^2.
-    own = PoissonRegressor(alpha=model.alpha, fit_intercept=model.fit_intercept)
-    return _as_own(own, model, design, rows, float(model.alpha) if model.alpha > 0 else 1.0)
-
-
-def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
-    # Convention: 1/2n sum s (y - w.x - b)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2).
-    alpha = float(getattr(model, "alpha_", getattr(model, "alpha", 1.0)))
-    ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
-    shared = {"fit_intercept": model.fit_intercept, "positive": bool(model.positive)}
-    own = ElasticNet(alpha, l1_ratio=ratio, **shared)
-    return _as_own(own, model, design, rows, alpha if alpha > 0.0 else 1.0)
-
-
 def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
     # Convention: 1/n sum s loss + alpha penalty, n the number of rows.
-    rows = rows._replace(total=float(design.n_samples))
-    names = ("loss", "penalty", "alpha", "l1_ratio", "epsilon", "fit_intercept")
-    own = SGDRegressor(**{name: getattr(model, name) for name in names})
-    penalised = model.penalty is not None and model.alpha > 0
-    return _as_own(own, model, design, rows, float(model.alpha) if penalised else 1.0)
+    return _sklearn_by_loss(model, design, rows._replace(total=float(design.n_samples)))
 
 
 _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
@@ -873,11 +855,13 @@ _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
     "SVC": _sklearn_svc,
     "SGDClassifier": _sklearn_sgd,
     "RidgeClassifier": _sklearn_ridge,
-    "HuberRegressor": _sklearn_huber,
-    "PoissonRegressor": _sklearn_poisson,
     "SGDRegressor": _sklearn_sgd_regressor,
-    **dict.fromkeys(("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"), _sklearn_elastic_net),
 }
+
+
+def _is_by_loss(name: str) -> bool:
+    """Whether the class of that name states how scikit-learn's objective differs from its own."""
+    return name in ESTIMATORS and hasattr(estimator(name), "_sklearn_factor")
 
 
 # --- closed forms ---------------------------------------------------------------------------
@@ -955,10 +939,12 @@ def _reader(model: Any) -> Callable[[Any, Design, Any], list[_Claim]]:
     name = _sklearn_name(model)
     if name in _SKLEARN:
         return _SKLEARN[name]
+    if _is_by_loss(name):
+        return _sklearn_by_loss
     raise TypeError(
         f"The objective of {type(model).__name__} is not known; models that can be verified are "
         "those of this library (except DecisionStump), and scikit-learn's "
-        + ", ".join([*_SKLEARN, *_SKLEARN_CLOSED])
+        + ", ".join(dict.fromkeys([*_SKLEARN, *filter(_is_by_loss, ESTIMATORS), *_SKLEARN_CLOSED]))
         + "."
     )
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from separatrix.cli import options
-from separatrix.cli.commands.fit.models import OF_QUANTITIES, ModelOptions
+from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.commands.fit.models import class_weight as weight_of_classes
 from separatrix.cli.commands.fit.models import group as column_of_groups
 from separatrix.cli.commands.fit.models import weight as column_of_weights
 from separatrix.cli.commands.report import check_report
+from separatrix.models.registry import compared
 
 _EXAMPLES = """
 separatrix compare table.csv --target income
@@ -20,11 +21,8 @@ separatrix compare table.csv --target churned --scoring roc_auc --report churned
 """
 
 # Those of classes; of a quantity they are fewer.
-CLASSIFIERS = (
-    *("logistic", "svm", "kernel-svm", "lda", "qda", "lstsq", "perceptron", "stump"),
-    "constant",
-)
-REGRESSORS = ("lstsq", *OF_QUANTITIES, "constant")
+CLASSIFIERS = (*compared(quantity=False), "constant")
+REGRESSORS = (*compared(quantity=True), "constant")
 _KNOWN = tuple(dict.fromkeys((*CLASSIFIERS, *REGRESSORS)))
 
 _BASIC = "What to predict, and with what"

@@ -10,23 +10,25 @@ from typing import Any
 import click
 from sklearn.metrics import get_scorer
 
-from separatrix.assessment.comparing import Comparison, Entry, contenders, for_targets, race
+from separatrix.assessment.comparing import (
+    Comparison,
+    Entry,
+    contenders,
+    for_targets,
+    race,
+    settings_of,
+)
 from separatrix.assessment.folds import folds_of
 from separatrix.cli.commands.compare import CLASSIFIERS, REGRESSORS, CompareOptions
 from separatrix.cli.commands.fit import training
-from separatrix.cli.commands.fit.models import OFFERS, build_model, suit_table
+from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import Target
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
 from separatrix.messages import quoted, said_by
-
-_TOL = 1e-4
-_MANY_ROWS = 3000
-# What the models of a comparison are given beside the defaults of ``fit``.
-_LANDMARKS = {"approximation": "nystroem", "components": 300}
-_PASSES = {"max_iter": 100}
+from separatrix.models.registry import OFFERS
 
 
 def run(out: Output, options: CompareOptions) -> Exit:
@@ -93,11 +95,9 @@ def _chosen(options: CompareOptions, target: Target) -> tuple[str, ...]:
 def _of_model(options: CompareOptions, name: str, n_rows: int) -> CompareOptions:
     """The options under which one model is fitted, which are those of the command shown."""
     takes = OFFERS[name].takes
-    given: dict[str, Any] = {"model": name}
-    if name == "kernel-svm" and n_rows > _MANY_ROWS:
-        given |= _LANDMARKS
-    if name == "perceptron":
-        given |= _PASSES
+    given = {"model": name, **settings_of(name, n_rows)}
+    # The command that is shown fits more closely than a comparison needs.
+    given.pop("tol", None)
     for option in ("C", "class_weight", "time_limit"):
         if option not in takes:
             given[option] = None
@@ -117,8 +117,9 @@ def _entries(options: Any, target: Target, names: tuple[str, ...]) -> tuple[dict
             model = contenders(n_rows, quantity=target.quantity)["constant"]
         else:
             model = suit_table(build_model(own), own, n_classes=target.n_classes, n_rows=n_rows)
-            if "tol" in OFFERS[name].takes:
-                model.set_params(tol=_TOL)
+            settings = settings_of(name, n_rows)
+            if "tol" in settings:
+                model.set_params(tol=settings["tol"])
         if in_units not in encoders:
             encoder = target.fit_encoder(
                 target.features, in_units=in_units, encoding=options.of_encoder()

@@ -9,83 +9,18 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import click
 
 import separatrix
 from separatrix.cli import options
 from separatrix.cli.options import TableOptions, option
+from separatrix.models.registry import OFFERS
 
-_ITERATED = ("tol", "max_iter", "time_limit")
-_PENALISED = ("C", "lam", "loss", "penalty", "class_weight", *_ITERATED)
 # The penalties whose weights may be exactly zero.
 _SPARSE = ("l1", "elasticnet")
-_GAUSSIAN = ("priors", "covariance", "shrinkage")
 
-
-class _Offer(NamedTuple):
-    """A model: its estimator, the options that are not for every model, its losses to choose.
-
-    Attributes
-    ----------
-    estimator : str
-    takes : tuple of str
-    losses : tuple of str
-    quantity : bool
-        Whether the target is a quantity whatever it looks like.
-    least : float
-        The least target that the model can predict.
-    """
-
-    estimator: str
-    takes: tuple[str, ...]
-    losses: tuple[str, ...] = ()
-    quantity: bool = False
-    least: float = -math.inf
-
-
-# The first model is the default for classes.
-OFFERS = {
-    "logistic": _Offer(
-        "LogisticRegression",
-        (*_PENALISED, "l1_ratio", "no_intercept", "multiclass"),
-        ("log",),
-    ),
-    "svm": _Offer(
-        "LinearSVC",
-        (*_PENALISED, "l1_ratio", "no_intercept", "multiclass", "calibrate"),
-        ("squared_hinge", "hinge"),
-    ),
-    "kernel-svm": _Offer(
-        "SVC",
-        (
-            *(*_PENALISED, "calibrate", "kernel", "gamma", "degree", "coef0", "cache_mb"),
-            *("approximation", "components"),
-        ),
-        ("hinge",),
-    ),
-    "perceptron": _Offer(
-        "Perceptron", ("class_weight", "no_intercept", "calibrate", "max_iter", "time_limit")
-    ),
-    "lda": _Offer("LinearDiscriminantAnalysis", _GAUSSIAN),
-    "qda": _Offer("QuadraticDiscriminantAnalysis", _GAUSSIAN),
-    "lstsq": _Offer("LinearRegression", ("lam", "no_intercept", "class_weight")),
-    "huber": _Offer("HuberRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True),
-    "poisson": _Offer(
-        "PoissonRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True, least=0.0
-    ),
-    "poly": _Offer("PolynomialRegression", ("lam", "degree", "interactions"), quantity=True),
-    "stump": _Offer("DecisionStump", ("class_weight",)),
-    "sgd": _Offer(
-        "SGDClassifier",
-        (
-            *(*_PENALISED, "no_intercept", "schedule", "eta0", "kappa", "batch_size", "average"),
-            *("early_stopping", "step_tol"),
-        ),
-        ("log", "hinge", "squared_hinge", "perceptron"),
-    ),
-}
 MODELS = tuple(OFFERS)
 #: Models whose target is a quantity whatever it looks like.
 OF_QUANTITIES = tuple(name for name, offer in OFFERS.items() if offer.quantity)
@@ -354,8 +289,6 @@ def _either(words: Iterable[str]) -> str:
 
 # ---------------------------------------------------------------------------------- estimators
 
-# What they call by another name, where they have one parameter for one option.
-_CALLED = {"components": "n_components"}
 # The options that say something else to an estimator than their values.
 _APART = (
     "loss", "penalty", "class_weight", "no_intercept", "priors", "shrinkage", "schedule", "kappa",
@@ -369,23 +302,20 @@ def build_model(given: ModelOptions) -> Any:
     What the table has a say in is still open, see `suit_table`.
     """
     model = given.model or MODELS[0]
-    taken = {name: getattr(given, name) for name in OFFERS[model].takes if name not in _APART}
-    made = {_CALLED.get(name, name): one for name, one in taken.items() if one is not None}
-    if "class_weight" in OFFERS[model].takes and model != "lstsq":
+    offer = OFFERS[model]
+    taken = {name: getattr(given, name) for name in offer.takes if name not in _APART}
+    made = {offer.called.get(name, name): one for name, one in taken.items() if one is not None}
+    if "class_weight" in offer.takes and model != "lstsq":
         made["class_weight"] = given.class_weight
         if model != "stump":
             made["random_state"] = given.seed
-    if "no_intercept" in OFFERS[model].takes:
+    if "no_intercept" in offer.takes:
         made["fit_intercept"] = not given.no_intercept
-    if model == "poisson" and "lam" in made:
-        made["alpha"] = made.pop("lam")
     if model == "huber":
         # Its strength is that of a sum over the rows: it waits for their number.
         made.pop("lam", None)
-    if model == "perceptron" and "max_iter" in made:
-        made["max_passes"] = made.pop("max_iter")
     if model in ("lda", "qda"):
-        estimated = "auto" if given.shrinkage is None else given.shrinkage
+        estimated = given.shrinkage or offer.defaults["shrinkage"]
         made["shrinkage"] = None if estimated == "none" else estimated
     if model == "logistic" and given.penalty is not None:
         made["penalty"] = None if given.penalty == "none" else given.penalty
@@ -393,10 +323,11 @@ def build_model(given: ModelOptions) -> Any:
         # Several classes are always one against the rest.
         made.pop("multiclass", None)
         made["penalty"] = given.penalty or "l2"
-        made["loss"] = given.loss or ("squared_hinge" if given.penalty in _SPARSE else "hinge")
+        sparse = given.penalty in _SPARSE
+        made["loss"] = given.loss or ("squared_hinge" if sparse else offer.defaults["loss"])
     if model == "sgd":
         made = _stochastic(given, made)
-    return getattr(separatrix, OFFERS[model].estimator)(**made)
+    return getattr(separatrix, offer.estimator)(**made)
 
 
 def _stochastic(given: ModelOptions, made: dict[str, Any]) -> dict[str, Any]:

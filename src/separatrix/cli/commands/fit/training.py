@@ -24,7 +24,7 @@ from separatrix._compiled import pool
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
-from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, OFFERS, ModelOptions
+from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
 from separatrix.cli.output import MANY_CLASSES
 from separatrix.cli.reading import (
     LabelledTable,
@@ -35,6 +35,7 @@ from separatrix.cli.reading import (
 from separatrix.cli.wording import Terminal
 from separatrix.exceptions import ConventionWarning, DataError, NotSeparableError
 from separatrix.messages import said_by
+from separatrix.models.registry import OFFERS
 from separatrix.tables import (
     DEFAULT_MISSING,
     Encoder,

@@ -17,7 +17,7 @@ from separatrix.assessment.folds import folds_of
 from separatrix.assessment.scoring import score_rows
 from separatrix.certificate import Certificate
 from separatrix.cli.commands.fit import training
-from separatrix.cli.commands.fit.models import OFFERS, build_model, suit_table
+from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
@@ -26,6 +26,7 @@ from separatrix.cli.reading import exceeds_memory
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, quoted, said_by
 from separatrix.models.path import Path, PathInterrupt
+from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import check_writable, save_model
 from separatrix.tables import Encoder
 
