@@ -88,7 +88,7 @@ def test_rows_products_and_diagonal(name: str, storage: str) -> None:
         np.testing.assert_allclose(gram.cache, K, atol=2e-6 * largest)
         # Those on the diagonal blocks are computed either way.
         np.testing.assert_allclose(gram.cache, gram.cache.T, atol=1e-15 * largest)
-        gram.sharpen()
+        gram.to_float64()
         assert gram.exact
         slots = gram.rows(index)
         np.testing.assert_allclose(gram.cache[slots], K[index], atol=1e-13 * largest)
@@ -183,7 +183,7 @@ def test_the_budget_counts_bytes(cache_mb: float) -> None:
     least = 2 * 4 * n
     assert gram.cache.nbytes <= max(cache_mb * 1e6, least)
     assert gram.n_slots <= n
-    gram.sharpen()
+    gram.to_float64()
     assert gram.cache.nbytes <= max(cache_mb * 1e6, 2 * least)
 
 

@@ -92,7 +92,7 @@ class _Source(ABC):
     single: bool = True
     # Where the points were moved to their mean and the values changed by it, the scalar products of
     # the moved points with the mean.
-    heights: np.ndarray | None = None
+    intercept_shifts: np.ndarray | None = None
 
     @property
     def typical(self) -> float:
@@ -212,7 +212,7 @@ class _InnerProductSource(_Source):
             if kernel.shifts:
                 assert mean is not None
                 with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                    self.heights = self._heights(mean)
+                    self.intercept_shifts = self._intercept_shifts(mean)
             self._columns = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, d))))
         squares = self._exact.squares
         with np.errstate(all="ignore"):
@@ -247,7 +247,7 @@ class _InnerProductSource(_Source):
             self._typical = 1.0 + self._kernel.sensitivity(middle)
         return self._typical
 
-    def _heights(self, mean: np.ndarray) -> np.ndarray:
+    def _intercept_shifts(self, mean: np.ndarray) -> np.ndarray:
         out = np.empty(self.n)
         for part in slices(0, self.n, self._rows):
             out[part] = self._exact.block(part) @ mean
@@ -428,7 +428,7 @@ class _Face(ABC):
         out[self.samples] = np.arange(len(self.samples))
         return out
 
-    def height(self, c: np.ndarray) -> float:
+    def intercept_shift(self, c: np.ndarray) -> float:
         """Return the difference of intercepts that centring the points makes at these coefficients.
 
         The matrix of the linear kernel is that of the points less their mean.
@@ -524,11 +524,11 @@ class Gram(_Face):
         return bool(self.cache.dtype == np.float64)
 
     @property
-    def coarseness(self) -> float:
+    def relative_error(self) -> float:
         """What the error of an entry of the cache is like, relative to the largest entry."""
         return self._source.typical * (EPS if self.exact else EPS32)
 
-    def sharpen(self) -> None:
+    def to_float64(self) -> None:
         """Start the cache over in float64."""
         if not self.exact:
             self._open(np.float64)
@@ -621,9 +621,9 @@ class Gram(_Face):
 
     # --- products, for a certificate --------------------------------------------------------
 
-    def height(self, c: np.ndarray) -> float:
-        heights = self._source.heights
-        return 0.0 if heights is None else inner(c, heights)
+    def intercept_shift(self, c: np.ndarray) -> float:
+        intercept_shifts = self._source.intercept_shifts
+        return 0.0 if intercept_shifts is None else inner(c, intercept_shifts)
 
     def _product(self, c: np.ndarray) -> np.ndarray:
         return self.product(self.columns, c)
@@ -824,11 +824,11 @@ class SmallGram(_Face):
         self.n_slots = len(matrix)
         self.columns = np.arange(len(matrix))
         self.runs = np.array([[0, len(matrix)]], dtype=np.intp)
-        self.coarseness, self.largest = whole.coarseness, whole.largest
-        # There is nothing to sharpen: what is found here is only where to start.
+        self.relative_error, self.largest = whole.relative_error, whole.largest
+        # There is nothing to compute anew: what is found here is only where to start.
         self.exact = True
 
-    def sharpen(self) -> None:
+    def to_float64(self) -> None:
         pass
 
     def fill(self) -> bool:
@@ -884,8 +884,8 @@ class PartialGram(_Face):
         return self.whole.exact
 
     @property
-    def coarseness(self) -> float:
-        return self.whole.coarseness
+    def relative_error(self) -> float:
+        return self.whole.relative_error
 
     @property
     def full(self) -> bool:
@@ -894,15 +894,15 @@ class PartialGram(_Face):
     def fill(self) -> bool:
         return self.whole.fill()
 
-    def sharpen(self) -> None:
-        self.whole.sharpen()
+    def to_float64(self) -> None:
+        self.whole.to_float64()
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         return self.whole.rows(self.columns[index])
 
-    def height(self, c: np.ndarray) -> float:
-        heights = self.whole._source.heights
-        return 0.0 if heights is None else inner(c, heights[self.columns])
+    def intercept_shift(self, c: np.ndarray) -> float:
+        intercept_shifts = self.whole._source.intercept_shifts
+        return 0.0 if intercept_shifts is None else inner(c, intercept_shifts[self.columns])
 
     def _product(self, c: np.ndarray) -> np.ndarray:
         return self.whole.product(self.columns, c)

@@ -331,7 +331,7 @@ class _InKernelSpace:
 
     def to_internal(self, theta: np.ndarray) -> np.ndarray:
         c = self.weights_of(theta)
-        out = self.join(c, self.intercept_of(theta) + self.matrix.height(c))
+        out = self.join(c, self.intercept_of(theta) + self.matrix.intercept_shift(c))
         self._came = out, theta
         return out
 
@@ -340,7 +340,7 @@ class _InKernelSpace:
         if self._came is not None and np.array_equal(self._came[0], theta):
             return self._came[1]
         c = self.weights_of(theta)
-        return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
+        return self.join(c, self.intercept_of(theta) - self.matrix.intercept_shift(c))
 
     def enclosed(
         self, c: np.ndarray, level: Level, b: float | None = None

@@ -369,7 +369,7 @@ class Decomposition(Solver):
         elif state.steps - state.lowered >= _FUTILE:
             state.lowered = state.steps
             state.still = gram.exact
-            gram.sharpen()
+            gram.to_float64()
         late = state.steps - state.marked >= _PATIENCE
         leaps = False
         if crawls or (late and state.estimate > 0.5 * state.mark):
@@ -391,14 +391,14 @@ class Decomposition(Solver):
             ranges = pool.ranges(n, float(len(slots)) * n)
             pool.run([partial(add_rows, *args, a, b) for a, b in ranges])
         moved = gram.largest * changes
-        state.drift += gram.coarseness * float(np.sqrt(inner(moved, moved)))
+        state.drift += gram.relative_error * float(np.sqrt(inner(moved, moved)))
 
     def _refresh(self, problem: Any, state: DecompositionState) -> None:
         """Compute the gradient anew; the rows too, where it was not long ago."""
         gram = state.dual.matrix
         if state.steps - state.refreshed <= _PATIENCE:
             state.lost = state.lost + 1 if gram.exact else 0
-            gram.sharpen()
+            gram.to_float64()
             if state.lost >= _PATIENCE:
                 # Nor does it in float64.
                 state.still = True
@@ -621,7 +621,7 @@ class Decomposition(Solver):
             state.stalls = state.stalls + 1 if state.estimate >= 0.5 * state.exact else 0
             state.exact = state.estimate
             if state.stalls >= 2 and not problem.matrix.exact:
-                problem.matrix.sharpen()
+                problem.matrix.to_float64()
                 state.stalls, state.exact = 0, np.inf
         theta = problem.join(c.copy(), b)
         return Candidate(theta, -c, product + b)
@@ -655,7 +655,7 @@ class Decomposition(Solver):
             return "precision_limit"
         if state.still:
             # Nothing moves with rows in float32.
-            problem.matrix.sharpen()
+            problem.matrix.to_float64()
             state.gradient = state.dual.matrix.dot(state.c) + state.linear
         return None
 
