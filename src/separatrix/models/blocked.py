@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "InPasses",
     "PredictionAdapter",
-    "ScoresClasses",
-    "ScoresNumbers",
     "accuracy_over",
     "begin",
     "begin_equations",
@@ -382,47 +380,3 @@ def starts(fit: InPasses, problems: list[tuple[str, Any]]) -> list[np.ndarray] |
             points[k] = theta
     fit.passes.count = count
     return points
-
-
-class ScoresClasses:
-    """A classifier's score, also over row blocks."""
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy: the share of the rows that are predicted correctly.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks contain their labels and weights.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        if is_blocked(X):
-            return accuracy_over(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
-
-
-class ScoresNumbers:
-    """A regression's score, also over row blocks."""
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        r"""The coefficient of determination :math:`R^2`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks contain their targets and weights.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        if is_blocked(X):
-            return r2_over(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight))  # type: ignore[misc]

@@ -60,8 +60,8 @@ from separatrix.data.validation import require_classes, sample_weight_of, valida
 from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
-from separatrix.models.base import agreeing, winners
 from separatrix.models.parameters import Parameters, fitted, parameter
+from separatrix.models.scores import agreeing, winners
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import select_solver

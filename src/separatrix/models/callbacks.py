@@ -24,34 +24,27 @@ except ImportError:  # pragma: no cover - scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackMixin"]
+__all__ = ["CallbackSupportMixin", "followed"]
 
 
-class CallbackMixin(CallbackSupportMixin):
-    """An estimator whose fit can be followed.
+@with_callbacks
+def followed(model: Any, fit: Callable[[], bool], classes: np.ndarray, **data: Any) -> bool:
+    """Fit an estimator, and let its callbacks hear of it; what ``fit`` returns.
 
     Every step is a task of scikit-learn's.  The estimator that a callback gets with it,
     ``fitted_estimator``, is the fit as it would be if it stopped there, with the certificate and
     ``n_iter_`` of that step; a callback that returns True stops it there.
     """
-
-    @property
-    def _has_callbacks(self) -> bool:
-        return bool(getattr(self, "_skl_callbacks", None))
-
-    @with_callbacks
-    def _followed(self, fit: Callable[[], bool], classes: np.ndarray, **data: Any) -> bool:
-        """Fit, and let the callbacks hear of it; what ``fit`` returns."""
-        if data["metadata"]["sample_weight"] is None:
-            data["metadata"] = None
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, **data)
-        steps = _Steps(self, context, classes, data)
-        with watch(steps.hear):
-            result = fit()
-        steps.close()
-        context.call_on_fit_task_end(estimator=self, **data, reconstruction_attributes={})
-        return result
+    if data["metadata"]["sample_weight"] is None:
+        data["metadata"] = None
+    context = model._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=model, **data)
+    steps = _Steps(model, context, classes, data)
+    with watch(steps.hear):
+        result = fit()
+    steps.close()
+    context.call_on_fit_task_end(estimator=model, **data, reconstruction_attributes={})
+    return result
 
 
 class _Steps:

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import (
-    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
@@ -45,10 +44,11 @@ from separatrix.data.validation import (
 from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models import blocked
-from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.base import portion_of
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
 from separatrix.models.path import Path, fit_path
 from separatrix.models.pickled import Pickled
+from separatrix.models.scores import ClassPredictions, agreeing, winners
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -141,8 +141,7 @@ def certify_classes(
 
 class _GaussianClassifier(
     Pickled,
-    blocked.ScoresClasses,
-    ClassifierMixin,
+    ClassPredictions,
     Parameters,
     metaclass=ABCMeta,
 ):
@@ -775,11 +774,6 @@ class _GaussianClassifier(
         check_number("n", n, minimum=1, integer=True)
         X, codes = gaussians.sample(int(n), random_state_of(random_state))
         return X, self.classes_[codes]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _require_classes(y: np.ndarray) -> None:

@@ -9,11 +9,13 @@ import numpy as np
 from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.losses import Huber
+from separatrix.models.certified import Problems
 from separatrix.models.parameters import parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.objectives.residual import ScaledResidualObjective
+from separatrix.solvers.driver import Solution
 
 __all__ = ["HuberRegressor"]
 
@@ -108,15 +110,16 @@ class HuberRegressor(CertifiedRegressor):
         "outliers_": rules.flags("n"),
     }
 
-    def _problem(self, design: Design, rows: TrainingRows) -> ScaledResidualObjective:
+    def _problem(
+        self, design: Design, y: np.ndarray, rows: TrainingRows
+    ) -> ScaledResidualObjective:
         penalty, C = (L2(), 1.0 / self.alpha) if self.alpha > 0 else (NoPenalty(), 1.0)
         options = {"C": C, "weights": rows.weights, "fit_intercept": self.fit_intercept}
-        return ScaledResidualObjective(
-            design, rows.targets[:, 0], Huber(self.epsilon), penalty, **options
-        )
+        return ScaledResidualObjective(design, y, Huber(self.epsilon), penalty, **options)
 
-    def _keep(self, problem: Any, theta: np.ndarray) -> None:
-        super()._keep(problem, theta)
-        z = problem.targets - problem.linear(theta)
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
+        super()._keep(problems, solutions)
+        problem: Any = problems[0][1]
+        z = problem.targets - problem.linear(solutions[0].theta)
         self.scale_ = problem.scale_of(z)
         self.outliers_ = np.abs(z) > self.epsilon * self.scale_

@@ -25,12 +25,11 @@ from separatrix.kernels.functions import (
 )
 from separatrix.kernels.gram import entry_variance, gram_of
 from separatrix.kernels.prediction import column_weights, kernel_scores
-from separatrix.models.base import Claimed, conclude, keep_record
-from separatrix.models.limits import Limited, remaining
+from separatrix.models.certified import Certified, Claimed, FitContext, Problems
 from separatrix.models.parameters import compat, fitted, parameter
+from separatrix.models.regressor import TrainingRows
 from separatrix.models.training_data import other_data, require_rows
-from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Interrupt, Solution, minimise
+from separatrix.solvers.driver import Solution
 
 __all__ = ["SHARE_OF_ROWS", "KernelMachine", "SingleKernelMachine", "check_support_vectors"]
 
@@ -48,7 +47,7 @@ def check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.points("support")(name, value, sizes)
 
 
-class KernelMachine(Limited):
+class KernelMachine(Certified):
     """The parameters of the kernel, and scores."""
 
     kernel: Any = parameter(default="rbf", choices=_KERNELS, instead=(Kernel, Callable))
@@ -108,8 +107,9 @@ class KernelMachine(Limited):
                 f"{design.shape}."
             )
 
-    def _most_iterations(self) -> int:
-        return _NO_LIMIT if self.max_iter == -1 else int(self.max_iter)
+    def _limits(self) -> dict[str, Any]:
+        most = _NO_LIMIT if self.max_iter == -1 else int(self.max_iter)
+        return {"tol": self.tol, "max_iter": most}
 
     def _decisions(self, X: Any) -> np.ndarray:
         """The scores of all pairs: shape (n_samples, n_pairs)."""
@@ -183,32 +183,27 @@ class SingleKernelMachine(KernelMachine):
     )
 
     @abstractmethod
-    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
+    def _problem(self, gram: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
         """Build the problem that the fit minimises."""
 
     def _gram(self, design: Design) -> Any:
         return gram_of(self.kernel_, design, cache_mb=self.cache_mb)
 
-    def _fit(self, matrix: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> None:
-        design = as_design(matrix)
-        self.kernel_ = self._resolved(design, weights)
-        self._require_square(design)
-        problem = self._problem(self._gram(design), targets, weights)
-        with Interrupt() as interrupt:
-            solution = minimise(
-                problem,
-                select_solver(problem),
-                theta=problem.zero(),
-                max_iter=self._most_iterations(),
-                verbose=int(self.verbose),
-                record=bool(self.record),
-                tol=self.tol,
-                time_limit=remaining(self.time_limit),
-            )
-            self._keep(problem, solution, design)
-        conclude(self, interrupt.requested)
+    def _settled(self, fit: FitContext) -> Problems:
+        self.kernel_ = self._resolved(fit.design, fit.target.weights)
+        self._require_square(fit.design)
+        return super()._settled(fit)
 
-    def _keep(self, problem: Any, solution: Solution, design: Design) -> None:
+    def _problems(self, design: Design, rows: TrainingRows) -> Problems:
+        return [
+            (part, self._problem(self._gram(design), y, rows.weights)) for part, y in rows.parts()
+        ]
+
+    def _starts(self, problems: Problems, fit: FitContext) -> list[dict[str, Any]]:
+        return [{"theta": problem.zero()} for _, problem in problems]
+
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
+        problem, solution, design = problems[0][1], solutions[0], fit.design
         coefficients = problem.weights_of(solution.theta)
         self.intercept_ = np.array(
             [float(problem.intercept_of(problem.from_internal(solution.theta)))]
@@ -228,7 +223,7 @@ class SingleKernelMachine(KernelMachine):
             self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
             if "coef_" in vars(self):
                 self.coef_ = sp.csr_matrix(self.coef_)
-        keep_record(self, [("", problem)], [solution], self.tol)
+        self._record(problems, solutions)
 
     def _pair_coefficients(self) -> np.ndarray:
         return np.ascontiguousarray(dense(self.dual_coef_).T)
@@ -245,9 +240,7 @@ class SingleKernelMachine(KernelMachine):
         check_is_fitted(self, "certificate_")
         return 0 if self.certificate_.ok else 1
 
-    def _claimed(
-        self, design: Design, targets: np.ndarray | None, weights: np.ndarray | None
-    ) -> list[Claimed]:
+    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
         n = design.n_samples
         if self.n_samples_fit_ != n:
             raise ValueError(other_data(self, f"it was trained on {self.n_samples_fit_:,} rows"))
@@ -255,12 +248,12 @@ class SingleKernelMachine(KernelMachine):
             self, design, self.support_, self.support_vectors_, "support vectors", self.kernel_
         )
         self._require_one_answer()
-        problem = self._problem(self._gram(design), targets, weights)
+        ((part, problem),) = self._problems(design, rows)
         if isinstance(self.kernel_, LinearKernel):
             problem.predicting = dense(self.coef_)[0]
         c = np.zeros(n)
         c[self.support_] = dense(self.dual_coef_)[0]
-        return [("", problem, problem.join(c, float(self.intercept_[0])), weights)]
+        return [(part, problem, problem.join(c, float(self.intercept_[0])), rows.weights)]
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if len(self.intercept_) != 1 or int(self.n_support_[0]) != len(self.support_):

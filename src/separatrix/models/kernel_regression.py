@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
-from separatrix.data.design import Design
+from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.nu import KernelNuResidualObjective
 from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
-from separatrix.models.base import Claimed
-from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.kernel_machine import SHARE_OF_ROWS, SingleKernelMachine
 from separatrix.models.limits import counted
 from separatrix.models.parameters import parameter
 from separatrix.models.regressor import TrainingRows
+from separatrix.models.scores import NumberPredictions
 
 __all__ = ["SVR", "NuSVR"]
 
 
-class _KernelRegressor(ScoresNumbers, RegressorMixin, SingleKernelMachine):
+class _KernelRegressor(NumberPredictions, SingleKernelMachine):
     """A regression with a kernel."""
 
     C: float = parameter(default=1.0, above=0)
@@ -56,14 +54,14 @@ class _KernelRegressor(ScoresNumbers, RegressorMixin, SingleKernelMachine):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._check_parameters()
-        matrix, numbers = validate(self, X, y, regression=True)
-        weights = sample_weight_of(sample_weight, matrix)
-        self._fit(matrix, np.asarray(column_or_1d(numbers, warn=True), dtype=np.float64), weights)
+        self._fit(X, y, sample_weight)
         return self
 
-    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
-        return self._claimed(design, rows.targets[:, 0], rows.weights)
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        matrix, numbers = validate(self, X, y, regression=True)
+        weights = sample_weight_of(sample_weight, matrix)
+        numbers = np.asarray(column_or_1d(numbers, warn=True), dtype=np.float64)
+        return as_design(matrix), TrainingRows.of(matrix, numbers, weights)
 
     def predict(self, X: Any) -> np.ndarray:
         r"""The fitted values :math:`\langle w, \varphi(x)\rangle + b`, in float64.
@@ -169,10 +167,9 @@ class SVR(_KernelRegressor):
 
     _label = "support vector regression"
 
-    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
-        assert targets is not None
+    def _problem(self, gram: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
         loss = EpsilonInsensitive(float(self.epsilon))
-        return KernelResidualObjective(gram, targets, loss, C=float(self.C), weights=weights)
+        return KernelResidualObjective(gram, y, loss, C=float(self.C), weights=weights)
 
 
 class NuSVR(_KernelRegressor):
@@ -264,7 +261,6 @@ class NuSVR(_KernelRegressor):
 
     _label = "nu support vector regression"
 
-    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
-        assert targets is not None
+    def _problem(self, gram: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
         options = {"C": float(self.C), "weights": weights}
-        return KernelNuResidualObjective(gram, targets, float(self.nu), **options)
+        return KernelNuResidualObjective(gram, y, float(self.nu), **options)

@@ -43,15 +43,16 @@ from separatrix.kernels.objective import (
 from separatrix.kernels.prediction import certain_predictions
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models.base import Claimed, winners
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
+from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import KernelMachine, check_support_vectors
-from separatrix.models.limits import counted
+from separatrix.models.limits import counted, seconds_to
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.pickled import Pickled
+from separatrix.models.scores import winners
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
@@ -362,7 +363,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 "None."
             )
 
-    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+    def _blocked_problems(self, fit: InPasses) -> Problems:
         raise refuse(
             self,
             "a kernel matrix has a row and a column for every row; lift the blocks by an "
@@ -373,14 +374,17 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     def _method(self) -> str | None:
         return "sigmoid" if self.calibrate is None and self.probability is True else self.calibrate
 
-    def _limits(self) -> dict[str, Any]:
-        return {**super()._limits(), "max_iter": self._most_iterations()}
-
     @property
     def _hard(self) -> bool:
         return bool(np.isinf(self.C)) or self.lam == 0
 
+    def _settled(self, fit: FitContext) -> Problems:
+        if fit.blocks is None:
+            self._prepare(fit.design, fit.target)
+        return super()._settled(fit)
+
     def _prepare(self, design: Design, labels: Labels) -> None:
+        """Settle the kernel, and compute what the problems of a fit share."""
         fitting = self.__dict__.get("_fitting")
         if fitting is not None and fitting.design is design:
             # Along a path, on the matrix of the fit before.
@@ -414,7 +418,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             gram.fill()
         return gram
 
-    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+    def _problems(self, design: Design, labels: Labels) -> Problems:
         shared: dict[str, Any] = {} if self._hard else {"C": self._strength(labels.total)[1]}
         lifted, gram = None, None
         fitting = self.__dict__.get("_fitting")
@@ -444,21 +448,12 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             out.append((part, problem))
         return out
 
-    def _solved(
-        self,
-        problems: list[tuple[str, LinearProblem]],
-        seed: int,
-        limits: dict[str, Any],
-        *,
-        record: bool,
-        warm_start: Any = None,
-        starts: list[np.ndarray] | None = None,
-    ) -> list[Solution]:
+    def _solve(self, problems: Problems, fit: FitContext) -> list[Solution]:
         """As in the base class; small machines on one matrix all at once."""
         # Around all of it: to tell BLAS takes as long as a small product.
         with pool.one_blas_thread():
             joint = None
-            if warm_start is None:
+            if fit.chain is None:
                 joint = self._joint[0].of([problem for _, problem in problems])
             if joint is not None:
                 return minimise_jointly(
@@ -466,16 +461,17 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                     self._joint[1](),
                     self._solver,
                     parts=[part for part, _ in problems],
-                    seed=seed,
-                    record=record,
+                    seed=fit.seed,
+                    record=self.record if fit.record is None else fit.record,
                     verbose=int(self.verbose),
-                    **limits,
+                    time_limit=seconds_to(fit.deadline),
+                    **self._limits(),
                 )
-        return super()._solved(problems, seed, limits, record=record, warm_start=warm_start)
+        return super()._solve(problems, fit)
 
     # --- what is kept of the solutions ------------------------------------------------------
 
-    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         self._refuse_overlap(problems, solutions)
         n = self._fitting.design.n_samples
         self.intercept_ = np.empty(len(problems))
@@ -554,9 +550,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             out[mine, pair] = dual[row, mine]
         return out
 
-    def _refuse_overlap(
-        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
-    ) -> None:
+    def _refuse_overlap(self, problems: Problems, solutions: list[Solution]) -> None:
         """Raise for a hard margin that is not there, with a proof where the kernel is linear."""
         for k, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
             hopeless = ("not_separable", "precision_limit", "non_finite")
@@ -886,8 +880,10 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 weights = None if labels.weights is None else labels.weights[rows]
                 part_of = gram.take(position[train[rows]])
                 problems.append((part, self._machine(part_of, signs, weights, labels)))
-            limits = {**self._limits(), "time_limit": folds.seconds(done)}
-            solutions = self._solved(problems, folds.seed + done, limits, record=False)
+            seconds = folds.seconds(done)
+            deadline = np.inf if seconds is None else time.perf_counter() + seconds
+            fit = FitContext(seed=folds.seed + done, record=False, deadline=deadline)
+            solutions = self._solve(problems, fit)
             for pair, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
                 own: Any = problem
                 theta = self._scaled(own, solution.theta)

@@ -9,27 +9,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.moments import Moments
-from separatrix.data.validation import check_number, check_share, sample_weight_of, validate
+from separatrix.data.validation import check_number, check_share
 from separatrix.losses import SquaredResidual
-from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
-from separatrix.models.blocked import ScoresNumbers
-from separatrix.models.limits import Limited, counted, deadline_of
-from separatrix.models.parameters import compat, fitted, parameter
+from separatrix.models.certified import Claimed, FitContext, Problems, conclude
+from separatrix.models.limits import counted, deadline_of
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import split_rows, strengths_of_targets
+from separatrix.models.pointwise import CertifiedRegressor, solution_values
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers import select_solver
 from separatrix.solvers.continuation import ROUNDING_SHARE
-from separatrix.solvers.driver import Candidate, Interrupt, Solution, minimise
+from separatrix.solvers.driver import Candidate, Interrupt, Solution
 from separatrix.solvers.gram_path import GramPath
 
 __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
@@ -38,7 +37,7 @@ __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
 _PRODUCT_BYTES = 1 << 26
 
 
-class _Sparse(ScoresNumbers, RegressorMixin, Limited):
+class _Sparse(CertifiedRegressor, without=("warm_start",)):
     """What these regressions share: the problems, and what is kept of them."""
 
     fit_intercept: bool = parameter(default=True)
@@ -65,23 +64,25 @@ class _Sparse(ScoresNumbers, RegressorMixin, Limited):
     # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
     _sklearn_factor: ClassVar[float] = 1.0
 
-    coef_: np.ndarray = fitted()
-    intercept_: Any = fitted()
+    _follows_dtype = True
+    _several = True
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
             why = "has one target where intercept_ has several, or the reverse"
             raise rules.refuse("coef_", why)
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
-        matrix, numbers = validate(self, X, y, regression=True)
-        rows = TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
-        return as_design(matrix).merged(), rows
+    def _problems(self, design: Design, rows: TrainingRows, *at: float) -> Problems:
+        return [(part, self._problem(design, y, rows, *at)) for part, y in rows.parts()]
 
-    def _problems(
-        self, design: Design, rows: TrainingRows, alpha: float, l1_ratio: float
-    ) -> list[tuple[str, ResidualObjective]]:
-        """One problem for each target, in which the penalty has the factor one."""
+    def _problem(
+        self, design: Design, y: np.ndarray, rows: TrainingRows, *at: float
+    ) -> ResidualObjective:
+        """The problem of one target, in which the penalty has the factor one.
+
+        ``at``: other values of ``alpha`` and ``l1_ratio`` than the model has.
+        """
+        alpha, l1_ratio = at or (float(self.alpha), float(self.l1_ratio))
         positive = bool(self.positive)
         if positive and not (alpha > 0.0 and l1_ratio > 0.0):
             other = "Ridge" if alpha > 0.0 else "LinearRegression"
@@ -95,16 +96,7 @@ class _Sparse(ScoresNumbers, RegressorMixin, Limited):
             "weights": rows.weights,
             "fit_intercept": bool(self.fit_intercept),
         }
-        several = rows.targets.shape[1] > 1
-        return [
-            (
-                f"target {k}" if several else "",
-                ResidualObjective(
-                    design, np.ascontiguousarray(y), SquaredResidual(), penalty, **options
-                ),
-            )
-            for k, y in enumerate(rows.targets.T)
-        ]
+        return ResidualObjective(design, y, SquaredResidual(), penalty, **options)
 
     def _strengths(
         self,
@@ -141,53 +133,29 @@ class _Sparse(ScoresNumbers, RegressorMixin, Limited):
 
     def _solved(
         self,
-        problems: list[tuple[str, ResidualObjective]],
+        problems: Problems,
         starts: Sequence[np.ndarray | Candidate | None],
         deadline: float,
         *,
         record: bool = False,
         spent: int = 0,
-        ways: Sequence[Sequence[tuple[int, np.ndarray]]] = (),
     ) -> list[Solution]:
-        """The solutions; ``spent`` passes led to the starts, by ``ways``, and are iterations."""
-        out = []
-        for done, ((part, problem), start) in enumerate(zip(problems, starts, strict=True)):
-            limit = None
-            if deadline < np.inf:
-                limit = max(deadline - time.perf_counter(), 1e-9) / (len(problems) - done)
-            out.append(
-                minimise(
-                    problem,
-                    select_solver(problem),
-                    theta=None if isinstance(start, Candidate) else start,
-                    start=start if isinstance(start, Candidate) else None,
-                    tol=self.tol,
-                    max_iter=self.max_iter - spent,
-                    time_limit=limit,
-                    verbose=int(self.verbose),
-                    record=record,
-                    single=problem.design.matrix.dtype == np.float32,
-                    part=part,
-                    spent=spent,
-                    way=ways[done] if ways else (),
-                )
-            )
-        return out
+        """The solutions from given starts, to which ``spent`` passes of another method led."""
+        options = [_started(start, spent, self.max_iter) for start in starts]
+        return self._solve(problems, FitContext(starts=options, deadline=deadline, record=record))
+
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
+        self._keep_solutions(problems, solutions, fit.target.alone, float(self.alpha))
 
     def _keep_solutions(
-        self,
-        problems: list[tuple[str, ResidualObjective]],
-        solutions: list[Solution],
-        alone: bool,
-        alpha: float,
+        self, problems: Problems, solutions: list[Solution], alone: bool, alpha: float
     ) -> None:
-        coef, intercept = _values(problems, solutions)
-        coef, intercept = narrowed(coef, intercept, problems[0][1].design)
+        coef, intercept = self._weights(problems, solutions)
         self.coef_ = coef[0] if alone else coef
         self.intercept_ = np.float64(intercept[0]) if alone else intercept
         gaps = np.array([s.certificate.gap * (alpha if alpha > 0.0 else 1.0) for s in solutions])
         self.dual_gap_ = float(gaps[0]) if alone else gaps
-        keep_record(self, list(problems), solutions, self.tol)
+        self._record(problems, solutions)
         if not alone:
             self.n_iter_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int32)
 
@@ -197,25 +165,14 @@ class _Sparse(ScoresNumbers, RegressorMixin, Limited):
         check_is_fitted(self)
         return sp.csr_matrix(np.atleast_2d(self.coef_))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The fitted values ``W x + b``.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        check_is_fitted(self)
-        values = linear_scores(self, X, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
-        return values[:, 0] if self.coef_.ndim == 1 else values
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+def _started(start: np.ndarray | Candidate | None, spent: int, most: int) -> dict[str, Any]:
+    """The options of ``minimise`` for a start to which ``spent`` passes led, of ``most``."""
+    if start is None:
+        return {}
+    name = "start" if isinstance(start, Candidate) else "theta"
+    # They are iterations, and leave so many fewer.
+    return {name: start, "spent": spent, "max_iter": most - spent}
 
 
 class ElasticNet(MultiOutputMixin, _Sparse):
@@ -321,44 +278,24 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._check_parameters()
-        design, rows = self._rows(X, y, sample_weight)
-        problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))
-        starts: list[np.ndarray | Candidate | None] = [None] * len(problems)
-        shape = (len(problems), design.n_features)
-        known = self.warm_start and hasattr(self, "coef_")
-        if known and np.atleast_2d(self.coef_).shape == shape:
-            coefs, levels = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-            starts = [
-                problem.join(w, float(b))
-                for (_, problem), w, b in zip(problems, coefs, levels, strict=True)
-            ]
-        limit = deadline_of(self.time_limit)
-        with Interrupt() as interrupt:
-            spent: dict[str, Any] = {}
-            if starts[0] is None:
-                starts, spent = self._begun(design, rows, problems)
-            solutions = self._solved(problems, starts, limit, record=self.record, **spent)
-            self._keep_solutions(problems, solutions, rows.alone, float(self.alpha))
-        conclude(self, interrupt.requested)
+        self._fit(X, y, sample_weight)
         return self
 
-    def _begun(
-        self, design: Design, rows: TrainingRows, problems: list[tuple[str, ResidualObjective]]
-    ) -> tuple[list[np.ndarray | Candidate | None], dict[str, Any]]:
-        """The minima of the Gram matrix, where it pays, and the passes that they took.
+    def _starts(self, problems: Problems, fit: FitContext) -> Sequence[dict[str, Any]] | None:
+        """Start at the minima of the Gram matrix, where it pays.
 
         They are certified before another method begins, which seldom has to.
 
         A fit that ``max_iter`` ends before the minimum has the iterates of the method for rows.
         """
+        known = super()._starts(problems, fit)
         alpha, ratio = float(self.alpha), float(self.l1_ratio)
-        none: list[np.ndarray | Candidate | None] = [None] * len(problems)
-        if not (alpha > 0.0 and ratio > 0.0 and GramPath.pays(design, 1)):
-            return none, {}
-        path = _path_of(design, rows, bool(self.fit_intercept), bool(self.positive))
+        sparse = alpha > 0.0 and ratio > 0.0
+        if known is not None or not (sparse and GramPath.pays(fit.design, 1)):
+            return known
+        path = _path_of(fit.design, fit.target, bool(self.fit_intercept), bool(self.positive))
         if path is None:
-            return none, {}
+            return None
 
         def points() -> list[np.ndarray]:
             values = zip(problems, path.weights, path.intercepts, strict=True)
@@ -366,22 +303,13 @@ class ElasticNet(MultiOutputMixin, _Sparse):
 
         passes = path.move_to(alpha, ratio, self.tol, self.max_iter)
         if passes >= self.max_iter:
-            return none, {}
-        ends, ways = points(), []
+            return None
+        starts = [_started(Candidate(point), passes, self.max_iter) for point in points()]
         if self.record:
             made = path.stages(alpha, ratio, self.tol, passes)
-            ways = list(
-                zip(*([(count, point) for point in points()] for count in made), strict=True)
-            )
-        return [Candidate(point) for point in ends], {"spent": passes, "ways": ways}
-
-    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
-        problems = self._problems(design, rows, float(self.alpha), float(self.l1_ratio))
-        coefs, levels = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        return [
-            (part, problem, problem.join(w, float(b)), rows.weights)
-            for (part, problem), w, b in zip(problems, coefs, levels, strict=True)
-        ]
+            ways = zip(*([(count, point) for point in points()] for count in made), strict=True)
+            starts = [{**start, "way": way} for start, way in zip(starts, ways, strict=True)]
+        return starts
 
     @staticmethod
     def path(
@@ -507,7 +435,7 @@ def _along(
         problems = model._problems(design, rows, float(value), l1_ratio)
         solutions = model._solved(problems, starts, deadline)
         starts = [s.theta for s in solutions]
-        yield (float(value), *_values(problems, solutions), solutions)
+        yield (float(value), *solution_values(problems, solutions), solutions)
 
 
 def _along_gram(
@@ -538,16 +466,7 @@ def _along_gram(
         for k, value in enumerate(some):
             own, passes = starts[k * m : (k + 1) * m], fits[first + k][2]
             solutions = model._solved(problems[k], own, np.inf, spent=passes)
-            yield (float(value), *_values(problems[k], solutions), solutions)
-
-
-def _values(
-    problems: list[tuple[str, ResidualObjective]], solutions: list[Solution]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The weights (n_targets, d) and the intercepts (n_targets,) of some solutions."""
-    pairs = [(problem, s.theta) for (_, problem), s in zip(problems, solutions, strict=True)]
-    coef = np.array([problem.weights_of(theta) for problem, theta in pairs])
-    return coef, np.array([float(problem.intercept_of(theta)) for problem, theta in pairs])
+            yield (float(value), *solution_values(problems[k], solutions), solutions)
 
 
 class Lasso(ElasticNet, without=("l1_ratio",)):

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, undetermined
@@ -30,10 +29,9 @@ from separatrix.data.validation import (
 from separatrix.exceptions import warn
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
-from separatrix.models.base import column_names, linear_scores, portion_of, winners
+from separatrix.models.base import portion_of
 from separatrix.models.blocked import (
     InPasses,
-    ScoresClasses,
     begin_equations,
     in_blocks,
     refuse,
@@ -52,6 +50,7 @@ from separatrix.models.regressor import (
     require_targets,
     rows_of_fit,
 )
+from separatrix.models.scores import LinearClassPredictions, column_names
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
 if TYPE_CHECKING:
@@ -293,17 +292,6 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
             why = _relations(design, names, bool(self.fit_intercept), solution.dependent)
         warn(Message("columns_depend", why=why), LinAlgWarning)
 
-    def _scores(self, X: Any) -> np.ndarray:
-        if "coef_" not in vars(self):
-            # To raise: for one row it would take longer than all the rest.
-            check_is_fitted(self)
-        return linear_scores(self, X, np.atleast_2d(self.coef_), self.intercept_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 def _relations(
     design: Design | None, names: Sequence[Column], centred: bool, dependent: Sequence[int]
@@ -533,20 +521,6 @@ class LinearRegression(Regressor, _LeastSquares):
         rows = rows_of_fit(self, X, y, sample_weight)
         return certify_rows(self, as_design(rows.matrix), rows, self.lam * rows.total, tol)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """``W x + b``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        values = self._scores(X)
-        return values[:, 0] if self.coef_.ndim == 1 else values
-
     def summary(
         self,
         X: Any = None,
@@ -612,7 +586,7 @@ class LinearRegression(Regressor, _LeastSquares):
         )
 
 
-class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
+class LeastSquaresClassifier(LinearClassPredictions, _LeastSquares):
     r"""Classification by least squares on targets that encode the classes.
 
     The targets are -1 and +1 for two classes, and the K columns of a one-hot encoding for K
@@ -800,35 +774,6 @@ class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
         labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
         rows = TrainingRows(matrix, targets_of(labels), labels.weights, labels.total)
         return certify_rows(self, as_design(matrix), rows, self.lam * rows.total, tol)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The discriminants ``y_k(x) = w_k . x + b_k``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-            For two classes, positive for ``classes_[1]``.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest discriminant.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[winners(scores)]
 
 
 def targets_of(labels: Labels) -> np.ndarray:

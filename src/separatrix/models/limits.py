@@ -1,4 +1,4 @@
-"""The limits of a fit; those of time count from the beginning of ``fit``."""
+"""Limits of time, which count from the beginning of ``fit``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from separatrix.models.parameters import Parameters, parameter
-
-__all__ = ["CERTIFIED_GAP", "Limited", "counted", "counting", "deadline_of", "remaining"]
+__all__ = ["CERTIFIED_GAP", "counted", "counting", "deadline_of", "remaining", "seconds_to"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -21,21 +19,6 @@ _begun: ContextVar[float | None] = ContextVar("begun", default=None)
 
 
 CERTIFIED_GAP = "the certified relative gap, `{default}` by default"
-
-
-class Limited(Parameters):
-    """An estimator whose fit ends at a tolerance or at a limit."""
-
-    max_iter: int = parameter(
-        default=1000,
-        minimum=1,
-        integer=True,
-        meaning="the limit of iterations of the method, `{default}` by default",
-    )
-    tol: Any = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
-    time_limit: float | None = parameter(default=None, above=0)
-    verbose: int = parameter(default=0, meaning="1 prints the checks of the certificate to stderr")
-    record: bool = parameter(default=False)
 
 
 @contextlib.contextmanager
@@ -80,3 +63,8 @@ def deadline_of(time_limit: float | None) -> float:
         return math.inf
     begun = _begun.get()
     return (time.perf_counter() if begun is None else begun) + time_limit
+
+
+def seconds_to(deadline: float) -> float | None:
+    """The seconds up to a deadline, and next to nothing where it has passed; None without one."""
+    return None if deadline == math.inf else max(deadline - time.perf_counter(), 1e-9)

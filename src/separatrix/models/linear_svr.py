@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
@@ -100,7 +102,7 @@ class LinearSVR(CertifiedRegressor):
         if self.fit_intercept:
             warn_once("free_intercept_of_regression")
 
-    def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
+    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> ResidualObjective:
         loss = _LOSSES[self.loss](float(self.epsilon))
         options = {"C": float(self.C), "weights": rows.weights, "fit_intercept": self.fit_intercept}
-        return ResidualObjective(design, rows.targets[:, 0], loss, L2(), **options)
+        return ResidualObjective(design, y, loss, L2(), **options)

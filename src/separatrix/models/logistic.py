@@ -25,18 +25,17 @@ from separatrix.data.validation import (
 )
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
-from separatrix.models.base import agreeing, column_names, winners
 from separatrix.models.blocked import InPasses, refuse
+from separatrix.models.certified import FitContext, Problems
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
+from separatrix.models.scores import agreeing, column_names, winners
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START
-from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import SOLVERS
-from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 
@@ -205,7 +204,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         super()._check_parameters()
         self._check_penalty()
 
-    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+    def _problems(self, design: Design, labels: Labels) -> Problems:
         penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
         penalty = self._between_bounds(penalty)
         options = {"C": C, "weights": labels.weights, "fit_intercept": self.fit_intercept}
@@ -232,7 +231,7 @@ class LogisticRegression(Penalised, LinearClassifier):
             )
         return bounded if bounded.bounded else penalty
 
-    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+    def _blocked_problems(self, fit: InPasses) -> Problems:
         from separatrix.scale.objectives import BlockedMargin
         from separatrix.scale.softmax import BlockedSoftmax
 
@@ -252,17 +251,18 @@ class LogisticRegression(Penalised, LinearClassifier):
             for part, k in fit.parts()
         ]
 
-    def _prepare(self, design: Design, labels: Labels) -> None:
+    def _settled(self, fit: FitContext) -> Problems:
         # From an earlier fit with other parameters.
         self.__dict__.pop("information_", None)
         self.__dict__.pop("class_totals_", None)
-        if self._penalised or not (self._multinomial or labels.binary):
-            return
-        self.class_totals_ = np.bincount(
-            labels.codes, weights=labels.sample_weight, minlength=len(labels.classes)
-        ).astype(np.float64)
+        labels = fit.target
+        if fit.blocks is None and not self._penalised and (self._multinomial or labels.binary):
+            self.class_totals_ = np.bincount(
+                labels.codes, weights=labels.sample_weight, minlength=len(labels.classes)
+            ).astype(np.float64)
+        return super()._settled(fit)
 
-    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         problem = problems[0][1]
         if len(problems) > 1 or self._penalised or self.bounds is not None:
@@ -279,16 +279,11 @@ class LogisticRegression(Penalised, LinearClassifier):
         # Without an intercept nothing drives the score of a class without rows to -infinity.
         return "drop" if self.fit_intercept else "keep"
 
-    def _fit_encoded(
-        self, design: Design, labels: Labels, warm_start: Continuation | None = None
-    ) -> bool:
-        if len(labels.classes) > 1:
-            return super()._fit_encoded(design, labels, warm_start)
-        # Of one class the loss vanishes as its intercept grows.
+    def _know_one(self, design: Design, labels: Labels) -> None:
+        # The loss vanishes as the intercept of the class grows.
         self.classes_ = labels.classes
         self.coef_, self.intercept_ = np.zeros((1, design.shape[1])), np.zeros(1)
         self.certificate_ = Certificate(0.0, 0.0, 0.0, 0.0, self.tol, "optimal", 0, 0.0)
-        return False
 
     def _know_absent(self, classes: np.ndarray) -> None:
         # The infimum is approached as the intercepts of the others fall to -infinity.

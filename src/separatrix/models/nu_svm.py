@@ -15,7 +15,7 @@ from separatrix.kernels.joint import JointNuObjective
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
-from separatrix.models.base import Claimed
+from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import SHARE_OF_ROWS
 from separatrix.models.kernel_svm import SVC
 from separatrix.objectives.base import LinearProblem
@@ -123,7 +123,7 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
         """There is no ``C`` to make a path of."""
         raise AttributeError("NuSVC has no C, so it has no path; use SVC.")
 
-    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+    def _problems(self, design: Design, labels: Labels) -> Problems:
         fitting = self.__dict__.get("_fitting")
         gram: Any = self._gram_of(design, labels) if fitting is None else fitting.gram
         position = gram.positions()
@@ -149,10 +149,10 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
         width = problem.level_and_width(product)[1]
         return width if width > 0.0 else 1.0
 
-    def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
-        return [problem.zero() for _, problem in problems]
+    def _starts(self, problems: Problems, fit: FitContext) -> list[dict[str, Any]]:
+        return [{"theta": problem.zero()} for _, problem in problems]
 
-    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         rho: list[float] = []
         scaled: list[tuple[str, LinearProblem]] = []
         points: list[Solution] = []

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from separatrix.data.design import Design
+from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.functions import LinearKernel, PolynomialKernel
 from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective
-from separatrix.models.base import Claimed
+from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import SHARE_OF_ROWS, SingleKernelMachine
 from separatrix.models.limits import counted
+from separatrix.models.regressor import TrainingRows
 from separatrix.solvers.driver import Solution
 
 __all__ = ["OneClassSVM"]
@@ -143,12 +144,15 @@ class OneClassSVM(OutlierMixin, SingleKernelMachine):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._check_parameters()
-        matrix = validate(self, X, reset=True)
-        self._fit(matrix, None, sample_weight_of(sample_weight, matrix))
+        self._fit(X, y, sample_weight)
         return self
 
-    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        matrix = validate(self, X, reset=True)
+        weights = sample_weight_of(sample_weight, matrix)
+        return as_design(matrix), TrainingRows.of(matrix, np.zeros(matrix.shape[0]), weights)
+
+    def _problem(self, gram: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
         return KernelNuObjective(gram, np.ones(gram.n_samples), float(self.nu), weights=weights)
 
     def _gram(self, design: Design) -> Any:
@@ -158,15 +162,15 @@ class OneClassSVM(OutlierMixin, SingleKernelMachine):
         kernel = PolynomialKernel(1, 1.0, 0.0) if linear else self.kernel_
         return gram_of(kernel, design, cache_mb=self.cache_mb)
 
-    def _claims(self, design: Design, data: Any) -> list[Claimed]:
-        ((part, problem, point, weights),) = self._claimed(design, None, data.weights)
+    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
+        ((part, problem, point, weights),) = super()._claims(design, rows)
         # What was fitted has the surface where the best offset has it.
         level = float(self.intercept_[0])
         fitted = level / (1.0 + _SURFACE * np.sign(level))
         return [(part, problem, problem.join(problem.weights_of(point), fitted), weights)]
 
-    def _keep(self, problem: Any, solution: Solution, design: Design) -> None:
-        super()._keep(problem, solution, design)
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
+        super()._keep_fit(fit, problems, solutions)
         # The rows on the surface are inside, whatever rounding has done to their scores.
         self.intercept_ += _SURFACE * np.abs(self.intercept_)
 

@@ -244,6 +244,11 @@ class Parameters(BaseEstimator):
         if "__doc__" in vars(cls) and cls.__doc__:
             cls.__doc__ = _documented(cls.__doc__, found)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _check_parameters(self) -> None:
         """Raise ValueError for a bad parameter."""
         for name, one in self._checks:

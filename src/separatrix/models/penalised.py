@@ -126,9 +126,6 @@ class Penalised(CertifiedClassifier):
             return NoPenalty(), 1.0
         return penalty_of(1.0 if penalty == "l1" else float(l1_ratio or 0.0)), C
 
-    def _limits(self) -> dict[str, Any]:
-        return {"tol": self.tol, "max_iter": self.max_iter}
-
     def _solver(self, problem: LinearProblem) -> Solver:
         solver = getattr(self, "solver", "auto")
         if not isinstance(solver, str):

@@ -22,6 +22,7 @@ from separatrix.messages import Message
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.certified import FitContext, Problems
 from separatrix.models.limits import counted, remaining
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, parameter
@@ -30,7 +31,6 @@ from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
-from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import (
     ORDERS,
@@ -294,31 +294,30 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             self._fit_stopping_early(X, y, coef_init, intercept_init, sample_weight)
             self._calibrate(X, y, sample_weight, since=began)
             return self
-        self._begin = coef_init, intercept_init
-        self._continues = coef_init is None and intercept_init is None and bool(self.warm_start)
-        try:
-            self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
-        finally:
-            del self._begin, self._continues
+        begin = coef_init, intercept_init
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint, begin=begin)
         if in_passes:
             return self
         self._calibrate(X, y, sample_weight, since=began)
         return self
 
-    def _start_points(self, n_features: int, parts: int) -> np.ndarray:
-        """The points that a fit starts from: those given, or with ``warm_start`` the last ones."""
-        coef, intercept = getattr(self, "_begin", (None, None))
+    def _start_at(self, problems: Problems, begin: tuple[Any, Any]) -> None:
+        """Count the updates from the point that is given, or with ``warm_start`` the last one."""
+        coef, intercept = begin
+        shape = len(problems), problems[0][1].design.n_features
         # A fit of other columns or classes is nothing to start from.
-        known = "coef_" in vars(self) and self.coef_.shape == (parts, n_features)
-        if getattr(self, "_continues", False) and known:
+        known = "coef_" in vars(self) and self.coef_.shape == shape
+        if self.warm_start and coef is None and intercept is None and known:
             coef, intercept = self.coef_, self.intercept_ if self.fit_intercept else None
-        return starting_points(
+        points = starting_points(
             coef,
             intercept,
-            n_features=n_features,
-            parts=parts,
+            n_features=shape[1],
+            parts=shape[0],
             fit_intercept=self.fit_intercept,
         )
+        for (_, problem), point in zip(problems, points, strict=True):
+            problem.start = point
 
     def _refuse_in_passes(self) -> None:
         """Raise TypeError for parameters that ask for more than rows as they come."""
@@ -331,11 +330,9 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             if given:
                 raise refuse(self, why)
 
-    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+    def _blocked_problems(self, fit: InPasses) -> Problems:
         from separatrix.scale.online import BlockedMistakes
 
-        parts = fit.parts()
-        starts = self._start_points(fit.data.n_features, len(parts))
         options: dict[str, Any] = {
             "factors": fit.factors,
             "margin": self.margin,
@@ -343,8 +340,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             "fit_intercept": self.fit_intercept,
         }
         return [
-            (part, BlockedMistakes(fit.passes, positive=k, start=start, **options))
-            for (part, k), start in zip(parts, starts, strict=True)
+            (part, BlockedMistakes(fit.passes, positive=k, **options)) for part, k in fit.parts()
         ]
 
     def _fit_stopping_early(
@@ -453,11 +449,8 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             start = average = dense(self.coef_), self.intercept_
         if hasattr(self, "plain_coef_"):
             start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
-        self._begin = start
-        try:
-            problems = self._problems(as_design(X).merged(), labels)
-        finally:
-            del self._begin
+        problems = self._problems(as_design(X).merged(), labels)
+        self._start_at(problems, start)
         seed = seed_of(self.random_state)
         passes, updates = getattr(self, "n_iter_", 0), getattr(self, "n_updates_", 0)
         solutions = []
@@ -504,9 +497,12 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         if self.penalty is not None:
             warn_once("free_perceptron")
 
-    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
-        parts = labels.parts()
-        starts = self._start_points(design.n_features, len(parts))
+    def _settled(self, fit: FitContext) -> Problems:
+        problems = super()._settled(fit)
+        self._start_at(problems, fit.begin)
+        return problems
+
+    def _problems(self, design: Design, labels: Labels) -> Problems:
         loss = PerceptronLoss()
         return [
             (
@@ -517,12 +513,11 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
                     loss,
                     margin=self.margin,
                     rate=self._rate,
-                    start=start,
                     weights=labels.weights,
                     fit_intercept=self.fit_intercept,
                 ),
             )
-            for (part, y), start in zip(parts, starts, strict=True)
+            for part, y in labels.parts()
         ]
 
     def _solver(self, problem: LinearProblem, otherwise: str = "best") -> Any:
@@ -549,24 +544,14 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             "exhausted": "not_separated",
         }
 
-    def _solve(
-        self,
-        problems: list[tuple[str, LinearProblem]],
-        seed: int,
-        warm_start: Continuation | None = None,
-    ) -> list[Solution]:
-        return self._concluded(problems, super()._solve(problems, seed, warm_start))
-
-    def _concluded(
-        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
-    ) -> list[Solution]:
+    def _finished(self, problems: Problems, solutions: list[Solution]) -> list[Solution]:
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, MistakeObjective)
             out.append(finalize(problem, self._solver(problem), solution, self._passes))
         return out
 
-    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         if problems[0][1].in_passes:
             self.__dict__.pop("mistakes_", None)

@@ -16,6 +16,7 @@ from separatrix.models.blocked import is_blocked
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
+from separatrix.models.scores import scores_of
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -100,10 +101,9 @@ class PoissonRegressor(CertifiedRegressor):
     }
     _loss = PoissonDeviance()
 
-    def _problem(self, design: Design, rows: TrainingRows) -> PointwiseObjective:
-        targets = np.ascontiguousarray(rows.targets[:, 0])
-        self._require_counts(targets)
-        used = targets if rows.weights is None else targets[rows.weights > 0.0]
+    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> PointwiseObjective:
+        self._require_counts(y)
+        used = y if rows.weights is None else y[rows.weights > 0.0]
         if self.fit_intercept and not used.any():
             raise ValueError(
                 "All numbers in y are 0, for which the intercept would have to be minus infinity; "
@@ -113,7 +113,7 @@ class PoissonRegressor(CertifiedRegressor):
         penalty = penalty_of(float(self.l1_ratio)) if penalised else NoPenalty()
         C = strength_of(float(self.alpha), rows.total)
         options = {"C": C, "weights": rows.weights, "fit_intercept": bool(self.fit_intercept)}
-        return PointwiseObjective(design, targets, self._loss, penalty, **options)
+        return PointwiseObjective(design, y, self._loss, penalty, **options)
 
     def _require_counts(self, targets: np.ndarray) -> None:
         """Raise ValueError for a number that is not in the domain of the loss."""
@@ -174,17 +174,18 @@ class PoissonRegressor(CertifiedRegressor):
         if not weights.all():
             # Rows without weight count as absent, and may be infinitely far from the mean.
             used = weights > 0.0
-        weights, counts, scores = weights[used], counts[used], self._scores(matrix)[used]
+        found = scores_of(self, matrix, self.coef_[None, :], self.intercept_)[:, 0]
+        weights, counts, scores = weights[used], counts[used], found[used]
         # Zero where nothing has been counted, for then all losses from the mean are.
         mean = np.average(counts, weights=weights)
         level = np.log(mean) if mean > 0.0 else -np.inf
-        found, least = (
+        loss, least = (
             float(weights @ self._loss(s, counts)) for s in (scores, np.full(len(counts), level))
         )
         if least == 0.0:
             # As scikit-learn has it.
-            return 1.0 if found == 0.0 else 0.0
-        return 1.0 - found / least
+            return 1.0 if loss == 0.0 else 0.0
+        return 1.0 - loss / least
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

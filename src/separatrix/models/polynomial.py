@@ -27,7 +27,6 @@ from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
-from separatrix.models.base import column_names
 from separatrix.models.parameters import parameter
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
@@ -37,6 +36,7 @@ from separatrix.models.regressor import (
     TrainingRows,
     rows_of_fit,
 )
+from separatrix.models.scores import column_names
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
 
@@ -590,11 +590,6 @@ class PolynomialRegression(RidgePath, Regressor):
             if not part.n_used:
                 raise ValueError(f"all {side} rows have weight zero.")
         return rows, held
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def held_out_rows(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np.ndarray]:

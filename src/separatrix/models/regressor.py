@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
@@ -15,8 +15,8 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
-from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.parameters import Parameters
+from separatrix.models.scores import NumberPredictions
 
 __all__ = [
     "LEAST_SQUARES",
@@ -60,6 +60,14 @@ class TrainingRows(NamedTuple):
         """Return a subset of the rows."""
         weights = None if self.weights is None else self.weights[index]
         return TrainingRows.of(self.matrix[index], self.targets[index], weights)
+
+    def parts(self) -> list[tuple[str, np.ndarray]]:
+        """A name and the numbers of every target; without a name where there is one."""
+        several = self.targets.shape[1] > 1
+        return [
+            (f"target {k}" if several else "", np.ascontiguousarray(y))
+            for k, y in enumerate(self.targets.T)
+        ]
 
     @property
     def target_shape(self) -> tuple[int, ...]:
@@ -151,7 +159,7 @@ def certify_rows(
     )
 
 
-class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, Parameters):
+class Regressor(MultiOutputMixin, NumberPredictions, Parameters):
     """An estimator of one number a row, or of several."""
 
     def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import is_multilabel
@@ -23,8 +23,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.models.base import winners
-from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
+from separatrix.models.blocked import in_blocks, refuse
 from separatrix.models.least_squares import _LeastSquares
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
@@ -37,6 +36,7 @@ from separatrix.models.regressor import (
     certify_rows,
     rows_of_fit,
 )
+from separatrix.models.scores import LinearClassPredictions, winners
 from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
@@ -347,20 +347,6 @@ class Ridge(_OneStrength, Regressor, _Ridge):
         """How the equations were solved."""
         return "sparse_cg" if vars(self).get("factor_", "cholesky") is None else "cholesky"
 
-    def predict(self, X: Any) -> np.ndarray:
-        """``W x + b``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        values = self._scores(X)
-        return values[:, 0] if self.coef_.ndim == 1 else values
-
 
 def _signed(labels: Labels) -> np.ndarray:
     """Targets -1 and +1 for each class, or of two for the second."""
@@ -379,7 +365,7 @@ def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> Trainin
     return TrainingRows(matrix, np.asfortranarray(2.0 * present - 1.0), weights, total)
 
 
-class _RidgeLabels(ScoresClasses, ClassifierMixin, _Ridge):
+class _RidgeLabels(LinearClassPredictions, _Ridge):
     """Ridge regression on the signs of classes."""
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
@@ -424,21 +410,6 @@ class _RidgeLabels(ScoresClasses, ClassifierMixin, _Ridge):
         if self._several:
             return (scores > 0).astype(np.int64)
         return self.classes_[winners(scores)]
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The scores ``w_k . x + b_k``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-            Of two classes positive for ``classes_[1]``.
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score, or each label whose score is positive.

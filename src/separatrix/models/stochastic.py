@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,19 +38,21 @@ from separatrix.losses import (
     SquaredEpsilonInsensitive,
 )
 from separatrix.messages import Message, Setting
-from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, in_blocks, refuse
-from separatrix.models.limits import Limited, counted
+from separatrix.models.certified import Certified, FitContext, Problems
+from separatrix.models.limits import counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, is_default, parameter
 from separatrix.models.path import Path, fit_path
+from separatrix.models.scores import agreeing, winners
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
-from separatrix.solvers.continuation import Continuation, mean_square
+from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import starting_points
 from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
@@ -90,7 +92,7 @@ KINKED_PART = (
 )
 
 
-class MeanOfLosses(Limited):
+class MeanOfLosses(Certified):
     """An estimator of a mean of losses and a penalty that a fit minimises with all rows at hand.
 
     What the two models with the parameters of stochastic gradients share: where nobody chose the
@@ -137,6 +139,20 @@ class MeanOfLosses(Limited):
     def _goal(self) -> float:
         """The gap to certify; without a ``tol`` as small a one as there is."""
         return float(self.tol or 1e-9)
+
+    def _limits(self) -> dict[str, Any]:
+        return {"tol": self._goal, "max_iter": self.max_iter}
+
+    def _starts(self, problems: Problems, fit: FitContext) -> Sequence[dict[str, Any]] | None:
+        if all(part is None for part in fit.begin):
+            return super()._starts(problems, fit)
+        points = starting_points(
+            *fit.begin,
+            n_features=problems[0][1].design.n_features,
+            parts=len(problems),
+            fit_intercept=bool(self.fit_intercept),
+        )
+        return [{"theta": point} for point in points]
 
     def _terms(self, total: float, weights: np.ndarray | None) -> tuple[Penalty, dict[str, Any]]:
         """The penalty, and the options of the objective for rows of these weights.
@@ -545,22 +561,16 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        if in_blocks(X, y, sample_weight, engine, checkpoint):
-            if checkpoint is not None or coef_init is not None or intercept_init is not None:
-                raise ValueError(
-                    "A fit of row blocks starts from zero and runs to its end: leave out "
-                    "checkpoint, coef_init and intercept_init, or use partial_fit."
-                )
-            self._fit(X, None, None, engine=engine)
-            return self
-        self._begin = coef_init, intercept_init
-        try:
-            self._fit(X, y, sample_weight)
-        finally:
-            del self._begin
+        given = any(part is not None for part in (checkpoint, coef_init, intercept_init))
+        if in_blocks(X, y, sample_weight, engine, checkpoint) and given:
+            raise ValueError(
+                "A fit of row blocks starts from zero and runs to its end: leave out checkpoint, "
+                "coef_init and intercept_init, or use partial_fit."
+            )
+        self._fit(X, y, sample_weight, engine=engine, begin=(coef_init, intercept_init))
         return self
 
-    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+    def _blocked_problems(self, fit: InPasses) -> Problems:
         from separatrix.scale.objectives import BlockedMargin
         from separatrix.scale.online import BlockedKink
 
@@ -605,18 +615,6 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         labels = Labels(fit.classes, codes, own * given, float(given.sum()), sample.weights)
         problems = self._composed(as_design(sample.matrix), labels)
         self._settle_rate(problems, seed_of(self.random_state))
-
-    def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
-        begin = getattr(self, "_begin", (None, None))
-        if all(part is None for part in begin):
-            return super()._starts(problems)
-        points = starting_points(
-            *begin,
-            n_features=problems[0][1].design.n_features,
-            parts=len(problems),
-            fit_intercept=bool(self.fit_intercept),
-        )
-        return list(points)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -919,29 +917,24 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
 
     # --- composition ------------------------------------------------------------------------
 
-    def _prepare(self, design: Design, labels: Labels) -> None:
-        seed = seed_of(self.random_state)
+    def _settled(self, fit: FitContext) -> Problems:
         for name in ("validation_rows_", "eta0_", "rate_curve_"):
             self.__dict__.pop(name, None)
-        tell_of_copies(labels.sample_weight, self._penalised)
-        if not self._by_rows:
-            return
-        if self.early_stopping:
-            self.validation_rows_ = self._held_out(design, labels, seed)
-        if isinstance(self.learning_rate, str):
-            problems = self._composed(design, labels)
+        if fit.blocks is not None:
+            return super()._settled(fit)
+        seed = self._seed()
+        tell_of_copies(fit.target.sample_weight, self._penalised)
+        if self._by_rows and self.early_stopping:
+            self.validation_rows_ = self._held_out(fit.design, fit.target, seed)
+        problems = super()._settled(fit)
+        if self._by_rows and isinstance(self.learning_rate, str):
             self._settle_rate(problems, seed)
-            # The order of the visits is dear enough to be settled once.
-            self._ready = problems
+        return problems
 
-    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
-        if not self._by_rows:
-            return self._whole(design, labels)
-        ready: list[tuple[str, LinearProblem]] | None = self.__dict__.pop("_ready", None)
-        return list(self._composed(design, labels)) if ready is None else ready
-
-    def _whole(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
-        """The problems, for a method that looks at all rows at once."""
+    def _problems(self, design: Design, labels: Labels) -> Problems:
+        if self._by_rows:
+            return self._composed(design, labels)
+        # For a method that looks at all rows at once.
         loss = self._loss()
         penalty, options = self._terms(labels.total, labels.weights)
         kind = ResidualObjective if loss.of_residual else MarginObjective
@@ -1077,14 +1070,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     def _limits(self) -> dict[str, Any]:
         return {"tol": self._gap if self._by_rows else self._goal, "max_iter": self.max_iter}
 
-    def _solve(
-        self,
-        problems: list[tuple[str, LinearProblem]],
-        seed: int,
-        warm_start: Continuation | None = None,
-    ) -> list[Solution]:
-        solutions = super()._solve(problems, seed, warm_start)
-        if not self._by_rows:
+    def _finished(self, problems: Problems, solutions: list[Solution]) -> list[Solution]:
+        if not isinstance(problems[0][1], Visited):
             return solutions
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
@@ -1092,7 +1079,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
             out.append(finalize(problem, self._descent(), solution, int(self.max_iter)))
         return out
 
-    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         if not (problems[0][1].in_passes or isinstance(problems[0][1], Visited)):
             self._keep_whole(solutions, problems[0][1].design.n_samples)

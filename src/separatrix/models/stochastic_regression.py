@@ -15,8 +15,9 @@ from separatrix.data.validation import check_choice, check_number, sample_weight
 from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.base import SEED_OF_VISITS
+from separatrix.models.certified import FitContext, Problems
 from separatrix.models.limits import counted
-from separatrix.models.linear import SparseWeights
+from separatrix.models.linear import AVERAGED, SparseWeights
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
@@ -27,7 +28,7 @@ from separatrix.models.stochastic import (
     tell_of_copies,
 )
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers.perceptron import starting_points
+from separatrix.solvers.driver import Solution
 from separatrix.solvers.schedules import Schedule, schedule_of
 from separatrix.solvers.stochastic import (
     ResumeState,
@@ -175,7 +176,7 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
     # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
     _sklearn_factor: ClassVar[float] = 1.0
 
-    intercept_: np.ndarray = fitted()  # type: ignore[assignment]
+    intercept_: np.ndarray = fitted()
     plain_coef_: np.ndarray = fitted()
     plain_intercept_: np.ndarray = fitted()
     n_visits_: float = fitted()
@@ -204,14 +205,26 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
             loss = _LOSSES[loss](float(self.epsilon))
         return (loss, *self._terms(rows.total, rows.weights))
 
-    def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
+    def _seed(self) -> int:
+        return seed_of(self.random_state)
+
+    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> ResidualObjective:
         loss, penalty, options = self._options(rows)
-        return ResidualObjective(design, rows.targets[:, 0], loss, penalty, **options)
+        return ResidualObjective(design, y, loss, penalty, **options)
 
     # --- fit --------------------------------------------------------------------------------
 
-    def _keep(self, problem: Any, theta: np.ndarray) -> None:
-        self.coef_, self.intercept_ = self._weights(problem, theta)
+    def _settled(self, fit: FitContext) -> Problems:
+        tell_of_copies(fit.target.weights, self._penalised)
+        return super()._settled(fit)
+
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
+        super()._keep(problems, solutions)
+        # An array of one, as scikit-learn's is.
+        self.intercept_ = self._weights(problems, solutions)[1]
+        self.n_steps_ = int(self.n_iter_) * problems[0][1].design.n_samples
+        for name in AVERAGED:
+            self.__dict__.pop(name, None)
 
     @counted
     def fit(  # type: ignore[override]
@@ -253,21 +266,7 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        design, rows = self._rows_of(X, y, sample_weight)
-        tell_of_copies(rows.weights, self._penalised)
-        start = None
-        if coef_init is not None or intercept_init is not None:
-            start = starting_points(
-                coef_init,
-                intercept_init,
-                n_features=design.n_features,
-                parts=1,
-                fit_intercept=bool(self.fit_intercept),
-            )[0]
-        for name in ("plain_coef_", "plain_intercept_", "n_visits_"):
-            self.__dict__.pop(name, None)
-        self._fit(design, rows, start)
-        self.n_steps_ = int(self.n_iter_) * design.n_samples
+        self._fit(X, y, sample_weight, begin=(coef_init, intercept_init))
         return self
 
     @property
@@ -347,9 +346,8 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
             tol=self._goal,
             seed=[seed, steps],
         )
-        self._keep(problem, solution.theta)
-        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "trace_"):
-            self.__dict__.pop(name, None)
+        self._keep([("", problem)], [solution])
+        self.__dict__.pop("trace_", None)
         state = solution.state
         if self.average:
             self.plain_coef_ = np.array(problem.weights_of(state.theta))
@@ -357,8 +355,6 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
             self.n_visits_ = float(state.elapsed)
         self.n_steps_ = int(state.steps)
         self.n_iter_ = 1
-        self.certificate_ = solution.certificate
-        self.objective_formula_ = str(problem.formula())
         if solution.certificate.status == "non_finite":
             warn(str(solution.certificate), ConvergenceWarning)
         return self

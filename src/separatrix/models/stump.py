@@ -6,7 +6,6 @@ import time
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
@@ -18,14 +17,13 @@ from separatrix.data.validation import require_classes, sample_weight_of, valida
 from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
-from separatrix.models.base import winners
-from separatrix.models.blocked import ScoresClasses
 from separatrix.models.parameters import Parameters, parameter
+from separatrix.models.scores import ClassPredictions
 
 __all__ = ["DecisionStump"]
 
 
-class DecisionStump(ScoresClasses, ClassifierMixin, Parameters):
+class DecisionStump(ClassPredictions, Parameters):
     r"""The best threshold on a single column, by the number of training mistakes.
 
     For two classes a half-space whose plane is parallel to all axes but one,
@@ -202,20 +200,6 @@ class DecisionStump(ScoresClasses, ClassifierMixin, Parameters):
         out: np.ndarray = sides.astype(np.float64)[(column <= self.threshold_).astype(np.intp)]
         return out
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of the side of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[winners(scores)]
-
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         d, k = sizes.known["d"], sizes.known["K"]
         if not self.feature_ < d:
@@ -232,7 +216,6 @@ class DecisionStump(ScoresClasses, ClassifierMixin, Parameters):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         # One threshold tells two classes apart, whatever the number of classes.
         tags.classifier_tags.poor_score = True
         return tags

@@ -20,7 +20,8 @@ from separatrix.losses import loss_of
 from separatrix.messages import Message
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
-from separatrix.models.limits import counted, deadline_of, remaining
+from separatrix.models.certified import Problems
+from separatrix.models.limits import counted, deadline_of
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
@@ -29,7 +30,7 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import SOLVERS
-from separatrix.solvers.driver import Solution, minimise
+from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 
 __all__ = ["LinearSVC"]
@@ -268,7 +269,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         # By comparison: asked before the parameters are checked, too, and C may be no number.
         return bool(self.lam == 0 or math.inf == self.C)
 
-    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+    def _problems(self, design: Design, labels: Labels) -> Problems:
         shared: dict[str, Any] = {
             "weights": labels.weights,
             "fit_intercept": self.fit_intercept,
@@ -282,7 +283,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
             for part, y in labels.parts()
         ]
 
-    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+    def _blocked_problems(self, fit: InPasses) -> Problems:
         from separatrix.scale.hinge import BlockedHinge
         from separatrix.scale.objectives import BlockedMargin
 
@@ -303,7 +304,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
 
     # --- the hard margin --------------------------------------------------------------------
 
-    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         if self._hard:
             solutions = [
                 self._confirmed(k, part, problem, solution)
@@ -335,16 +336,8 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         plane = verdict.hyperplane
         if plane is None:
             return replace(solution, certificate=replace(certificate, status="time_limit"))
-        again = minimise(
-            problem,
-            self._solver(problem),
-            theta=problem.join(plane.w, plane.b),
-            record=self.record,
-            verbose=int(self.verbose),
-            part=part,
-            time_limit=remaining(self.time_limit),
-            **self._limits(),
-        )
+        limits = {**self._limits(), "theta": problem.join(plane.w, plane.b)}
+        again = self._minimised(problem, None, part, limits, deadline_of(self.time_limit))
         if again.certificate.status != "not_separable":
             return again
         # Floats do not even hold a plane that exact arithmetic proved to be there.

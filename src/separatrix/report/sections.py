@@ -16,7 +16,7 @@ from separatrix.assessment.weights import (
     largest_weights,
 )
 from separatrix.data.design import dense
-from separatrix.models.base import winners
+from separatrix.models.scores import winners
 from separatrix.report.histograms import Counting, looked_for, order_of
 from separatrix.tables.table import missing_mask
 

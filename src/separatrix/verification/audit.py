@@ -40,8 +40,8 @@ from separatrix.kernels.functions import (
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.messages import Message
-from separatrix.models.base import Claimed
 from separatrix.models.blocked import is_blocked, refuse, require_alone
+from separatrix.models.certified import Claimed
 from separatrix.models.discriminant import certify_classes
 from separatrix.models.kernel_svm import SVC
 from separatrix.models.registry import ESTIMATORS, estimator

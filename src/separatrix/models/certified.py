@@ -1,0 +1,339 @@
+"""The one sequence of a fit that minimises: check, encode, compose, solve, keep, conclude."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from separatrix.certificate import Certificate
+from separatrix.data.design import Design, dense
+from separatrix.data.labels import Labels
+from separatrix.exceptions import warn
+from separatrix.models import blocked
+from separatrix.models.callbacks import followed
+from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to
+from separatrix.models.parameters import Parameters, parameter
+from separatrix.models.regressor import TrainingRows
+from separatrix.objectives.base import LinearProblem
+from separatrix.solvers import select_solver
+from separatrix.solvers.continuation import ROUNDING_SHARE, Continuation
+from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
+
+__all__ = ["Certified", "Claimed", "FitContext", "Problems", "Target"]
+
+#: What a fit is to: labels or numbers, with the weights of the rows.
+Target = Labels | TrainingRows
+
+Problems = Sequence[tuple[str, Any]]
+
+# A part, its problem, a point of it in the coordinates of the data, and the weights of its rows.
+Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
+
+
+@dataclass(eq=False)
+class FitContext:
+    """A fit under way: what it is to, and how it goes.
+
+    It is passed along, so that an estimator holds its parameters and what was found, and nothing
+    else.
+
+    Attributes
+    ----------
+    design : Design or None
+        The rows in memory.
+    target : Labels or TrainingRows or None
+        What the rows in memory are fitted to.
+    blocks : InPasses or None
+        The rows in blocks, with their labels, instead of both.
+    begin : tuple
+        The weights and the intercept to start from, as the caller gave them.
+    chain : Continuation or None
+        The fits before this one, along a path.
+    starts : sequence of dict or None
+        Where each problem starts: options of :func:`~separatrix.solvers.driver.minimise`.
+    record : bool or None
+        Whether to keep a trace; None is as the estimator says.
+    seed : int
+        The seed of the first problem; the others have those after it.
+    deadline : float
+        When the time limit ends, on the clock of :func:`time.perf_counter`.
+    """
+
+    design: Any = None
+    target: Any = None
+    blocks: blocked.InPasses | None = None
+    begin: tuple[Any, Any] = (None, None)
+    chain: Continuation | None = None
+    starts: Sequence[dict[str, Any]] | None = None
+    record: bool | None = None
+    seed: int = 0
+    deadline: float = math.inf
+
+
+class Certified(Parameters, metaclass=ABCMeta):
+    """An estimator that minimises one objective or several, each with a certificate.
+
+    Subclasses say what their target is, which problems it makes, by which solver they are solved
+    and what is kept of the solutions; the sequence is here, once.
+    """
+
+    max_iter: int = parameter(
+        default=1000,
+        minimum=1,
+        integer=True,
+        meaning="the limit of iterations of the method, `{default}` by default",
+    )
+    tol: Any = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
+    time_limit: float | None = parameter(default=None, above=0)
+    verbose: int = parameter(default=0, meaning="1 prints the checks of the certificate to stderr")
+    record: bool = parameter(default=False)
+
+    # Whether rows in blocks are fitted, or refused in a sentence that says what to do.
+    _takes_blocks: ClassVar[bool] = False
+    # Whether ``n_iter_`` is an array of one number for each problem, as scikit-learn's is.
+    _counts_each = False
+    # Whether weights are float32 where the data are, as scikit-learn's are.
+    _follows_dtype = False
+    # What the formula says where there is more than one problem.
+    _each = ""
+
+    # --- what a model supplies --------------------------------------------------------------
+
+    @abstractmethod
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Any]:
+        """Check the data of a fit; the rows and the target."""
+
+    @abstractmethod
+    def _problems(self, design: Design, target: Any) -> Problems:
+        """The problems, each with the name of its part."""
+
+    @abstractmethod
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
+        """Set the fitted attributes; calls :meth:`_record`."""
+
+    def _settled(self, fit: FitContext) -> Problems:
+        """Settle what depends on the data and outlives the fit; the problems to solve."""
+        if fit.blocks is not None:
+            return self._blocked_problems(fit.blocks)
+        return self._problems(fit.design, fit.target)
+
+    def _solver(self, problem: Any) -> Solver:
+        return select_solver(problem)
+
+    def _limits(self) -> dict[str, Any]:
+        """``tol``, ``max_iter`` and the status of reaching it, for the driver."""
+        return {"tol": self.tol, "max_iter": self.max_iter}
+
+    def _seed(self) -> int:
+        """The seed of methods that visit rows at random."""
+        return 0
+
+    def _finished(self, problems: Problems, solutions: list[Solution]) -> list[Solution]:
+        """Post-process the solutions; by default they stay as they are."""
+        return solutions
+
+    @property
+    def _has_callbacks(self) -> bool:
+        """Whether somebody hears of every step."""
+        return bool(getattr(self, "_skl_callbacks", None))
+
+    # --- the sequence -----------------------------------------------------------------------
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+        begin: tuple[Any, Any] = (None, None),
+    ) -> None:
+        """Fit to rows in memory, or in blocks, from a checkpoint where there is one."""
+        blocks = self._takes_blocks and blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
+        self._check_parameters()
+        fit = FitContext(begin=begin)
+        if blocks:
+            fit.blocks = blocked.begin(self, X, engine, checkpoint)
+        else:
+            fit.design, fit.target = self._rows(X, y, sample_weight)
+        if blocks or not self._has_callbacks:
+            interrupted = self._run(fit)
+        else:
+            # Who hears of a step is shown its point, which the trace has.
+            fit.record = True
+            given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+            interrupted = followed(self, lambda: self._run(fit), fit.target.classes, **given)
+        file = None if fit.blocks is None else fit.blocks.passes.checkpoint
+        if file is not None and self.certificate_.ok:
+            file.remove()
+        conclude(self, interrupted)
+
+    def _run(self, fit: FitContext) -> bool:
+        """Solve the problems, and keep what was found; whether Ctrl-C was pressed meanwhile."""
+        problems = self._settled(fit)
+        fit.seed = self._seed()
+        # From here on there is something to keep: between two problems, and while it is kept, too.
+        with Interrupt() as interrupt:
+            fit.deadline = deadline_of(self.time_limit)
+            solutions = self._finished(problems, self._solve(problems, fit))
+            self._keep_fit(fit, problems, solutions)
+        return interrupt.requested
+
+    def _starts(self, problems: Problems, fit: FitContext) -> Sequence[dict[str, Any]] | None:
+        """Where each problem starts, as options of ``minimise``; None is zero."""
+        if fit.blocks is not None:
+            points = blocked.starts(fit.blocks, list(problems))
+        elif getattr(self, "warm_start", False) and "coef_" in vars(self):
+            outputs = sum(p.output_shape[0] if p.output_shape else 1 for _, p in problems)
+            # Of other columns or targets there is nothing to start from.
+            shape = np.atleast_2d(dense(self.coef_)).shape
+            same = shape == (outputs, problems[0][1].design.n_features)
+            points = self._points(problems) if same else None
+        else:
+            return None
+        return None if points is None else [{"theta": point} for point in points]
+
+    def _solve(self, problems: Problems, fit: FitContext) -> list[Solution]:
+        """Solve the problems one after another, within a time limit for all of them.
+
+        Along a path they start from where the fits before point to.  Those whose passes can be
+        common are solved at once.
+        """
+        limits, starts = self._limits(), fit.starts
+        if starts is None and fit.chain is None:
+            starts = self._starts(problems, fit)
+        if fit.blocks is not None and len(problems) > 1 and blocked.share(problems):
+            jobs = [
+                functools.partial(
+                    self._minimised,
+                    problem,
+                    fit.seed + k,
+                    part,
+                    limits if starts is None else {**limits, **starts[k]},
+                    fit.deadline,
+                )
+                for k, (part, problem) in enumerate(problems)
+            ]
+            size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
+            return blocked.together(fit.blocks, jobs, size, names)
+        solutions: list[Solution] = []
+        ended = False
+        for done, (part, problem) in enumerate(problems):
+            own = dict(limits) if starts is None else {**limits, **starts[done]}
+            if ended:
+                # The parts not reached yet stand at their starts, with their own honest bounds.
+                own["max_iter"] = 0
+            if problem.in_passes:
+                problem.passes.part = part
+            if fit.chain is not None:
+                problem.charge_share = ROUNDING_SHARE
+                own.update(fit.chain.start(done, problem))
+            deadline, left = fit.deadline, len(problems) - done
+            if deadline < math.inf and left > 1:
+                now = time.perf_counter()
+                deadline = now + max(deadline - now, 1e-9) / left
+            solution = self._minimised(problem, fit.seed + done, part, own, deadline, fit.record)
+            ended = ended or solution.interrupted or solution.certificate.status == "callback"
+            solutions.append(solution)
+            if fit.chain is not None:
+                fit.chain.add(done, problem, solution)
+        return solutions
+
+    def _minimised(
+        self,
+        problem: Any,
+        seed: int | None,
+        part: str,
+        limits: dict[str, Any],
+        deadline: float = math.inf,
+        record: bool | None = None,
+    ) -> Solution:
+        """The solution of one problem.
+
+        ``deadline``: on the clock of :func:`time.perf_counter`.
+        """
+        return minimise(
+            problem,
+            self._solver(problem),
+            seed=seed,
+            single=self._follows_dtype and problem.design.matrix.dtype == np.float32,
+            record=self.record if record is None else record,
+            verbose=int(self.verbose),
+            part=part,
+            time_limit=seconds_to(deadline),
+            **limits,
+        )
+
+    def _record(self, problems: Problems, solutions: list[Solution]) -> None:
+        """Keep the certificate, the formula and the trace."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            solutions = [
+                replace(s, certificate=replace(c, column=str(names[c.column])))
+                if isinstance((c := s.certificate).column, int)
+                else s
+                for s in solutions
+            ]
+        if len(solutions) == 1:
+            self.certificate_ = solutions[0].certificate
+        else:
+            parts = [s.certificate for s in solutions]
+            seconds = sum(p.seconds for p in parts)
+            self.certificate_ = Certificate.total(parts, tol=self._limits()["tol"], seconds=seconds)
+        counts = [s.certificate.n_iter for s in solutions]
+        self.n_iter_: Any = np.array(counts, dtype=np.int32) if self._counts_each else max(counts)
+        each = self._each if len(problems) > 1 else ""
+        self.objective_formula_ = str(problems[0][1].formula()) + each
+        self.__dict__.pop("trace_", None)
+        if self.record:
+            traces = tuple(s.trace for s in solutions)
+            self.trace_: Any = traces[0] if len(traces) == 1 else traces
+
+    # --- in passes --------------------------------------------------------------------------
+
+    def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
+        """:meth:`_problems` over row blocks.
+
+        Raises
+        ------
+        TypeError
+            For a model, or parameters, that cannot be fitted in passes.
+        """
+        raise blocked.refuse(self, "its objective is not a sum over rows")
+
+    # --- what the fit claims ----------------------------------------------------------------
+
+    def _claims(self, design: Design, target: Any) -> list[Claimed]:
+        """What the fitted model claims to solve, set up from the training data for `verify`."""
+        problems = self._problems(design, target)
+        return [
+            (part, problem, point, target.weights)
+            for (part, problem), point in zip(problems, self._points(problems), strict=True)
+        ]
+
+    def _points(self, problems: Problems) -> list[np.ndarray]:
+        """The weights and intercepts of the fit, as points of problems."""
+        coef = np.atleast_2d(dense(self.coef_)).astype(np.float64, copy=False)
+        levels = np.atleast_1d(np.asarray(self.intercept_, dtype=np.float64))
+        if len(problems) == 1 and problems[0][1].output_shape:
+            return [problems[0][1].join(coef.T, levels)]
+        return [p.join(coef[k], levels[k]) for k, (_, p) in enumerate(problems)]
+
+
+def conclude(model: Any, interrupted: bool) -> None:
+    """Raise KeyboardInterrupt after Ctrl-C, and warn where the certificate is not good enough."""
+    certificate = model.certificate_
+    if certificate.status == "interrupted" or interrupted:
+        raise KeyboardInterrupt(str(certificate))
+    # A tolerance of None asks for all iterations, whatever they come to.
+    if not certificate.ok and getattr(model, "tol", 0.0) is not None:
+        warn(str(certificate), ConvergenceWarning)
