@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.digests import sha256_of
@@ -28,7 +29,6 @@ __all__ = [
     "PredictionAdapter",
     "accuracy_over",
     "begin",
-    "begin_equations",
     "in_blocks",
     "is_blocked",
     "r2_over",
@@ -125,23 +125,26 @@ def begin(
     data: BlockedData,
     engine: Engine | None,
     checkpoint: str | os.PathLike[str] | None = None,
-    *,
-    classes: bool = True,
 ) -> InPasses:
     """Settle what the data say before the first pass.
-
-    ``classes``: whether it is a classifier that is fitted.
 
     Raises
     ------
     ValueError
         For data of fewer than two classes, or with a quantity for a classifier, or with classes
-        for a regression.
+        for a regression; and for a checkpoint of a model that solves equations, whose few passes
+        leave nothing to keep.
     """
     from separatrix.scale.checkpoints import Checkpoint
     from separatrix.scale.engines import Local
     from separatrix.scale.passes import Passes
 
+    if checkpoint is not None and hasattr(model, "_equations"):
+        raise ValueError(
+            f"checkpoint is for fits of many passes, and {type(model).__name__} needs only a few: "
+            "leave it out."
+        )
+    classes = isinstance(model, ClassifierMixin)
     if not classes and data.classes is not None:
         raise ValueError(
             f"The target of {data.source} has classes; a regression needs numbers: scan it with "
@@ -178,29 +181,6 @@ def _found(data: BlockedData) -> str:
     if len(weighed) == 0:
         return "no row of positive weight"
     return f"one class only of positive weight ({weighed[0].item()!r})"
-
-
-def begin_equations(
-    model: Any,
-    data: BlockedData,
-    engine: Engine | None,
-    checkpoint: Any = None,
-    *,
-    classes: bool = True,
-) -> InPasses:
-    """:func:`begin` for a model that solves equations, whose few passes leave nothing to keep.
-
-    Raises
-    ------
-    ValueError
-        As :func:`begin`, and where a checkpoint is asked for.
-    """
-    if checkpoint is not None:
-        raise ValueError(
-            f"checkpoint is for fits of many passes, and {type(model).__name__} needs only a few: "
-            "leave it out."
-        )
-    return begin(model, data, engine, classes=classes)
 
 
 def _identity(model: Any, data: BlockedData) -> str:

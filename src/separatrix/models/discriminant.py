@@ -261,7 +261,7 @@ class _GaussianClassifier(
             raise blocked.refuse(
                 self, "covariance_estimator needs all rows of a class at once: give shrinkage"
             )
-        fit = blocked.begin_equations(self, data, engine, checkpoint)
+        fit = blocked.begin(self, data, engine, checkpoint)
         k, auto = len(fit.classes), isinstance(self.shrinkage, str)
         self._priors_of(k)
         require_memory(data.n_features, 3 * k if auto else 1 if self._pooled else k)
@@ -617,7 +617,7 @@ class _GaussianClassifier(
         blocked.require_same(self, data)
         if self.covariance_estimator is not None:
             raise blocked.refuse(self, "covariance_estimator needs all rows of a class at once")
-        moments = self._moments_over(blocked.begin_equations(copy.copy(self), data, engine))
+        moments = self._moments_over(blocked.begin(copy.copy(self), data, engine))
         kinds, planes = [self.covariance], self._planes
         return certify_classes(self, None, None, kinds, self.covariance_, planes, tol, moments)
 

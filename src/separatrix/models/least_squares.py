@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.certificate import ResidualCertificate
@@ -32,7 +32,7 @@ from separatrix.messages import Column, Joined, Message, counted, quoted, shorte
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import (
     InPasses,
-    begin_equations,
+    begin,
     in_blocks,
     refuse,
     require_same,
@@ -79,6 +79,30 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
     def _ridge(self, strength: float, total: float) -> float:
         """The factor of the squared norm against a sum over the rows."""
         return float(strength) * total
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Any, checkpoint: Any
+    ) -> None:
+        """Fit to rows in memory, or in blocks."""
+        in_passes = in_blocks(X, y, sample_weight, engine, checkpoint)
+        self._check_parameters()
+        if in_passes:
+            found = self._fit_blocks(X, engine, checkpoint)
+        else:
+            rows, found = self._labelled(X, y, sample_weight)
+            self._solve(rows)
+        self.__dict__.update(found)
+
+    @abstractmethod
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        """The rows with their targets, and what a fit says of the classes."""
+
+    def _equations_of(self, rows: TrainingRows, tol: float) -> ResidualCertificate:
+        """How well the equations of some rows hold."""
+        ridge = self._ridge(self.lam, rows.total)
+        return certify_rows(self, as_design(rows.matrix), rows, ridge, tol)
 
     def _solve(self, rows: TrainingRows) -> None:
         design = as_design(rows.matrix)
@@ -141,14 +165,17 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
     _other_classes = 0.0
     _in_single = False
 
-    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> InPasses:
-        """Fit to row blocks: their moments, and what is left of the equations of all rows."""
+    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> dict[str, Any]:
+        """Fit to row blocks: their moments, and what is left of the equations of all rows.
+
+        Returns what a fit says of the classes.
+        """
         from separatrix.scale.equations import solve_in_passes
 
         if self._nonnegative:
             raise refuse(self, "positive=True needs all rows to choose the columns")
-        labelled = isinstance(self, ClassifierMixin)
-        fit = begin_equations(self, data, engine, checkpoint, classes=labelled)
+        fit = begin(self, data, engine, checkpoint)
+        labelled = bool(len(fit.classes))
         targets = self._targets_of(fit)
         self._require_room(data, targets.count)
         solution, total = solve_in_passes(
@@ -165,7 +192,7 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         if solution.rank < data.n_features and not self._strength > 0:
             names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
             self._tell_dependent(data.n_rows, data.n_features, names, solution, None)
-        return fit
+        return {"classes_": fit.classes} if labelled else {}
 
     @property
     def _strength(self) -> float:
@@ -196,8 +223,7 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         from separatrix.scale.equations import certify_in_passes
 
         require_same(self, data)
-        labelled = isinstance(self, ClassifierMixin)
-        fit = begin_equations(copy.copy(self), data, engine, None, classes=labelled)
+        fit = begin(copy.copy(self), data, engine)
         return certify_in_passes(
             fit.passes,
             self._targets_of(fit),
@@ -241,8 +267,8 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
             # Parameters have been changed since the fit.
             return {}
 
-    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None: ...
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
         """One factor of the rows serves all values."""
@@ -265,9 +291,9 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
                     member.classes_ = run.labels.classes
                 yield i, fold, member
 
+    @abstractmethod
     def _rows_in(self, run: Any, fold: int) -> TrainingRows:
         """What a fold's fit is to."""
-        return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
 
     def _warn_dependent(self, design: Design, solution: LeastSquaresSolution, n_rows: int) -> None:
         if self._nonnegative:
@@ -333,7 +359,70 @@ def _relations(
     return Message("relations", relations=Joined(tuple(clauses), separator="; "))
 
 
-class LinearRegression(Regressor, _LeastSquares):
+class _LeastSquaresNumbers(Regressor):
+    """Least squares on the numbers of one target or several."""
+
+    _equations_of: ClassVar[Any]
+
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        return self._rows_of(X, y, sample_weight, finite=finite), {}
+
+    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
+        return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
+        mse = solution.rss / solution.weight
+        self._keep_numbers(alone, solution.coef, solution.intercept, mse)
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        found: ResidualCertificate = self._equations_of(rows_of_fit(self, X, y, sample_weight), tol)
+        return found
+
+
+class _LeastSquaresLabels(LinearClassPredictions):
+    """Least squares on targets that stand for classes: one for the class, ``_other_classes`` else.
+
+    Of two classes there is one target, -1 and +1.
+    """
+
+    class_weight: Any
+    _other_classes: float
+    _equations_of: ClassVar[Any]
+
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        matrix, y = validate(self, X, y, finite=finite)
+        require_classes(y)
+        labels = encode(y, sample_weight_of(sample_weight, matrix), self.class_weight)
+        return self._coded(matrix, labels), {"classes_": labels.classes}
+
+    def _coded(self, matrix: Any, labels: Labels) -> TrainingRows:
+        if labels.binary:
+            targets = labels.signs()[:, None]
+        else:
+            other = self._other_classes
+            targets = other + (1.0 - other) * one_hot(labels.codes, len(labels.classes))
+        return TrainingRows(matrix, targets, labels.weights, labels.total)
+
+    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
+        return self._coded(run.matrix, run.labels_of(fold))
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
+        self.coef_ = solution.coef
+        self.intercept_ = solution.intercept
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
+        found: ResidualCertificate = self._equations_of(self._coded(matrix, labels), tol)
+        return found
+
+
+class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
     Minimises, with :math:`n = \sum_i s_i`,
@@ -463,11 +552,7 @@ class LinearRegression(Regressor, _LeastSquares):
         ConvergenceWarning
             If the certificate is above its tolerance; the text is the certificate.
         """
-        self._check_parameters()
-        if in_blocks(X, y, sample_weight, engine, checkpoint):
-            self._fit_blocks(X, engine, checkpoint)
-            return self
-        self._solve(self._rows_of(X, y, sample_weight, finite=False))
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
@@ -512,14 +597,6 @@ class LinearRegression(Regressor, _LeastSquares):
             require_targets(rows.target_shape, self.coef_.shape[:-1], "in the earlier calls it had")
         self._continue(rows)
         return self
-
-    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        mse = solution.rss / solution.weight
-        self._keep_numbers(alone, solution.coef, solution.intercept, mse)
-
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
-        rows = rows_of_fit(self, X, y, sample_weight)
-        return certify_rows(self, as_design(rows.matrix), rows, self.lam * rows.total, tol)
 
     def summary(
         self,
@@ -586,7 +663,7 @@ class LinearRegression(Regressor, _LeastSquares):
         )
 
 
-class LeastSquaresClassifier(LinearClassPredictions, _LeastSquares):
+class LeastSquaresClassifier(_LeastSquaresLabels, _LeastSquares):
     r"""Classification by least squares on targets that encode the classes.
 
     The targets are -1 and +1 for two classes, and the K columns of a one-hot encoding for K
@@ -712,16 +789,7 @@ class LeastSquaresClassifier(LinearClassPredictions, _LeastSquares):
         ConvergenceWarning
             If the certificate is above its tolerance; the text is the certificate.
         """
-        self._check_parameters()
-        if in_blocks(X, y, sample_weight, engine, checkpoint):
-            self.classes_ = self._fit_blocks(X, engine, checkpoint).classes
-            return self
-        matrix, y = validate(self, X, y, finite=False)
-        require_classes(y)
-        weights = sample_weight_of(sample_weight, matrix)
-        labels = encode(y, weights, self.class_weight)
-        self._solve(TrainingRows(matrix, targets_of(labels), labels.weights, labels.total))
-        self.classes_ = labels.classes
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
     def partial_fit(
@@ -753,31 +821,9 @@ class LeastSquaresClassifier(LinearClassPredictions, _LeastSquares):
         matrix, labels = portion_of(
             self, X, y, classes, sample_weight, self.class_weight, finite=False
         )
-        self._continue(TrainingRows(matrix, targets_of(labels), labels.weights, labels.total))
+        self._continue(self._coded(matrix, labels))
         self.classes_ = labels.classes
         return self
 
-    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
-        labels = run.labels_of(fold)
-        return TrainingRows(run.matrix, targets_of(labels), labels.weights, labels.total)
-
-    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        self.coef_ = solution.coef
-        self.intercept_ = solution.intercept
-
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_factor(self, sizes)
-
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
-        matrix = validate(self, X)
-        weights = sample_weight_of(sample_weight, matrix)
-        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
-        rows = TrainingRows(matrix, targets_of(labels), labels.weights, labels.total)
-        return certify_rows(self, as_design(matrix), rows, self.lam * rows.total, tol)
-
-
-def targets_of(labels: Labels) -> np.ndarray:
-    """Targets that stand for the classes: -1 and +1, or one-hot."""
-    if labels.binary:
-        return labels.signs()[:, None]
-    return one_hot(labels.codes, len(labels.classes))

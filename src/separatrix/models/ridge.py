@@ -16,27 +16,29 @@ from separatrix.closed_form.leave_one_out import leave_one_out_residuals
 from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode, encode_as, indicator, one_hot
+from separatrix.data.labels import encode, indicator
 from separatrix.data.validation import (
     check_number,
     require_classes,
     sample_weight_of,
     validate,
 )
-from separatrix.models.blocked import in_blocks, refuse
-from separatrix.models.least_squares import _LeastSquares
+from separatrix.models.blocked import refuse
+from separatrix.models.least_squares import (
+    _LeastSquares,
+    _LeastSquaresLabels,
+    _LeastSquaresNumbers,
+)
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
 from separatrix.models.path import Path, fit_path, split_rows
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
-    Regressor,
     TrainingRows,
     certify_rows,
-    rows_of_fit,
 )
-from separatrix.models.scores import LinearClassPredictions, winners
+from separatrix.models.scores import winners
 from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
@@ -230,7 +232,7 @@ def _joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
     )
 
 
-class Ridge(_OneStrength, Regressor, _Ridge):
+class Ridge(_OneStrength, _LeastSquaresNumbers, _Ridge):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
     Minimises, for each target,
@@ -328,31 +330,13 @@ class Ridge(_OneStrength, Regressor, _Ridge):
         ConvergenceWarning
             If the certificate is above its tolerance; the text is the certificate.
         """
-        self._check_parameters()
-        if in_blocks(X, y, sample_weight, engine, checkpoint):
-            self._fit_blocks(X, engine, checkpoint)
-            return self
-        self._solve(self._rows_of(X, y, sample_weight, finite=False))
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
-
-    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        mse = solution.rss / solution.weight
-        self._keep_numbers(alone, solution.coef, solution.intercept, mse)
-
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
-        return self._equations_of(rows_of_fit(self, X, y, sample_weight), tol)
 
     @property
     def solver_(self) -> str:
         """How the equations were solved."""
         return "sparse_cg" if vars(self).get("factor_", "cholesky") is None else "cholesky"
-
-
-def _signed(labels: Labels) -> np.ndarray:
-    """Targets -1 and +1 for each class, or of two for the second."""
-    if labels.binary:
-        return labels.signs()[:, None]
-    return 2.0 * one_hot(labels.codes, len(labels.classes)) - 1.0
 
 
 def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> TrainingRows:
@@ -365,7 +349,7 @@ def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> Trainin
     return TrainingRows(matrix, np.asfortranarray(2.0 * present - 1.0), weights, total)
 
 
-class _RidgeLabels(LinearClassPredictions, _Ridge):
+class _RidgeLabels(_LeastSquaresLabels, _Ridge):
     """Ridge regression on the signs of classes."""
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
@@ -385,21 +369,17 @@ class _RidgeLabels(LinearClassPredictions, _Ridge):
             return _of_several(matrix, y, weights, self.class_weight), found
         labels = encode(column_or_1d(y, warn=True), weights, self.class_weight)
         found = {"classes_": labels.classes, "multilabel_": False}
-        return TrainingRows(matrix, _signed(labels), labels.weights, labels.total), found
+        return self._coded(matrix, labels), found
 
-    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
-        labels = run.labels_of(fold)
-        return TrainingRows(run.matrix, _signed(labels), labels.weights, labels.total)
+    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> dict[str, Any]:
+        return {**super()._fit_blocks(data, engine, checkpoint), "multilabel_": False}
 
     def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        if not self._several:
+            return super()._equations(X, y, sample_weight, tol)
         matrix = validate(self, X)
         weights = sample_weight_of(sample_weight, matrix)
-        if self._several:
-            rows = _of_several(matrix, y, weights, self.class_weight)
-            return self._equations_of(rows, tol)
-        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
-        rows = TrainingRows(matrix, _signed(labels), labels.weights, labels.total)
-        return self._equations_of(rows, tol)
+        return self._equations_of(_of_several(matrix, y, weights, self.class_weight), tol)
 
     @property
     def _several(self) -> bool:
@@ -529,14 +509,7 @@ class RidgeClassifier(_OneStrength, _RidgeLabels):
         ValueError
             For bad parameters, NaN or infinity (named by row and column), or one class only.
         """
-        self._check_parameters()
-        if in_blocks(X, y, sample_weight, engine, checkpoint):
-            self.classes_ = self._fit_blocks(X, engine, checkpoint).classes
-            self.multilabel_ = False
-            return self
-        rows, found = self._labelled(X, y, sample_weight)
-        self._solve(rows)
-        self.__dict__.update(found)
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
 
