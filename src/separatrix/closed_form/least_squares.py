@@ -46,6 +46,7 @@ from separatrix.closed_form.normal_equations import (
     NormalEquations,
     NormalInverse,
     NormalResidual,
+    bounds_in,
     lengths_of,
     refine,
 )
@@ -579,7 +580,7 @@ def certify_least_squares(
     condition: float = np.nan,
     rank: int | None = None,
     tol: float = 1e-10,
-    nonnegative: bool = False,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> ResidualCertificate:
     """Certify coefficients by the residual of the normal equations, computed from the rows.
 
@@ -597,8 +598,9 @@ def certify_least_squares(
     rank : int, optional
         The same; all columns by default.
     tol : float, default=1e-10
-    nonnegative : bool, default=False
-        Whether no weight may be below zero, so that what is left may push one that is zero down.
+    bounds : tuple of ndarray of shape (n_features,), optional
+        The lower and the upper ends of the weights, so that what is left may push one that is at an
+        end beyond it.
 
     Returns
     -------
@@ -621,7 +623,7 @@ def certify_least_squares(
             targets, coef, intercept = targets * unit, coef * unit[:, None], intercept * unit
         problem = LeastSquaresProblem(
             *(design, targets, weights, float(ridge), bool(fit_intercept), tol),
-            nonnegative=nonnegative,
+            bounds=None if bounds is None else bounds_in(bounds, unit),
         )
         found = _equations_of(problem).at(np.ascontiguousarray(coef), np.array(intercept))
         return found.certificate(

@@ -81,7 +81,8 @@ _EXACT_CONDITION = 100
 class LeastSquaresProblem:
     """``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``, and how its answer is judged.
 
-    With ``nonnegative`` no weight may be below zero, and one that is zero may be pushed down.
+    With ``bounds``, the lower and the upper ends of the weights, each of shape (d, m) or (d, 1), a
+    weight at one of them may be pushed beyond it.
     """
 
     design: Design
@@ -91,10 +92,17 @@ class LeastSquaresProblem:
     fit_intercept: bool = True
     tol: float = 1e-10
     names: Sequence[str] | None = None
-    nonnegative: bool = False
+    bounds: tuple[np.ndarray, np.ndarray] | None = None
     # Whether the rows are those of a triangular factor, which stand for others.
     factored: bool = False
     begun: float = field(default_factory=perf_counter)
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether the bounds say that no weight is below zero, and nothing else."""
+        return self.bounds is not None and not (
+            self.bounds[0].any() or np.isfinite(self.bounds[1]).any()
+        )
 
     def gathered(self, of: Callable[..., Any]) -> Any:
         """What a function makes of the design, the targets and the weights.
@@ -398,6 +406,14 @@ def _by_row(design: Design, n_targets: int) -> bool:
     return isinstance(design, CSRDesign)
 
 
+def bounds_in(
+    bounds: tuple[np.ndarray, np.ndarray], unit: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds of the weights, (d,), as those of every target in its unit: (d, m) or (d, 1)."""
+    factors = np.ones(1) if unit is None else unit
+    return bounds[0][:, None] * factors, bounds[1][:, None] * factors
+
+
 def dot_once_rounded(terms: Iterable[tuple[float, float]]) -> float:
     """A sum of products, rounded once."""
     terms = list(terms)
@@ -446,15 +462,30 @@ class NormalResidual:
         return np.sqrt(self.equations.ridge) * lengths_of(self.coef.T)
 
     @cached_property
+    def outside(self) -> np.ndarray:
+        """The weights that are beyond their bounds; (d, m)."""
+        bounds, weights = self.equations.problem.bounds, self.coef.T
+        if bounds is None:
+            return np.zeros(weights.shape, dtype=bool)
+        beyond: np.ndarray = (weights < bounds[0]) | (weights > bounds[1])
+        return beyond
+
+    def inward(self) -> np.ndarray:
+        """The slopes that could move each weight without leaving its bounds; (d, m)."""
+        bounds, weights = self.equations.problem.bounds, self.coef.T
+        if bounds is None:
+            return self.gradient
+        below = np.where(weights <= bounds[0], np.maximum(self.gradient, 0.0), self.gradient)
+        return np.where(weights >= bounds[1], np.minimum(below, 0.0), below)
+
+    @cached_property
     def _ratios(self) -> np.ndarray:
         """``|a_j' r| / |a_j|`` for every column and target, that of ones last."""
         of = self.equations
         used = of.alive & (of.penalised > 0.0)
-        left = np.abs(self.gradient[used])
-        if of.problem.nonnegative:
-            weights = self.coef.T[used]
-            left = np.where(weights == 0.0, np.maximum(self.gradient[used], 0.0), left)
-            left[weights < 0.0] = np.inf
+        left = np.abs(self.inward()[used])
+        if of.problem.bounds is not None:
+            left[self.outside[used]] = np.inf
         out = left / of.penalised[used, None]
         if of.level:
             out = np.vstack([out, np.abs(self.sums) / np.sqrt(of.weight)])
@@ -487,8 +518,8 @@ class NormalResidual:
         # Where rounding is all that a column has, its product with the residual counts or not.
         sizes = of.ridge * np.abs(self.coef.T[idle])
         left = np.minimum(np.abs(self.gradient[idle]), sizes)
-        if of.problem.nonnegative:
-            left[self.coef.T[idle] < 0.0] = np.inf
+        if of.problem.bounds is not None:
+            left[self.outside[idle]] = np.inf
         return left / of.penalised[idle, None] / _or_one(self._norm)
 
     def judged(self) -> tuple[float, float]:
@@ -538,9 +569,8 @@ class NormalResidual:
             if not (relative <= tol).all():
                 relative = np.minimum(relative, self._inexactness(rounding, most))
             relative = np.maximum(relative, idle)
-            if of.problem.nonnegative:
-                # Also of columns that the rows say nothing about.
-                relative[np.any(self.coef < 0.0, axis=1)] = np.inf
+            # Also of columns that the rows say nothing about.
+            relative[self.outside.any(axis=0)] = np.inf
         return float(relative.max(initial=0.0)), orthogonality
 
     def _inexactness(self, rounding: float, most: float) -> np.ndarray:
@@ -566,7 +596,7 @@ class NormalResidual:
         """The certificate of this point; ``unfinished`` is its status where it is above ``tol``."""
         relative, orthogonality = self.judged()
         problem = self.equations.problem
-        if relative <= problem.tol and not problem.nonnegative:
+        if relative <= problem.tol and problem.bounds is None:
             relative = max(relative, self._left_together(rank, condition, orthogonality))
         text = "normal equations A'r = 0"
         if problem.ridge > 0.0:
@@ -575,6 +605,9 @@ class NormalResidual:
             text = "conditions w >= 0, A'r <= 0, w A'r = 0"
             if problem.ridge > 0.0:
                 text = "conditions w >= 0, A'r <= rho w, w (A'r - rho w) = 0"
+        elif problem.bounds is not None:
+            slope = "A'r - rho w" if problem.ridge > 0.0 else "A'r"
+            text = f"conditions l <= w <= u, {slope} <= 0 where w < u, >= 0 where w > l"
         return ResidualCertificate.of(
             equations=text + whose,
             relative_residual=relative,

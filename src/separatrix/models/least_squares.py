@@ -12,9 +12,9 @@ from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.certificate import ResidualCertificate
+from separatrix.closed_form.bounded import solve_bounded
 from separatrix.closed_form.inference import Summary, undetermined
 from separatrix.closed_form.least_squares import MOST_SQUARE, solve_least_squares
-from separatrix.closed_form.nonnegative import solve_nonnegative
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import rules
 from separatrix.data.columns import columns_of
@@ -45,6 +45,7 @@ from separatrix.models.regressor import (
     MSE,
     Regressor,
     TrainingRows,
+    bounds_of,
     certify_rows,
     check_factor,
     require_targets,
@@ -112,27 +113,31 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
             self._warn_dependent(design, solution, rows.n_used)
 
     @property
-    def _nonnegative(self) -> bool:
-        return bool(getattr(self, "positive", False))
+    def _bounding(self) -> str:
+        """What bounds the weights, in words; empty where nothing does."""
+        if getattr(self, "positive", False):
+            return "positive=True needs"
+        return "bounds need" if getattr(self, "bounds", None) is not None else ""
 
     def _solved(
         self, design: Design, targets: np.ndarray, rows: TrainingRows, ridge: float
     ) -> LeastSquaresSolution:
-        solve = solve_nonnegative if self._nonnegative else solve_least_squares
-        return solve(
-            design,
-            targets,
-            weights=rows.weights,
-            ridge=ridge,
-            fit_intercept=bool(self.fit_intercept),
-            tol=self._tolerance,
-            names=getattr(self, "feature_names_in_", None),
-        )
+        options: dict[str, Any] = {
+            "weights": rows.weights,
+            "ridge": ridge,
+            "fit_intercept": bool(self.fit_intercept),
+            "tol": self._tolerance,
+            "names": getattr(self, "feature_names_in_", None),
+        }
+        bounds = bounds_of(self, design.n_features)
+        if bounds is None:
+            return solve_least_squares(design, targets, **options)
+        return solve_bounded(design, targets, *bounds, **options)
 
     def _continue(self, rows: TrainingRows) -> None:
         """Take in more rows, by merging what is kept of them."""
-        if self._nonnegative:
-            raise ValueError("positive=True needs all rows in one call; use fit.")
+        if self._bounding:
+            raise ValueError(f"{self._bounding} all rows in one call; use fit.")
         n_columns = rows.matrix.shape[1]
         if n_columns + rows.targets.shape[1] > _MOST_FACTOR:
             raise ValueError(
@@ -172,8 +177,8 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         """
         from separatrix.scale.equations import solve_in_passes
 
-        if self._nonnegative:
-            raise refuse(self, "positive=True needs all rows to choose the columns")
+        if self._bounding:
+            raise refuse(self, f"{self._bounding} all rows to choose the columns")
         fit = begin(self, data, engine, checkpoint)
         labelled = bool(len(fit.classes))
         targets = self._targets_of(fit)
@@ -277,7 +282,7 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
             rows = member._rows_in(run, fold)
             factor = None
             few = run.design.n_features + rows.targets.shape[1] <= _MOST_FACTOR
-            if few and not member._nonnegative:
+            if few and not member._bounding:
                 factor = member._factor_of(run.design, rows)
             for i, value in enumerate(run.values):
                 if run.interrupt.requested:
@@ -296,8 +301,8 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         """What a fold's fit is to."""
 
     def _warn_dependent(self, design: Design, solution: LeastSquaresSolution, n_rows: int) -> None:
-        if self._nonnegative:
-            # Its rank is that of the columns in use.
+        if bounds_of(self, design.n_features) is not None:
+            # Its rank is that of the free columns.
             return
         names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
         self._tell_dependent(n_rows, design.n_features, names, solution, design)
@@ -439,6 +444,12 @@ class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
     lam : float, default=0.0
         Strength of the penalty; ``Ridge(alpha)`` of scikit-learn is ``lam = alpha / n``.
     fit_intercept : bool, default=True
+    bounds : tuple or dict, optional
+        Bounds of the weights: a pair ``(lower, upper)`` for all columns, each of them a number or
+        one a column, or pairs of numbers by the name or the index of a column. None is no bound,
+        and a Series is read by its labels, names or indices. All have to allow zero, ``lower <= 0
+        <= upper``; those of a column are those of its weight for each target. The certificate then
+        covers the conditions of Karush, Kuhn and Tucker; ``positive=True`` is ``(0, None)``.
 
     Attributes
     ----------
@@ -449,8 +460,8 @@ class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
         Weighted mean of the squared residuals of the training rows.
     rank_ : int
         The number of columns that are independent of one another (and, with an intercept, of a
-        constant); with a penalty all columns; with ``positive=True`` among the columns with
-        positive weights.
+        constant); with a penalty all columns; with bounds among the columns whose weights are
+        between theirs.
     condition_number_ : float
         The condition number of the independent columns, centred (with an intercept) and scaled to
         unit length, with the rows of the penalty appended. For more than 100 columns it is an
@@ -478,6 +489,8 @@ class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
     ----------
     Bjorck, *Numerical Methods for Least Squares Problems* (1996).
     Golub (1965), Numerical methods for solving linear least squares problems.
+    Portugal, Judice and Vicente (1994), A comparison of block pivoting and interior-point
+    algorithms for linear least squares problems with nonnegative variables.
 
     Examples
     --------
@@ -487,10 +500,18 @@ class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
     ([2.2], 0.7, 0.45)
     >>> model.certificate_.ok
     True
+
+    Bounds say which way a column may count, and how much:
+
+    >>> X, y = [[0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [3.0, 2.0]], [1.0, 3.0, 4.0, 8.0]
+    >>> model = LinearRegression(bounds={0: (0, 2), 1: (0, None)}).fit(X, y)
+    >>> model.coef_.round(2).tolist(), model.certificate_.ok
+    ([2.0, 1.0], True)
     """
 
     lam: float = parameter(default=0.0, minimum=0)
     fit_intercept: bool = parameter(default=True, choices=(True, False))
+    bounds: Any = parameter(default=None)
     copy_X: bool = COPY_X
     tol: float = compat("not needed: the equations are solved to rounding", default=1e-6)
     n_jobs: Any = N_JOBS
@@ -554,6 +575,19 @@ class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
         """
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.positive and self.bounds is not None:
+            raise ValueError(
+                "positive=True is bounds=(0, None), and bounds are given as well; leave one out."
+            )
+
+    def _described(self) -> dict[str, Any]:
+        found = super()._described()
+        if not self.positive and bounds_of(self, self.n_features_in_) is not None:
+            found["objective_formula_"] += " subject to lower_j <= w_j <= upper_j"
+        return found
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
         """Add rows: the result is the same as that of one fit to all rows so far, to rounding.

@@ -13,16 +13,17 @@ from separatrix.closed_form.inference import Summary, least_squares_summary
 from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
-from separatrix.data.validation import sample_weight_of, validate
+from separatrix.data.validation import column_bounds, sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
 from separatrix.models.parameters import Parameters
-from separatrix.models.scores import NumberPredictions
+from separatrix.models.scores import NumberPredictions, column_names
 
 __all__ = [
     "LEAST_SQUARES",
     "MSE",
     "Regressor",
     "TrainingRows",
+    "bounds_of",
     "certify_rows",
     "check_factor",
     "require_targets",
@@ -140,6 +141,16 @@ def _n_targets(model: Any) -> int:
     return 1 if one else int(model.coef_.shape[0])
 
 
+def bounds_of(model: Any, n_features: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The bounds of the weights of a model, of this library or scikit-learn's; None for none."""
+    if getattr(model, "positive", False):
+        return np.zeros(n_features), np.full(n_features, np.inf)
+    if getattr(model, "bounds", None) is None:
+        return None
+    lower, upper = column_bounds(model.bounds, column_names(model))
+    return (lower, upper) if np.isfinite(lower).any() or np.isfinite(upper).any() else None
+
+
 def certify_rows(
     model: Any, design: Design, rows: TrainingRows, ridge: float, tol: float
 ) -> ResidualCertificate:
@@ -155,7 +166,7 @@ def certify_rows(
         condition=getattr(model, "condition_number_", np.nan),
         rank=getattr(model, "rank_", None),
         tol=tol,
-        nonnegative=bool(getattr(model, "positive", False)),
+        bounds=bounds_of(model, design.n_features),
     )
 
 
@@ -188,6 +199,8 @@ class Regressor(MultiOutputMixin, NumberPredictions, Parameters):
                 "weights that are constrained to be nonnegative have no standard errors; fit with "
                 "positive=False."
             )
+        if getattr(self, "bounds", None) is not None:
+            raise ValueError("weights between bounds have no standard errors; fit without them.")
         # Of the fit, whatever the parameter has been set to since.
         if vars(self).get("lam_", self.lam) > 0:
             raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
