@@ -51,7 +51,7 @@ from separatrix.models.regressor import (
     require_targets,
     rows_of_fit,
 )
-from separatrix.models.scores import LinearClassPredictions, column_names
+from separatrix.models.scores import ClassPredictions, column_names
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ class _LeastSquaresNumbers(Regressor):
         return found
 
 
-class _LeastSquaresLabels(LinearClassPredictions):
+class _LeastSquaresLabels(ClassPredictions):
     """Least squares on targets that stand for classes: one for the class, ``_other_classes`` else.
 
     Of two classes there is one target, -1 and +1.

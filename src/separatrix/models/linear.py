@@ -14,7 +14,7 @@ from separatrix.models.base import CertifiedClassifier
 from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import Problems
 from separatrix.models.parameters import parameter
-from separatrix.models.scores import LinearClassPredictions, narrowed
+from separatrix.models.scores import narrowed
 from separatrix.solvers.driver import Solution
 
 __all__ = ["AVERAGED", "LinearClassifier", "SparseWeights", "check_averaged"]
@@ -48,9 +48,7 @@ class SparseWeights:
         return self
 
 
-class LinearClassifier(
-    SparseWeights, CallbackSupportMixin, LinearClassPredictions, CertifiedClassifier
-):
+class LinearClassifier(SparseWeights, CallbackSupportMixin, CertifiedClassifier):
     """Half-spaces that minimise, whose fit can be followed step by step."""
 
     fit_intercept: bool = parameter(default=True)

@@ -18,7 +18,6 @@ from separatrix.models.blocked import accuracy_over, is_blocked, r2_over
 
 __all__ = [
     "ClassPredictions",
-    "LinearClassPredictions",
     "NumberPredictions",
     "agreeing",
     "column_names",
@@ -33,13 +32,29 @@ _FEW = 4096
 
 
 class ClassPredictions(ClassifierMixin):
-    """The predictions of a classifier with ``decision_function``, and their accuracy."""
+    """The scores of half-spaces, one for two classes and one a class for more, and predictions.
+
+    A classifier of other surfaces has a ``decision_function`` of its own.
+    """
 
     classes_: np.ndarray
+    coef_: Any
+    intercept_: Any
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The scores of the classes."""
-        raise NotImplementedError
+        """Scores ``w.x + b``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
+            Positive for ``classes_[1]``.
+        """
+        scores = _fitted_scores(self, X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score.
@@ -80,28 +95,6 @@ class ClassPredictions(ClassifierMixin):
                 # What scikit-learn checks besides takes it ten times as long.
                 return float(np.count_nonzero(predicted == y) / len(y))
         return float(super().score(X, y, sample_weight))
-
-
-class LinearClassPredictions(ClassPredictions):
-    """Half-spaces: one for two classes, one a class for more."""
-
-    coef_: Any
-    intercept_: Any
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores ``w.x + b``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-            Positive for ``classes_[1]``.
-        """
-        scores = _fitted_scores(self, X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 class NumberPredictions(RegressorMixin):
