@@ -301,7 +301,6 @@ class Judge:
         if not hasattr(model, "coef_") or hasattr(model, "nu") or hasattr(model, "scale_"):
             return math.inf
         other = copy(model)
-        other.__dict__.pop("_fitting", None)
         for name in ("dual_coef_", "coef_", "intercept_"):
             if name in vars(model):
                 setattr(other, name, 0.0 * _matrix(getattr(model, name)))

@@ -10,6 +10,7 @@ import pytest
 import separatrix as sx
 from separatrix.models.certified import Certified
 from separatrix.scale import scan
+from separatrix.solvers.driver import watch
 
 FAMILY = [
     sx.ElasticNet(alpha=0.1),
@@ -43,10 +44,12 @@ def rows():
 def test_one_sequence_fits_them_all(rows, model, monkeypatch):
     contexts, run = [], Certified._run
     monkeypatch.setattr(Certified, "_run", lambda self, fit: contexts.append(fit) or run(self, fit))
-    before = set(vars(model))
-    model.fit(*rows)
+    before, seen = set(vars(model)), set()
+    with watch(lambda progress: seen.update(vars(model))):
+        model.fit(*rows)
     assert len(contexts) == 1 and contexts[0].design.n_samples == 60
-    # What a fit needs on its way travels with it: the model has what was found, and its checks.
+    # What a fit needs on its way travels with it, and is never the model's.
+    assert not {name for name in seen - before if not name.endswith("_")}
     kept = {name for name in vars(model).keys() - before if not name.endswith("_")}
     assert kept <= {"_conditions"}, kept
     assert len(pickle.dumps(model)) < 20_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,9 +58,9 @@ class CertifiedClassifier(ClassPredictions, Certified):
     def _seed(self) -> int:
         return seed_of(self.random_state)
 
-    @abstractmethod
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
-        """Set the fitted attributes but the classes; calls :meth:`_record`."""
+        """Set the fitted attributes that follow from the solutions alone."""
+        raise NotImplementedError
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
         self.classes_ = (fit.target if fit.blocks is None else fit.blocks).classes
@@ -101,7 +100,7 @@ class CertifiedClassifier(ClassPredictions, Certified):
                 # What is left was found out just now.
                 if len(labels.classes) > 1:
                     with counting(None):
-                        member._run(FitContext(run.design, labels, chain=chain))
+                        member._run(FitContext(run.design, labels, shared=run.shared, chain=chain))
                 else:
                     member._know_one(run.design, labels)
                 if labels.absent:

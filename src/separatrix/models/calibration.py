@@ -39,7 +39,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -324,11 +324,14 @@ class Folds:
         For the fits.
     deadline : float
         In seconds of ``time.perf_counter``; infinite without a time limit.
+    shared : object
+        What the fit to all rows has in common with those of the folds, as the matrix of a kernel.
     """
 
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...]
     seed: int = 0
     deadline: float = np.inf
+    shared: Any = None
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -537,8 +540,12 @@ class CalibrationMixin(Parameters):
             return
         _require_two_rows(labels, sample_weight, self.calibrate)
 
-    def _calibrate(self, X: Any, y: Any, sample_weight: Any = None, *, since: float) -> None:
+    def _calibrate(
+        self, X: Any, y: Any, sample_weight: Any = None, *, since: float, shared: Any = None
+    ) -> None:
         """Set ``calibration_``; ``since`` is when the time limit began to run.
+
+        ``shared``: what the fit to all rows has in common with those of the folds.
 
         Called by the public fit, whose caller is where warnings point.
         """
@@ -551,7 +558,7 @@ class CalibrationMixin(Parameters):
         used = np.arange(len(y))
         if labels.weights is not None:
             used = np.flatnonzero(labels.weights > 0.0)
-        folds = self._folds(X, labels, used, since)
+        folds = replace(self._folds(X, labels, used, since), shared=shared)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:

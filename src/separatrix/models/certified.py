@@ -53,6 +53,8 @@ class FitContext:
         What the rows in memory are fitted to.
     blocks : InPasses or None
         The rows in blocks, with their labels, instead of both.
+    shared : object
+        What fits to the same rows have in common, as the matrix of a kernel; None before the first.
     begin : tuple
         The weights and the intercept to start from, as the caller gave them.
     chain : Continuation or None
@@ -70,6 +72,7 @@ class FitContext:
     design: Any = None
     target: Any = None
     blocks: blocked.InPasses | None = None
+    shared: Any = None
     begin: tuple[Any, Any] = (None, None)
     chain: Continuation | None = None
     starts: Sequence[dict[str, Any]] | None = None
@@ -156,7 +159,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         engine: Any = None,
         checkpoint: Any = None,
         begin: tuple[Any, Any] = (None, None),
-    ) -> None:
+    ) -> FitContext:
         """Fit to rows in memory, or in blocks, from a checkpoint where there is one."""
         blocks = self._takes_blocks and blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
         self._check_parameters()
@@ -176,6 +179,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         if file is not None and self.certificate_.ok:
             file.remove()
         conclude(self, interrupted)
+        return fit
 
     def _run(self, fit: FitContext) -> bool:
         """Solve the problems, and keep what was found; whether Ctrl-C was pressed meanwhile."""

@@ -80,13 +80,13 @@ _FITTED = (
 
 
 @dataclass(frozen=True)
-class _Fitting:
-    """What a fit works on, for as long as it runs."""
+class _Shared:
+    """The kernel of a fit, and what it makes of the rows: one of the others is None."""
 
-    design: Design
-    labels: Labels
+    kernel: Any
     gram: Gram | PartialGram | None
-    # The points in the coordinates of an approximation.
+    # An approximation, and the points in its coordinates.
+    lift: Any = None
     lifted: Design | None = None
 
 
@@ -339,12 +339,8 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         start = time.perf_counter()
         if not is_blocked(X):
             self._require_rows_for_folds(y, sample_weight)
-        try:
-            self._fit(X, y, sample_weight)
-            self._calibrate(X, y, sample_weight, since=start)
-        finally:
-            # The matrix is as large as the budget, and of no use any more.
-            self.__dict__.pop("_fitting", None)
+        fit = self._fit(X, y, sample_weight)
+        self._calibrate(X, y, sample_weight, since=start, shared=fit.shared)
         return self
 
     def _check_parameters(self) -> None:
@@ -379,35 +375,32 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         return bool(np.isinf(self.C)) or self.lam == 0
 
     def _settled(self, fit: FitContext) -> Problems:
-        if fit.blocks is None:
-            self._prepare(fit.design, fit.target)
-        return super()._settled(fit)
-
-    def _prepare(self, design: Design, labels: Labels) -> None:
-        """Settle the kernel, and compute what the problems of a fit share."""
-        fitting = self.__dict__.get("_fitting")
-        if fitting is not None and fitting.design is design:
-            # Along a path, on the matrix of the fit before.
-            return
-        self.kernel_ = self._resolved(design, labels.sample_weight)
-        self._require_square(design)
+        if fit.blocks is not None:
+            return super()._settled(fit)
+        if fit.shared is None:
+            fit.shared = self._shared(fit.design, fit.target)
         for name in _FITTED:
             self.__dict__.pop(name, None)
-        gram, lifted = None, None
+        self.kernel_ = fit.shared.kernel
+        if fit.shared.lift is not None:
+            self.lift_: Any = fit.shared.lift
+        return self._problems(fit.design, fit.target, fit.shared)
+
+    def _shared(self, design: Design, labels: Labels) -> _Shared:
+        """The kernel, and what it makes of the rows."""
+        self.kernel_ = kernel = self._resolved(design, labels.sample_weight)
+        self._require_square(design)
+        lift: Any = None
         if self.approximation == "nystroem":
-            self.lift_: Any = NystroemLift(
-                self.kernel_, min(self.n_components, design.n_samples), self.random_state
-            ).fit(design.matrix)
+            count = min(self.n_components, design.n_samples)
+            lift = NystroemLift(kernel, count, self.random_state)
         elif self.approximation == "fourier":
-            assert isinstance(self.kernel_, RBFKernel)
-            self.lift_ = FourierLift(
-                self.kernel_.gamma, int(self.n_components), self.random_state
-            ).fit(design.matrix)
-        else:
-            gram = self._gram_of(design, labels)
-        if gram is None:
-            lifted = as_design(self.lift_.transform(design.matrix))
-        self._fitting = _Fitting(design, labels, gram, lifted)
+            assert isinstance(kernel, RBFKernel)
+            lift = FourierLift(kernel.gamma, int(self.n_components), self.random_state)
+        if lift is None:
+            return _Shared(kernel, self._gram_of(design, labels))
+        lift = lift.fit(design.matrix)
+        return _Shared(kernel, None, lift, as_design(lift.transform(design.matrix)))
 
     def _gram_of(self, design: Design, labels: Labels) -> Gram | PartialGram:
         # Of several classes, class by class: each pair's columns are then two pieces.
@@ -418,23 +411,23 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             gram.fill()
         return gram
 
-    def _problems(self, design: Design, labels: Labels) -> Problems:
-        shared: dict[str, Any] = {} if self._hard else {"C": self._strength(labels.total)[1]}
+    def _problems(self, design: Design, labels: Labels, shared: _Shared | None = None) -> Problems:
+        strength: dict[str, Any] = {} if self._hard else {"C": self._strength(labels.total)[1]}
         lifted, gram = None, None
-        fitting = self.__dict__.get("_fitting")
-        if hasattr(self, "lift_"):
-            lifted = None if fitting is None else fitting.lifted
-            if lifted is None:
-                lifted = as_design(self.lift_.transform(design.matrix))
+        if shared is not None:
+            lifted, gram = shared.lifted, shared.gram
+        elif hasattr(self, "lift_"):
+            lifted = as_design(self.lift_.transform(design.matrix))
         else:
-            gram = self._gram_of(design, labels) if fitting is None else fitting.gram
+            gram = self._gram_of(design, labels)
+        if gram is not None:
             position = gram.positions()
         out: list[tuple[str, LinearProblem]] = []
         for part, rows, signs in labels.pairs():
             weights = None if labels.weights is None else labels.weights[rows]
             if lifted is not None:
                 own = lifted if labels.binary else lifted.take(rows)
-                options = {"kernel": self.kernel_, "samples": rows, **shared}
+                options = {"kernel": self.kernel_, "samples": rows, **strength}
                 problem: LinearProblem = LiftedObjective(
                     own, signs, Hinge(), weights=weights, **options
                 )
@@ -471,9 +464,10 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
 
     # --- what is kept of the solutions ------------------------------------------------------
 
-    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
-        self._refuse_overlap(problems, solutions)
-        n = self._fitting.design.n_samples
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
+        self.classes_ = fit.target.classes
+        self._refuse_overlap(fit, problems, solutions)
+        n = fit.design.n_samples
         self.intercept_ = np.empty(len(problems))
         self.margin_ = np.empty(len(problems))
         slack = np.full((n, len(problems)), np.nan)
@@ -498,7 +492,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             self._conditions.append((rows, margins, multipliers, part.upper))
         self.slack_ = slack[:, 0] if len(problems) == 1 else slack
         if not hasattr(self, "lift_"):
-            self._keep_support(coefficients, bounded)
+            self._keep_support(fit, coefficients, bounded)
         else:
             self.coef_ = np.array(weights)
         # The certificate after what it is of: where it is, an interrupted fit is a whole model.
@@ -506,17 +500,17 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         if self.approximation == "nystroem":
             parts = [p for _, p in problems if isinstance(p, LiftedObjective)]
             self.exact_primal_ = sum(
-                p.exact_value(self.lift_, self._fitting.design, s.theta)
+                p.exact_value(self.lift_, fit.design, s.theta)
                 for p, s in zip(parts, solutions, strict=True)
             )
             self.exact_dual_ = sum(
-                p.exact_bound(self.lift_, self._fitting.design, s.residual)
+                p.exact_bound(self.lift_, fit.design, s.residual)
                 for p, s in zip(parts, solutions, strict=True)
             )
 
-    def _keep_support(self, coefficients: np.ndarray, bounded: np.ndarray) -> None:
+    def _keep_support(self, fit: FitContext, coefficients: np.ndarray, bounded: np.ndarray) -> None:
         """Support vectors and their coefficients, class by class; one row of them a pair."""
-        labels, matrix = self._fitting.labels, self._fitting.design.matrix
+        labels, matrix = fit.target, fit.design.matrix
         k = len(self.classes_)
         used = np.flatnonzero(coefficients.any(axis=0))
         self.support_ = used[np.argsort(labels.codes[used], kind="stable")]
@@ -550,7 +544,9 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             out[mine, pair] = dual[row, mine]
         return out
 
-    def _refuse_overlap(self, problems: Problems, solutions: list[Solution]) -> None:
+    def _refuse_overlap(
+        self, fit: FitContext, problems: Problems, solutions: list[Solution]
+    ) -> None:
         """Raise for a hard margin that is not there, with a proof where the kernel is linear."""
         for k, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
             hopeless = ("not_separable", "precision_limit", "non_finite")
@@ -566,7 +562,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 )
             verdict = None
             if isinstance(self.kernel_, LinearKernel):
-                verdict = self._verdict(k, problem)
+                verdict = self._verdict(fit, k, problem)
                 if verdict.separable:
                     # A margin too thin for the sums of products that the kernel gives.
                     continue
@@ -576,9 +572,9 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 verdict,
             )
 
-    def _verdict(self, k: int, problem: KernelHardMarginObjective) -> Separability:
+    def _verdict(self, fit: FitContext, k: int, problem: KernelHardMarginObjective) -> Separability:
         """Whether a hyperplane separates a pair of classes, with rows numbered as in the fit."""
-        design, labels = self._fitting.design, self._fitting.labels
+        design, labels = fit.design, fit.target
         if labels.weights is not None and not np.all(labels.weights > 0.0):
             rows = np.sort(problem.samples[problem.used])
             design = design.take(rows)
@@ -678,8 +674,8 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         """As in the base class, of the lifted rows: the kernel's diagonal has their squares."""
-        run.prepared._prepare(run.design, run.labels)
-        gram, weights = run.prepared._fitting.gram, run.labels.weights
+        run.shared = run.prepared._shared(run.design, run.labels)
+        gram, weights = run.shared.gram, run.labels.weights
         if gram is None:
             square = mean_square(run.design, weights, centred=True)
         else:
@@ -865,10 +861,9 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Folds
     ) -> np.ndarray:
         """As in the base class; the folds share the rows of the kernel's matrix."""
-        fitting = self._fitting
-        if fitting.gram is None or self._hard:
+        if folds.shared.gram is None or self._hard:
             return super()._cross_fitted_scores(X, y, sample_weight, folds)
-        gram, k = fitting.gram, len(self.classes_)
+        gram, k = folds.shared.gram, len(self.classes_)
         position = gram.positions()
         out = np.zeros((len(y), k * (k - 1) // 2))
         for done, (train, test) in enumerate(folds):

@@ -123,9 +123,8 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
         """There is no ``C`` to make a path of."""
         raise AttributeError("NuSVC has no C, so it has no path; use SVC.")
 
-    def _problems(self, design: Design, labels: Labels) -> Problems:
-        fitting = self.__dict__.get("_fitting")
-        gram: Any = self._gram_of(design, labels) if fitting is None else fitting.gram
+    def _problems(self, design: Design, labels: Labels, shared: Any = None) -> Problems:
+        gram: Any = self._gram_of(design, labels) if shared is None else shared.gram
         position = gram.positions()
         out: list[tuple[str, LinearProblem]] = []
         for part, rows, signs in labels.pairs():
@@ -152,7 +151,7 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
     def _starts(self, problems: Problems, fit: FitContext) -> list[dict[str, Any]]:
         return [{"theta": problem.zero()} for _, problem in problems]
 
-    def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
         rho: list[float] = []
         scaled: list[tuple[str, LinearProblem]] = []
         points: list[Solution] = []
@@ -170,7 +169,7 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
             problem.matrix.remember(c, product / width)
             points.append(replace(solution, theta=problem.join(c, problem.intercept_of(theta))))
         self.rho_ = np.array(rho)
-        super()._keep(scaled, points)
+        super()._keep_fit(fit, scaled, points)
         self.objective_formula_ = str(problems[0][1].formula())
         if len(problems) > 1:
             self.objective_formula_ += self._each

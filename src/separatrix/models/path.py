@@ -554,6 +554,8 @@ class _Run:
     deadline: float
     interrupt: Interrupt
     scoring: Any = None
+    # What the fits have in common besides the rows, once one of them has settled it.
+    shared: Any = None
     design: Design = field(init=False)
     labels: Labels = field(init=False)
 
@@ -880,8 +882,6 @@ def _collected(
     # for the end.
     afterwards = keep_folds and callable(run.scoring) and run.deadline == np.inf
     for i, j, member in run.model._path_fits(run):
-        for name in ("_fitting", "_ready"):
-            member.__dict__.pop(name, None)
         if j == 0:
             if hasattr(member, "_without_rows"):
                 member._without_rows()
