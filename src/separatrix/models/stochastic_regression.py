@@ -219,9 +219,10 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
         return super()._settled(fit)
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
-        super()._keep(problems, solutions)
-        # An array of one, as scikit-learn's is.
-        self.intercept_ = self._weights(problems, solutions)[1]
+        # The intercept is an array of one, as scikit-learn's is.
+        coef, self.intercept_ = self._weights(problems, solutions)
+        self.coef_ = coef[0]
+        self._record(problems, solutions)
         self.n_steps_ = int(self.n_iter_) * problems[0][1].design.n_samples
         for name in AVERAGED:
             self.__dict__.pop(name, None)
