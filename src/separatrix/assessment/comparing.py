@@ -15,7 +15,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
 import separatrix
-from separatrix.assessment.folds import Fold, folds_of
+from separatrix.data.splitting import Fold, drawn_folds
+from separatrix.data.validation import sample_weight_of
 from separatrix.messages import counted, join, said_by
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.tables.target import is_quantity
@@ -321,7 +322,7 @@ def compare(
     scoring : str or callable, optional
         One of scikit-learn's scorers; accuracy, or R^2 of a quantity, by default.
     sample_weight : array-like of shape (n_samples,), optional
-        For the fits and the scores.
+        For the fits and the scores; rows of weight zero are in no fold.
     groups : array-like of shape (n_samples,), optional
         Rows of one group stay on one side.
     standardise : bool, default=True
@@ -375,9 +376,10 @@ def compare(
         models = {name: known[name] for name in names}
     if not models:
         raise ValueError("models is empty; name at least one.")
-    folds = folds_of(X, y, cv, groups=groups, stratify=not quantity, seed=random_state)
+    weights = sample_weight_of(sample_weight, X)
+    folds = drawn_folds(cv, X, y, weights, groups, stratify=not quantity, seed=random_state)
     entries = {name: Entry(model, X) for name, model in models.items()}
-    return race(entries, y, folds, scoring=scoring, sample_weight=sample_weight)
+    return race(entries, y, folds, scoring=scoring, sample_weight=weights)
 
 
 def race(

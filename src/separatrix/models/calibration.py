@@ -55,7 +55,7 @@ from separatrix.data import rules
 from separatrix.data.design import as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
-from separatrix.data.row_hashing import row_keys
+from separatrix.data.splitting import fold_numbers
 from separatrix.data.validation import require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
@@ -345,41 +345,6 @@ class Folds:
         return max(left, 1e-9) / (len(self.pairs) - done)
 
 
-def _fold_numbers(keys: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
-    """The fold that leaves a row out, -1 for none, and how many folds there are.
-
-    Copies of a row share a fold, and which one depends on the values of the rows and not on
-    their order: so a weight of k is the same as k copies, and no row is judged by a model that
-    was fitted to a copy of it.  Where copies differ in their class, values repeat by nature,
-    and they are dealt singly.  A class that is copies of one row is left out of no fit, because
-    no fit can do without it.
-    """
-    order = np.lexsort((codes, keys))
-    keys, codes = keys[order], codes[order]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = keys[1:] != keys[:-1]
-    starts = first.copy()
-    starts[1:] |= codes[1:] != codes[:-1]
-    place = np.cumsum(first) - 1
-    starts |= (np.bincount(place, weights=starts) > 1.0)[place]
-    unit = np.cumsum(starts) - 1
-    unit_codes = codes[starts]
-    sizes = np.bincount(unit_codes)
-    fold_of_unit = np.full(len(unit_codes), -1, dtype=np.intp)
-    dealt = np.flatnonzero(sizes[unit_codes] > 1)
-    count = 1
-    if len(dealt):
-        count = int(min(_MOST_FOLDS, sizes[sizes > 1].min()))
-        from sklearn.model_selection import StratifiedKFold
-
-        splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
-        for k, (_, test) in enumerate(splitter.split(dealt, unit_codes[dealt])):
-            fold_of_unit[dealt[test]] = k
-    out = np.empty(len(order), dtype=np.intp)
-    out[order] = fold_of_unit[unit]
-    return out, count
-
-
 def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: str) -> None:
     codes, weights = labels.codes, np.ones(len(labels.codes))
     if labels.weights is not None:
@@ -586,8 +551,7 @@ class CalibrationMixin(Parameters):
     def _folds(self, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:
         model: Any = self
         seed = seed_of(model.random_state)
-        keys = row_keys(as_design(X))[used]
-        number, count = _fold_numbers(keys, labels.codes[used], seed)
+        number, count = fold_numbers(as_design(X), labels.codes, used, most=_MOST_FOLDS, seed=seed)
         # The scores that rows of no fold have in the first are as good as those in any other.
         seen = np.where(number < 0, 0, number)
         pairs = tuple((used[number != k], used[seen == k]) for k in range(count))

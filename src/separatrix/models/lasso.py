@@ -16,13 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.moments import Moments
+from separatrix.data.splitting import folds_of
 from separatrix.data.validation import check_number, check_share, sample_weight_of, validate
 from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.limits import Limited, counted, deadline_of
 from separatrix.models.parameters import compat, fitted, parameter
-from separatrix.models.path import split_rows, strengths_of_targets
+from separatrix.models.path import strengths_of_targets
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
@@ -679,7 +680,7 @@ class _Chosen(_Sparse):
             for ratio in ratios
         ]
         cv = 5 if self.cv is None else self.cv
-        folds = split_rows(cv, X, y, rows.weights, params.get("groups"), stratify=False)
+        folds = folds_of(cv, X, y, rows.weights, params.get("groups"), stratify=False)
         limit = deadline_of(self.time_limit)
         with Interrupt() as interrupt:
             whole, errors = self._errors(design, rows, folds, ratios, grid, limit, interrupt)

@@ -8,18 +8,17 @@ import warnings
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, column_or_1d
-from sklearn.utils.validation import _num_samples
 
 from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
+from separatrix.data.splitting import folds_of
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Joined, Message, Setting
@@ -35,7 +34,6 @@ __all__ = [
     "concluded",
     "fit_path",
     "prepared_model",
-    "split_rows",
     "strengths_of_rows",
     "wanted_values",
 ]
@@ -744,60 +742,6 @@ def concluded(path: Path, interrupt: Interrupt, limit: float | None) -> Path:
     return path
 
 
-def split_rows(
-    cv: Any, X: Any, y: Any, weights: np.ndarray | None, groups: Any = None, *, stratify: bool
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The folds of a splitter: the numbers of the rows to fit and of those to score.
-
-    Rows of no weight are split like rows that are not there.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable of pairs
-        Pairs are numbers of all rows.
-    X : array-like of shape (n_samples, ...)
-        What the splitter sees of the rows.
-    y : array-like of shape (n_samples, ...)
-    weights : ndarray of shape (n_samples,), optional
-    groups : array-like of shape (n_samples,), optional
-    stratify : bool
-        Whether a number of folds asks for stratified ones.
-
-    Raises
-    ------
-    ValueError
-        For a fold without a row of positive weight to fit or to score.
-    """
-    n = _num_samples(y)
-    used = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
-    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
-        used = np.arange(n)
-    if not len(used):
-        raise ValueError(
-            "Every row has a weight of zero, so there is nothing to fit; give some rows a positive "
-            "sample_weight."
-        )
-    from sklearn.model_selection import check_cv
-
-    rows, targets = (X, y) if len(used) == n else (_safe_indexing(X, used), _safe_indexing(y, used))
-    splitter = check_cv(cv, targets, classifier=stratify)
-    if groups is not None:
-        groups = _safe_indexing(column_or_1d(groups), used)
-    out = []
-    for number, pair in enumerate(splitter.split(rows, targets, groups)):
-        train, held = used[pair[0]], used[pair[1]]
-        if weights is not None:
-            held = held[weights[held] > 0.0]
-        for part, verb in ((train, "fit"), (held, "score")):
-            if not len(part) or (weights is not None and not weights[part].any()):
-                raise ValueError(
-                    f"Fold {number} of cv has no row of positive weight to {verb}; give fewer "
-                    "folds, or weights to more rows."
-                )
-        out.append((train, held))
-    return out
-
-
 def _folds(
     cv: Any, y: np.ndarray, weights: np.ndarray | None, groups: Any, stratify: bool
 ) -> list[_Fold]:
@@ -806,7 +750,7 @@ def _folds(
         return []
     n = len(y)
     out = []
-    for train, held in split_rows(cv, np.zeros((n, 1)), y, weights, groups, stratify=stratify):
+    for train, held in folds_of(cv, np.zeros((n, 1)), y, weights, groups, stratify=stratify):
         mask = np.zeros(n, dtype=bool)
         mask[train] = True
         if mask[held].any():

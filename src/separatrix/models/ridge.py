@@ -17,6 +17,7 @@ from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as, indicator, one_hot
+from separatrix.data.splitting import folds_of
 from separatrix.data.validation import (
     check_number,
     require_classes,
@@ -28,7 +29,7 @@ from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.least_squares import _LeastSquares
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
-from separatrix.models.path import Path, fit_path, split_rows
+from separatrix.models.path import Path, fit_path
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -659,7 +660,7 @@ class _ChosenRidge(Parameters):
     ) -> None:
         from sklearn.metrics import check_scoring
 
-        folds = split_rows(self.cv, X, y, weights, stratify=is_classifier(self))
+        folds = folds_of(self.cv, X, y, weights, stratify=is_classifier(self))
         scorer = check_scoring(self._member(1.0), scoring=self.scoring)
         scores = np.empty((len(values), len(folds)))
         for f, (train, test) in enumerate(folds):

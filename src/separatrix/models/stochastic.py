@@ -16,6 +16,7 @@ from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import canonical_order
+from separatrix.data.splitting import held_out_by_class
 from separatrix.data.validation import (
     check_choice,
     check_number,
@@ -990,24 +991,11 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         return out
 
     def _held_out(self, design: Design, labels: Labels, seed: int) -> np.ndarray:
-        """Hold out rows of every class; copies of a row stay together."""
-        order, group = canonical_order(design, labels.codes)
-        if labels.weights is not None:
-            used = labels.weights[order] > 0.0
-            order, group = order[used], group[used]
-        starts = np.ones(len(group), dtype=bool)
-        starts[1:] = group[1:] != group[:-1]
-        codes = labels.codes[order[starts]]
-        rng = np.random.default_rng([seed, 1])
-        out = np.zeros(len(codes), dtype=bool)
-        for k in range(len(labels.classes)):
-            own = np.flatnonzero(codes == k)
-            # One of them is left to fit to.
-            count = min(max(1, round(self.validation_fraction * len(own))), len(own) - 1)
-            out[rng.permutation(own)[: max(count, 0)]] = True
-        if not out.any():
+        share = float(self.validation_fraction)
+        held = held_out_by_class(design, labels.codes, labels.weights, share, [seed, 1])
+        if not len(held):
             raise ValueError(Message("early_stopping_rows"))
-        return np.sort(order[out[np.cumsum(starts) - 1]])
+        return held
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_averaged(self)

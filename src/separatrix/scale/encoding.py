@@ -20,9 +20,9 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
-from separatrix._compiled.splitmix import mixed
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
+from separatrix.data.splitting import hashed_hold_out
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.storage import bytes_in, unwritable
@@ -299,7 +299,7 @@ class EncodingPlan:
             every = self._rows(row_range)
             if self.test_size == 0.0:
                 return every, None
-            held = held_out(every, self.test_size, self.seed)
+            held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
     def _rows(self, row_range: RowRange) -> Rows:
@@ -438,13 +438,6 @@ class EncodingPlan:
             f"{row_range.row(self.sources, i)}: feature {quote(name)} is too large for the type in "
             f"which it is stored{hint}"
         )
-
-
-def held_out(rows: Rows, share: float, seed: int) -> np.ndarray:
-    """Which rows are held out: by what is in them, so that equal rows are on one side."""
-    word = row_keys(as_design(rows.matrix)) ^ mixed(np.array([seed + 1], dtype=np.uint64))
-    drawn: np.ndarray = (mixed(word) >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
-    return drawn
 
 
 def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:

@@ -11,7 +11,6 @@ import click
 from sklearn.metrics import get_scorer
 
 from separatrix.assessment.comparing import Comparison, Entry, contenders, for_targets, race
-from separatrix.assessment.folds import folds_of
 from separatrix.cli.commands.compare import CLASSIFIERS, REGRESSORS, CompareOptions
 from separatrix.cli.commands.fit import training
 from separatrix.cli.commands.fit.models import OFFERS, build_model, suit_table
@@ -19,8 +18,7 @@ from separatrix.cli.commands.fit.training import Target
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar
 from separatrix.cli.wording import TERMINAL
-from separatrix.exceptions import DataError
-from separatrix.messages import quoted, said_by
+from separatrix.messages import quoted
 
 _TOL = 1e-4
 _MANY_ROWS = 3000
@@ -51,17 +49,7 @@ def run(out: Output, options: CompareOptions) -> Exit:
         alerts=encoder.alerts_,
     )
     X = next(iter(entries.values())).X
-    try:
-        folds = folds_of(
-            X,
-            target.y,
-            options.cv,
-            groups=target.roles.together if options.group else None,
-            stratify=not target.quantity,
-            seed=options.seed,
-        )
-    except ValueError as error:
-        raise DataError(said_by(error)) from error
+    folds = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
     with _watching(out, options.cv) as told:
         found = race(
             entries,
