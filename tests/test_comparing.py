@@ -82,6 +82,7 @@ def test_scores_and_intervals_are_those_of_the_formula() -> None:
 def test_what_cannot_be_scored_is_told() -> None:
     found = compare(*load_wine(return_X_y=True), ["svm", "lda"], scoring="neg_log_loss")
     assert [one.name for one in found.contenders] == ["lda", "svm"]
+    assert "does not suit the model" in found.contenders[1].why
     assert "predict_proba" in found.contenders[1].why and found.contenders[1].name in str(found)
     assert found.verdict == "lda is the only one with a score"
     none = compare(*load_wine(return_X_y=True), ["svm"], scoring="neg_log_loss")

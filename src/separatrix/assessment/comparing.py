@@ -19,6 +19,7 @@ from separatrix.data.splitting import Fold, drawn_folds
 from separatrix.data.validation import sample_weight_of
 from separatrix.messages import counted, join, said_by
 from separatrix.messages.markup import paragraphs_html, table_html
+from separatrix.models.search import Judge, scorer_of
 from separatrix.tables.target import is_quantity
 
 __all__ = ["Comparison", "Contender", "Entry", "compare", "contenders", "race"]
@@ -439,14 +440,13 @@ def _run(
     on_progress: Callable[[int], None] | None,
 ) -> Contender:
     """One model on all folds; what it refuses becomes the reason why it has no scores."""
-    from sklearn.metrics import check_scoring
-
     scores, certificates, seconds = np.full(len(folds), math.nan), [], 0.0
     why = ""
     if scoring is None and is_regressor(entry.estimator):
         # One measure for all, whatever the score of each is.
         scoring = "r2"
-    scorer = check_scoring(entry.estimator, scoring=scoring)
+    metadata = {} if weights is None else {"sample_weight": weights}
+    judge = Judge(scorer_of(entry.estimator, scoring), entry.X, y, metadata)
     try:
         with warnings.catch_warnings():
             # How far each fit came stands in the table.
@@ -460,8 +460,7 @@ def _run(
                 model.fit(entry.X[fit], y[fit], **own)
                 seconds += time.perf_counter() - start
                 certificates.append(getattr(model, "certificate_", None))
-                other = {} if weights is None else {"sample_weight": weights[held]}
-                scores[k] = scorer(model, entry.X[held], y[held], **other)
+                scores[k] = judge.on(held)(model)
     except (ValueError, TypeError, AttributeError, MemoryError) as error:
         why = " ".join(said_by(error).split()).rstrip(".") or type(error).__name__
     if not why and not np.isfinite(scores).all():

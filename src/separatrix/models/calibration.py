@@ -36,7 +36,6 @@ On calibration of modern neural networks.
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,6 +60,7 @@ from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
 from separatrix.models.base import agreeing, winners
+from separatrix.models.limits import seconds_to
 from separatrix.models.parameters import Parameters, fitted, parameter
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -338,11 +338,7 @@ class Folds:
 
     def seconds(self, done: int) -> float | None:
         """The share of the time left that the fold after ``done`` others may take."""
-        if self.deadline == np.inf:
-            return None
-        left = self.deadline - time.perf_counter()
-        # A fit takes no limit of zero; this one ends at its first look at the clock.
-        return max(left, 1e-9) / (len(self.pairs) - done)
+        return seconds_to(self.deadline, len(self.pairs) - done)
 
 
 def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: str) -> None:

@@ -49,9 +49,9 @@ from separatrix.models.calibration import CalibrationMixin, Folds, check_calibra
 from separatrix.models.kernel_machine import KernelMachine, check_support_vectors
 from separatrix.models.limits import counted
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.pickled import Pickled
+from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square

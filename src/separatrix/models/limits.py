@@ -12,7 +12,15 @@ from typing import Any, TypeVar
 
 from separatrix.models.parameters import Parameters, parameter
 
-__all__ = ["CERTIFIED_GAP", "Limited", "counted", "counting", "deadline_of", "remaining"]
+__all__ = [
+    "CERTIFIED_GAP",
+    "Limited",
+    "counted",
+    "counting",
+    "deadline_of",
+    "remaining",
+    "seconds_to",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -71,7 +79,7 @@ def remaining(time_limit: float | None) -> float | None:
     begun = _begun.get()
     if time_limit is None or begun is None:
         return time_limit
-    return max(time_limit - (time.perf_counter() - begun), 1e-9)
+    return seconds_to(begun + time_limit)
 
 
 def deadline_of(time_limit: float | None) -> float:
@@ -80,3 +88,13 @@ def deadline_of(time_limit: float | None) -> float:
         return math.inf
     begun = _begun.get()
     return (time.perf_counter() if begun is None else begun) + time_limit
+
+
+def seconds_to(deadline: float, parts: int = 1) -> float | None:
+    """The limit in seconds of one of so many fits that share the time left; None where none is.
+
+    A limit of zero would be none; the least one ends a fit at its first look at the clock.
+    """
+    if deadline == math.inf:
+        return None
+    return max(deadline - time.perf_counter(), 1e-9) / parts

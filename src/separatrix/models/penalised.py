@@ -11,7 +11,8 @@ from separatrix.models.base import CertifiedClassifier
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
 from separatrix.models.limits import counted
 from separatrix.models.parameters import parameter
-from separatrix.models.path import Path, fit_path, strengths_of_rows
+from separatrix.models.path import Path
+from separatrix.models.search import RowSearch, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.solvers import SOLVERS, select_solver
@@ -216,14 +217,33 @@ class Penalised(CertifiedClassifier):
         >>> path.at(10).coef_.shape
         (1, 30)
         """
-        given = {"C": Cs, "lam": lams}
+        rows = X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups
+        return self._path_of(*rows, engine)
+
+    def _path_of(
+        self,
+        X: Any,
+        y: Any,
+        given: dict[str, Any],
+        cv: Any,
+        scoring: Any,
+        sample_weight: Any,
+        groups: Any,
+        engine: Any,
+        *,
+        scored_with: dict[str, Any] | None = None,
+        keep_folds: bool = False,
+    ) -> Path:
+        """The path over rows in memory, or in blocks."""
         if is_blocked(X):
-            from separatrix.models.blocked_paths import fit_path_in_passes
+            from separatrix.models.blocked_paths import BlockSearch
 
             require_alone(y, sample_weight, groups)
-            return fit_path_in_passes(self, X, given, cv, scoring, engine)
+            rows = self, X, given, cv, scoring, engine
+            return BlockSearch(*rows, keep_folds=keep_folds).path()
         require_blocks(engine, None)
-        return fit_path(self, X, y, given, cv, scoring, sample_weight, groups)
+        options: dict[str, Any] = {"scored_with": scored_with, "keep_folds": keep_folds}
+        return RowSearch(self, X, y, given, cv, scoring, sample_weight, groups, **options).path()
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         """Values from the strongest penalty to the weakest."""

@@ -29,7 +29,6 @@ from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.base import column_names
 from separatrix.models.parameters import parameter
-from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -37,6 +36,7 @@ from separatrix.models.regressor import (
     TrainingRows,
     rows_of_fit,
 )
+from separatrix.models.search import RidgePath
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression"]
 

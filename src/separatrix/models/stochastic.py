@@ -44,7 +44,8 @@ from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.limits import Limited, counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, is_default, parameter
-from separatrix.models.path import Path, fit_path
+from separatrix.models.path import Path
+from separatrix.models.search import RowSearch
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
@@ -827,7 +828,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         >>> path.best
         0.01
         """
-        return fit_path(self, X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups)
+        rows = X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups
+        return RowSearch(self, *rows).path()
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         centred = bool(self.fit_intercept)
