@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.labels import factors_of_totals
+from separatrix.data.labels import factors_of_totals, plain_label
 from separatrix.data.random_state import seed_of
 from separatrix.models import blocked
 from separatrix.models.search import Search
@@ -113,8 +113,7 @@ def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPa
         # What is left is added up anew: a difference could leave rounding for nothing.
         totals = np.delete(found, k, axis=0).sum(axis=0)
         if not np.all(totals > 0.0):
-            label = whole.classes[int(np.argmin(totals > 0.0))]
-            label = label.item() if hasattr(label, "item") else label
+            label = plain_label(whole.classes[int(np.argmin(totals > 0.0))])
             raise ValueError(
                 f"fold {k + 1} of {count} holds out all rows of class {label!r}, so that none is "
                 "left to fit; give fewer folds, or more rows of that class."

@@ -52,7 +52,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import as_design
-from separatrix.data.labels import Labels, encode
+from separatrix.data.labels import Labels, encode, plain_label
 from separatrix.data.random_state import seed_of
 from separatrix.data.splitting import fold_numbers
 from separatrix.data.validation import require_classes, sample_weight_of, validate
@@ -351,8 +351,7 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
     # Two copies of one row are two rows, and so is one of weight two.
     enough = (np.bincount(codes) > 1) | (np.bincount(codes, weights=weights) >= 2.0)
     if not enough.all():
-        lonely = labels.classes[int(enough.argmin())]
-        label = lonely.item() if hasattr(lonely, "item") else lonely
+        label = plain_label(labels.classes[int(enough.argmin())])
         raise ValueError(
             Message("calibration_rows", calibrate=Setting("calibrate", method), label=repr(label))
         )
