@@ -26,7 +26,7 @@ from separatrix.studio.pictures import (
 )
 from separatrix.studio.proof import LOADED as PROVED
 from separatrix.studio.proof import PROOFS, proof_of
-from separatrix.studio.shapes import SHAPES, shape
+from separatrix.studio.shapes import SHAPES, around, shape
 from separatrix.studio.state import (
     FAR,
     LIMITS,
@@ -270,8 +270,6 @@ class StudioModel:
             raise StateError("These columns have no row with two numbers.")
         note = _note(len(places), len(chosen), *left_out)
         codes = np.searchsorted(classes, labels[chosen])
-        low, high = places[chosen].min(axis=0), places[chosen].max(axis=0)
-        room = np.where(high > low, 0.1 * (high - low), 0.5)
         names = classes.tolist() if len(classes) > 1 else [*classes.tolist(), "other"]
         return {
             "points": [
@@ -282,11 +280,7 @@ class StudioModel:
                 "y": y,
                 "classes": _shortened(names),
             },
-            "view": {
-                "x": [float(low[0] - room[0]), float(high[0] + room[0])],
-                "y": [float(low[1] - room[1]), float(high[1] + room[1])],
-                "lock": False,
-            },
+            "view": around(places[chosen], lock=False),
             "note": note,
         }
 
