@@ -587,9 +587,9 @@ class _Table:
         if len(np.unique(hashes)) < len(hashes):
             return None
         size = 1 << int(2 * len(hashes)).bit_length()
-        made = cls(np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32))
-        _insert(hashes, made.keys, made.values)
-        return made
+        table = cls(np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32))
+        _insert(hashes, table.keys, table.values)
+        return table
 
     def codes(self, hashes: np.ndarray) -> np.ndarray | None:
         """The numbers of some texts; None where one is not known."""
@@ -667,10 +667,10 @@ class _Plan:
         there = [text for text in column.texts if text is not None]
         found = iter(one.places(there).tolist()) if there != one.levels else iter(range(len(there)))
         out = [missing if text is None else next(found) for text in column.texts]
-        made = np.array([*out, missing], dtype=np.int32)
+        features = np.array([*out, missing], dtype=np.int32)
         own = np.array([text is not None for text in column.texts] + [False])
-        made[own & (made >= 0)] += start
-        return made
+        features[own & (features >= 0)] += start
+        return features
 
     def matrix(self, fetched: Columns, row_range: RowRange) -> Any:
         """The matrix of what was fetched."""
@@ -813,11 +813,11 @@ def _standardise(plain: list[tuple[int, Any, float, float]], out: np.ndarray, by
     """Numbers without missing ones, less their mean, over their scale, into their columns."""
     if not plain:
         return
-    room = np.empty(_TILE)
+    tile = np.empty(_TILE)
     for first in range(0, len(out), _TILE):
         last = min(first + _TILE, len(out))
         for j, values, mean, scale in plain:
-            z = room[: last - first]
+            z = tile[: last - first]
             z[:] = values[first:last]
             if by:
                 z -= mean

@@ -539,14 +539,14 @@ class Part:
                 # Cell by cell all rows are asked sooner than the columns are cast.
                 raise NotAsSupposed
             return self._fetch_rows(connection, groups, select, supposed, marks, set())
-        made: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for group in dict.fromkeys(groups.values()):
             names = sorted((n for n in groups if groups[n] == group), key=self.places.__getitem__)
             places = [self.places[name] for name in names]
             chosen_cells = self.cells.chosen(select(names[0], "c"), places, self.relation())
             values = self.run(connection, chosen_cells)["f"]
-            made.update(zip(names, self.cells.split(values, len(names)), strict=True))
-        return self.cells.n_rows, made
+            columns.update(zip(names, self.cells.split(values, len(names)), strict=True))
+        return self.cells.n_rows, columns
 
     def _parses_numbers(self) -> bool:
         """Whether DuckDB's parser takes no cell for a number that is a code."""

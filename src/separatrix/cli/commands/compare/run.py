@@ -50,14 +50,14 @@ def run(out: Output, options: CompareOptions) -> Exit:
     )
     X = next(iter(entries.values())).X
     folds = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
-    with _watching(out, options.cv) as told:
+    with _watching(out, options.cv) as on_progress:
         found = race(
             entries,
             target.y,
             folds,
             scoring=options.scoring,
             sample_weight=target.roles.weights,
-            on_progress=told,
+            on_progress=on_progress,
         )
     with undisturbed():
         return _say(out, options, target, found)
@@ -121,11 +121,11 @@ def _watching(out: Output, n_folds: int) -> Iterator[Any]:
     """A bar that says which model and which fold it is."""
     at = [""]
 
-    def told(name: str, fold: int) -> None:
+    def on_progress(name: str, fold: int) -> None:
         at[0] = f"{name}, fold {fold + 1} of {n_folds}: "
 
     with progress_bar(shown=not out.quiet, before=lambda: at[0]):
-        yield told
+        yield on_progress
 
 
 def _say(out: Output, options: CompareOptions, target: Target, found: Comparison) -> Exit:
