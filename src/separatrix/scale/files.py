@@ -790,7 +790,7 @@ class _Scan:
         totals = np.zeros(1 if labels is None else len(labels))
         contents, aside = hashlib.sha256(), hashlib.sha256()
         rows = 0
-        found = _in_order(work.made, spans, pool.n_threads())
+        found = _in_order(work.blocks_of, spans, pool.n_threads())
         with _reading(plan, found):
             for span, done in zip(spans, found, strict=True):
                 fit += done.fit
@@ -944,7 +944,7 @@ class _Encoding:
     stored: bool
     mark: str
 
-    def made(self, k: int, span: RowRange) -> _Done:
+    def blocks_of(self, k: int, span: RowRange) -> _Done:
         """The blocks of a stretch: those that an earlier process finished, or new ones."""
         blocks = self._finished(k)
         if blocks is None:

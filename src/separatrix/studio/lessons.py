@@ -85,7 +85,7 @@ def _ellipse() -> _Points:
 def _clouds() -> _Points:
     """The first four of the lesson's seven."""
     rng = np.random.default_rng(0)
-    made = []
+    parts = []
     for centre, lengths, degrees in (
         ((0.0, 0.0), (1.0, 1.0), 0),
         ((3.2, 0.4), (1.5, 0.5), 60),
@@ -94,8 +94,8 @@ def _clouds() -> _Points:
     ):
         c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
         axes = np.array([[c, -s], [s, c]]) * lengths
-        made.append(rng.multivariate_normal(centre, axes @ axes.T, size=100))
-    return _set(np.concatenate(made).round(4), np.repeat(range(4), 100), classes=list("ABCD"))
+        parts.append(rng.multivariate_normal(centre, axes @ axes.T, size=100))
+    return _set(np.concatenate(parts).round(4), np.repeat(range(4), 100), classes=list("ABCD"))
 
 
 def _sine() -> _Points:

@@ -103,7 +103,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
     DataError
         If a column that is to hold numbers or dates has a cell that is none.
     """
-    columns, faults = _Made(table, reading.missing), Faults()
+    columns, faults = _Columns(table, reading.missing), Faults()
     for name in table.names:
         column = table.columns[name]
         kind = wanted.get(name)
@@ -162,7 +162,7 @@ def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -
     return not (name == reading.target and (found.strays or found.marks))
 
 
-class _Made:
+class _Columns:
     """The columns that were read, and what there is to say of them."""
 
     def __init__(self, table: Table, missing: tuple[float, ...] = ()):
