@@ -254,8 +254,9 @@ class LogisticRegressionCV(
             )
         groups, scored_with = self._routed(sample_weight, params)
         cv = 5 if self.cv is None else self.cv
-        rows = X, y, given, cv, self._scoring, sample_weight, groups, engine
-        paths = self._paths(rows, scored_with, options, deadline)
+        wanted = X, y, given, cv, self._scoring, sample_weight, groups
+        kept = {"engine": engine, "scored_with": scored_with, "keep_folds": True}
+        paths = self._paths(wanted, kept, options, deadline)
         self._choose(paths)
         options["l1_ratio"] = self.chosen_l1_ratio_
         if in_blocks:
@@ -279,8 +280,8 @@ class LogisticRegressionCV(
 
     def _paths(
         self,
-        rows: tuple[Any, ...],
-        scored_with: dict[str, Any] | None,
+        wanted: tuple[Any, ...],
+        kept: dict[str, Any],
         options: dict[str, Any],
         deadline: float,
     ) -> list[Path]:
@@ -292,9 +293,7 @@ class LogisticRegressionCV(
             try:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
-                    path = LogisticRegression(**options)._path_of(
-                        *rows, scored_with=scored_with, keep_folds=True
-                    )
+                    path = LogisticRegression(**options)._path_of(*wanted, **kept)
             except PathInterrupt as stop:
                 if not np.all(np.isnan(stop.path.mean_scores)):
                     paths.append(stop.path)

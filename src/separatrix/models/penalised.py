@@ -217,33 +217,21 @@ class Penalised(CertifiedClassifier):
         >>> path.at(10).coef_.shape
         (1, 30)
         """
-        rows = X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups
-        return self._path_of(*rows, engine)
+        given = {"C": Cs, "lam": lams}
+        return self._path_of(X, y, given, cv, scoring, sample_weight, groups, engine=engine)
 
-    def _path_of(
-        self,
-        X: Any,
-        y: Any,
-        given: dict[str, Any],
-        cv: Any,
-        scoring: Any,
-        sample_weight: Any,
-        groups: Any,
-        engine: Any,
-        *,
-        scored_with: dict[str, Any] | None = None,
-        keep_folds: bool = False,
-    ) -> Path:
+    def _path_of(self, X: Any, y: Any, *wanted: Any, engine: Any, **options: Any) -> Path:
         """The path over rows in memory, or in blocks."""
         if is_blocked(X):
             from separatrix.models.blocked_paths import BlockSearch
 
+            given, cv, scoring, sample_weight, groups = wanted
             require_alone(y, sample_weight, groups)
+            keep_folds = options.get("keep_folds", False)
             rows = self, X, given, cv, scoring, engine
             return BlockSearch(*rows, keep_folds=keep_folds).path()
         require_blocks(engine, None)
-        options: dict[str, Any] = {"scored_with": scored_with, "keep_folds": keep_folds}
-        return RowSearch(self, X, y, given, cv, scoring, sample_weight, groups, **options).path()
+        return RowSearch(self, X, y, *wanted, **options).path()
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         """Values from the strongest penalty to the weakest."""

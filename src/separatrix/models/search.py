@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -195,11 +196,14 @@ class Search:
         A copy of the model, from which those of the values are made.
     values : ndarray
         From the strongest penalty to the weakest, which is from the easiest fit to the hardest.
+    order : ndarray
+        The place of each of them among the values as they were given.
     scores : ndarray of shape (n_folds, n_values)
         NaN where there is none yet.
     """
 
     interrupt: Interrupt
+    order: np.ndarray
     scores: np.ndarray
 
     def __init__(
@@ -229,8 +233,8 @@ class Search:
         with Interrupt() as self.interrupt:
             values = self._chosen_values(self._count) if self._given is None else self._given
             rising = self.model._strengths[self.parameter]
-            order = np.argsort(values if rising else -values, kind="stable")
-            self.values = values[order]
+            self.order = np.argsort(values if rising else -values, kind="stable")
+            self.values = values[self.order]
             self.scores = np.full((len(self.folds), len(values)), np.nan)
             rows: list[list[Any]] = [[None] * len(values) for _ in range(len(self.folds) + 1)]
             certificates = [list(row) for row in rows]
@@ -242,9 +246,7 @@ class Search:
                     certificates[j][i] = member.certificate_
                     if j == 0 or self._keep_folds:
                         rows[j][i] = member
-                    self._judge(i, j, member)
-                self._judge_afterwards(rows, np.argsort(order).tolist())
-            path = self._in_order(values, np.argsort(order), rows, certificates)
+            path = self._in_order(values, rows, certificates)
         # That a fit is above its tolerance is summed up below; what else there is, once.
         others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
         for other in others.values():
@@ -256,14 +258,11 @@ class Search:
         raise NotImplementedError
 
     def _fits(self) -> Iterator[tuple[int, int, Any]]:
-        """The fits: the number of the value, that of the fold or 0 for all rows, and the model."""
+        """The fits: the number of the value, that of the fold or 0 for all rows, and the model.
+
+        Those to folds are scored here, too.
+        """
         raise NotImplementedError
-
-    def _judge(self, i: int, j: int, member: Any) -> None:
-        """Score a fit to a fold, where each is scored as it comes."""
-
-    def _judge_afterwards(self, rows: list[list[Any]], order: list[int]) -> None:
-        """Score those that are not; ``order`` is that of the values as they were given."""
 
     @property
     def over(self) -> bool:
@@ -282,13 +281,10 @@ class Search:
         return out
 
     def _in_order(
-        self,
-        values: np.ndarray,
-        place: np.ndarray,
-        rows: list[list[Any]],
-        certificates: list[list[Any]],
+        self, values: np.ndarray, rows: list[list[Any]], certificates: list[list[Any]]
     ) -> Path:
         """The values that were reached, in the order given."""
+        place = np.argsort(self.order)
         reached = np.array([rows[0][p] is not None for p in place])
         kept = place[reached]
 
@@ -396,23 +392,17 @@ class RowSearch(Search):
         return values
 
     def _fits(self) -> Iterator[tuple[int, int, Any]]:
+        afterwards = []
         for i, j, member in self.model._path_fits(self):
             if j == 0 and hasattr(member, "_without_rows"):
                 member._without_rows()
             yield i, j, member
-
-    def _judge(self, i: int, j: int, member: Any) -> None:
-        if j > 0 and not self._afterwards:
-            self.scores[j - 1, i] = self._scores.on(self.folds[j - 1].scored)(member)
-
-    def _judge_afterwards(self, rows: list[list[Any]], order: list[int]) -> None:
-        if not self._afterwards:
-            return
-        for j, members in enumerate(rows[1:]):
-            score = self._scores.on(self.folds[j].scored)
-            for i in order:
-                if members[i] is not None:
-                    self.scores[j, i] = score(members[i])
+            if j > 0 and self._afterwards:
+                afterwards.append((j - 1, self.order[i], i, member))
+            elif j > 0:
+                self.scores[j - 1, i] = self._scores.on(self.folds[j - 1].scored)(member)
+        for j, _, i, member in sorted(afterwards, key=itemgetter(0, 1)):
+            self.scores[j, i] = self._scores.on(self.folds[j].scored)(member)
 
     @property
     def _class_weight(self) -> Any:
