@@ -251,17 +251,17 @@ FAULTS = (
     ),
     Fault(
         "rows of the earliest of the latest times are fitted",
-        "tables/split.py",
+        "data/splitting.py",
         "return times >= cut",
         "return times > cut",
         "tables/test_roles.py",
     ),
     Fault(
         "rows of a group are on both sides of a split",
-        "tables/split.py",
+        "data/splitting.py",
         "in_held = in_held[first][group.reshape(-1)]",
         "first = first[:0]",
-        "tables/test_split.py",
+        "test_splitting.py",
     ),
     Fault(
         "a number in brackets is not negative",

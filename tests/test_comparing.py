@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 import separatrix
 from separatrix import LogisticRegression, compare
 from separatrix.assessment.comparing import Entry, race
-from separatrix.assessment.folds import folds_of
+from separatrix.data.splitting import drawn_folds
 
 
 def test_equal_rows_and_groups_stay_on_one_side() -> None:
@@ -24,21 +24,36 @@ def test_equal_rows_and_groups_stay_on_one_side() -> None:
     few = rng.integers(0, 4, size=(200, 2)).astype(np.float64)
     y = rng.integers(0, 2, size=200)
     for stored in (X, sp.csr_array(X)):
-        folds = folds_of(stored, y, 4, seed=3)
+        folds = drawn_folds(4, stored, y, seed=3)
         assert sorted(np.concatenate([held for _, held in folds])) == list(range(200))
         for fit, held in folds:
             assert not set(map(tuple, X[fit])) & set(map(tuple, X[held]))
     # Of so few different rows they are no copies.
-    assert sum(len(held) for _, held in folds_of(few, y, 4)) == 200
+    assert sum(len(held) for _, held in drawn_folds(4, few, y)) == 200
     groups = np.arange(200) // 10
-    for fit, held in folds_of(X, y, 5, groups=groups):
+    for fit, held in drawn_folds(5, X, y, groups=groups):
         assert not set(groups[fit]) & set(groups[held])
+
+
+def test_rows_of_weight_zero_are_in_no_fold_and_bad_weights_are_refused() -> None:
+    X, y = load_wine(return_X_y=True)
+    weights = np.arange(len(y)) % 4.0
+    options = {"cv": 3, "standardise": False}
+    found = compare(X, y, "stump", sample_weight=weights, **options)
+    there = weights > 0.0
+    alone = compare(X[there], y[there], "stump", sample_weight=weights[there], **options)
+    assert found.best.scores.tolist() == alone.best.scores.tolist()
+    assert found.shares == alone.shares
+    with pytest.raises(ValueError, match="negative"):
+        compare(X, y, "stump", sample_weight=-weights)
+    with pytest.raises(ValueError, match="zero for every row"):
+        compare(X, y, "stump", sample_weight=0.0 * weights)
 
 
 def test_folds_have_the_shares_of_the_classes() -> None:
     y = np.repeat([0, 1], [150, 50])
     X = np.random.default_rng(0).normal(size=(200, 2))
-    for _, held in folds_of(X, y, 5):
+    for _, held in drawn_folds(5, X, y):
         assert np.bincount(y[held]).tolist() == [30, 10]
 
 
@@ -46,7 +61,7 @@ def test_scores_and_intervals_are_those_of_the_formula() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     models = {"weak": LogisticRegression(C=1e-6), "strong": LogisticRegression(C=0.1)}
     found = compare(X, y, models, cv=4, standardise=False, random_state=1)
-    folds = folds_of(X, y, 4, seed=1)
+    folds = drawn_folds(4, X, y, seed=1)
     by_hand = {
         name: [clone(model).fit(X[fit], y[fit]).score(X[held], y[held]) for fit, held in folds]
         for name, model in models.items()
@@ -67,6 +82,7 @@ def test_scores_and_intervals_are_those_of_the_formula() -> None:
 def test_what_cannot_be_scored_is_told() -> None:
     found = compare(*load_wine(return_X_y=True), ["svm", "lda"], scoring="neg_log_loss")
     assert [one.name for one in found.contenders] == ["lda", "svm"]
+    assert "does not suit the model" in found.contenders[1].why
     assert "predict_proba" in found.contenders[1].why and found.contenders[1].name in str(found)
     assert found.verdict == "lda is the only one with a score"
     none = compare(*load_wine(return_X_y=True), ["svm"], scoring="neg_log_loss")
@@ -100,10 +116,10 @@ class _Impatient(LogisticRegression):
 def test_ctrl_c_leaves_what_is_done() -> None:
     X, y = load_wine(return_X_y=True)
     entries = {"a": Entry(separatrix.DecisionStump(), X), "b": Entry(_Impatient(), X)}
-    found = race(entries, y, folds_of(X, y, 3))
+    found = race(entries, y, drawn_folds(3, X, y))
     assert found.interrupted and [one.name for one in found.contenders] == ["a"]
     with pytest.raises(KeyboardInterrupt):
-        race({"b": entries["b"]}, y, folds_of(X, y, 3))
+        race({"b": entries["b"]}, y, drawn_folds(3, X, y))
 
 
 def test_what_is_refused() -> None:

@@ -30,10 +30,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from grids import share
 from separatrix import LinearSVC, Perceptron, load_model, save_model, verify
 from separatrix.data.design import as_design
-from separatrix.data.row_hashing import row_keys
+from separatrix.data.splitting import fold_numbers
 from separatrix.models.calibration import (
     Folds,
-    _fold_numbers,
     fit_calibration,
     probabilities,
 )
@@ -472,16 +471,20 @@ def test_folds_are_as_many_as_the_smallest_class_allows() -> None:
         assert LinearSVC(calibrate="sigmoid").fit(X[few], y[few]).calibration_["folds"] == folds
 
 
+def numbers(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
+    return fold_numbers(as_design(X), y, np.arange(len(y)), most=5, seed=seed)
+
+
 def test_copies_share_a_fold_whatever_the_order() -> None:
     X, y = data(3)
     X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
-    number, count = _fold_numbers(row_keys(as_design(X)), y, 7)
+    number, count = numbers(X, y, 7)
     assert count == 5
     np.testing.assert_array_equal(number[::2], number[1::2])
     order = np.random.default_rng(0).permutation(len(y))
-    again, _ = _fold_numbers(row_keys(as_design(X[order])), y[order], 7)
+    again, _ = numbers(X[order], y[order], 7)
     np.testing.assert_array_equal(again, number[order])
-    other, _ = _fold_numbers(row_keys(as_design(X)), y, 8)
+    other, _ = numbers(X, y, 8)
     assert np.any(other != number)
 
 
@@ -491,7 +494,7 @@ def test_values_that_repeat_by_nature_are_dealt_singly() -> None:
     noisy = (X.sum(axis=1) + np.tile([0.0, 0.3, 0.6, -0.6, 0.1], 20) > 0.9).astype(int)
     conjunction = (X.sum(axis=1) == 2).astype(int)
     for y in (noisy, conjunction):
-        number, count = _fold_numbers(row_keys(as_design(X)), y, 0)
+        number, count = numbers(X, y, 0)
         assert count >= 2
         for k in range(count):
             assert set(y[number != k]) == {0, 1}
@@ -508,7 +511,7 @@ def test_a_class_that_is_one_point_is_in_every_fit() -> None:
     X, y = data(3)
     one = np.flatnonzero(y == 2)
     X[one] = X[one[0]]
-    number, count = _fold_numbers(row_keys(as_design(X)), y, 0)
+    number, count = numbers(X, y, 0)
     assert count == 5
     np.testing.assert_array_equal(number == -1, y == 2)
     model = Recording(calibrate="sigmoid").fit(X, y)

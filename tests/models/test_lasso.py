@@ -168,6 +168,7 @@ def test_bad_input_is_one_sentence() -> None:
         (Lasso(0.0, positive=True), r"is solved in closed form by LinearRegression\(positive=True"),
         (ElasticNet(l1_ratio=0, positive=True), r"in closed form by Ridge\(positive=True"),
         (LassoCV(alphas=[]), "alphas is empty"),
+        (LassoCV(alphas=[1.0, -1.0]), "alpha=-1.0 must be a finite number of at least 0"),
         (ElasticNetCV(l1_ratio=0.0), "give alphas, or an l1_ratio above 0"),
         (Lasso(tol=0), "tol"),
     ):

@@ -125,8 +125,22 @@ def test_a_choice_for_each_target(tmp_path) -> None:
     saved(model, tmp_path)
     with pytest.raises(ValueError, match="store_cv_results=True needs leave-one-out errors"):
         RidgeCV(cv=3, store_cv_results=True).fit(X, y)
+    for cv in (None, 3):
+        with pytest.raises(ValueError, match="scoring='nice' is not known"):
+            RidgeCV(scoring="nice", cv=cv).fit(np.arange(12.0).reshape(6, 2), np.arange(6.0))
     with pytest.raises(ValueError, match="alphas is empty"):
         RidgeCV([]).fit(X, y)
+
+
+def test_a_strength_whose_score_is_not_a_number_is_not_chosen() -> None:
+    X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
+
+    def scored(model, X, y):
+        return np.nan if model.alpha > 5.0 else 1.0 / model.alpha
+
+    assert RidgeCV([10.0, 1.0, 2.0], scoring=scored, cv=3).fit(X, y).alpha_ == 1.0
+    with pytest.raises(ValueError, match="no value was scored on all folds"):
+        RidgeCV([10.0], scoring=scored, cv=3).fit(X, y)
 
 
 @pytest.mark.parametrize("k", [2, 3])

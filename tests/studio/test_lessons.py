@@ -176,7 +176,7 @@ def _generalisation(lesson):
     made = []
     for gamma in (100.0, 0.5):
         here = lesson.ask(gamma=gamma)["mistakes"]
-        made.append((here, int(np.sum(lesson.kernel._last.said(X) != codes))))
+        made.append((here, int(np.sum(lesson.kernel._last.predicted(X) != codes))))
     assert made == [(1, 14), (2, 4)] and len(lesson.state["points"]) == 60 and len(X) == 90
 
 

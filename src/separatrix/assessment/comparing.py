@@ -14,10 +14,12 @@ from scipy.special import stdtrit
 from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
-from separatrix.assessment.folds import Fold, folds_of
+from separatrix.data.splitting import Fold, drawn_folds
+from separatrix.data.validation import sample_weight_of
 from separatrix.messages import counted, join, said_by
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.models.registry import OFFERS, compared, estimator
+from separatrix.models.search import Judge, scorer_of
 from separatrix.tables.target import is_quantity
 
 __all__ = ["Comparison", "Contender", "Entry", "compare", "contenders", "race", "settings_of"]
@@ -320,7 +322,7 @@ def compare(
     scoring : str or callable, optional
         One of scikit-learn's scorers; accuracy, or R^2 of a quantity, by default.
     sample_weight : array-like of shape (n_samples,), optional
-        For the fits and the scores.
+        For the fits and the scores; rows of weight zero are in no fold.
     groups : array-like of shape (n_samples,), optional
         Rows of one group stay on one side.
     standardise : bool, default=True
@@ -374,9 +376,10 @@ def compare(
         models = {name: known[name] for name in names}
     if not models:
         raise ValueError("models is empty; name at least one.")
-    folds = folds_of(X, y, cv, groups=groups, stratify=not quantity, seed=random_state)
+    weights = sample_weight_of(sample_weight, X)
+    folds = drawn_folds(cv, X, y, weights, groups, stratify=not quantity, seed=random_state)
     entries = {name: Entry(model, X) for name, model in models.items()}
-    return race(entries, y, folds, scoring=scoring, sample_weight=sample_weight)
+    return race(entries, y, folds, scoring=scoring, sample_weight=weights)
 
 
 def race(
@@ -436,14 +439,13 @@ def _run(
     on_progress: Callable[[int], None] | None,
 ) -> Contender:
     """One model on all folds; what it refuses becomes the reason why it has no scores."""
-    from sklearn.metrics import check_scoring
-
     scores, certificates, seconds = np.full(len(folds), math.nan), [], 0.0
     why = ""
     if scoring is None and is_regressor(entry.estimator):
         # One measure for all, whatever the score of each is.
         scoring = "r2"
-    scorer = check_scoring(entry.estimator, scoring=scoring)
+    metadata = {} if weights is None else {"sample_weight": weights}
+    judge = Judge(scorer_of(entry.estimator, scoring), entry.X, y, metadata)
     try:
         with warnings.catch_warnings():
             # How far each fit came stands in the table.
@@ -457,8 +459,7 @@ def _run(
                 model.fit(entry.X[fit], y[fit], **own)
                 seconds += time.perf_counter() - start
                 certificates.append(getattr(model, "certificate_", None))
-                other = {} if weights is None else {"sample_weight": weights[held]}
-                scores[k] = scorer(model, entry.X[held], y[held], **other)
+                scores[k] = judge.on(held)(model)
     except (ValueError, TypeError, AttributeError, MemoryError) as error:
         why = " ".join(said_by(error).split()).rstrip(".") or type(error).__name__
     if not why and not np.isfinite(scores).all():

@@ -266,12 +266,12 @@ def of_sample(
     fingerprint: str,
 ) -> EvaluationData:
     """The evaluation data of a table that is too large, of which ``table`` has some rows."""
-    made = of_table(stored, table, target=target, encoded=None)
-    recorded = made.provenance.get("data") or {}
+    evaluation = of_table(stored, table, target=target, encoded=None)
+    recorded = evaluation.provenance.get("data") or {}
     name = f"sample of {table.n_rows:,} rows"
     return replace(
-        made,
-        parts=tuple(replace(part, key="given", name=name) for part in made.parts),
+        evaluation,
+        parts=tuple(replace(part, key="given", name=name) for part in evaluation.parts),
         same_data=not recorded or fingerprint == recorded.get("fingerprint"),
         fingerprint=fingerprint,
         figures=tuple(figures),

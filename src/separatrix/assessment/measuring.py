@@ -211,8 +211,8 @@ def _finding(
     for name in ("accuracy", "share", "fitted"):
         if name in values:
             values[name] = _percent(values[name])
-    made = finding(code, severity, None, said, _SAID, **values)
-    return replace(made, remedy=remedy) if remedy else made
+    found = finding(code, severity, None, said, _SAID, **values)
+    return replace(found, remedy=remedy) if remedy else found
 
 
 # What makes a model simpler, by the parameter that does.

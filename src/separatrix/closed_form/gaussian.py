@@ -39,6 +39,7 @@ from separatrix._compiled.compilation import njit
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
+from separatrix.data.labels import plain_label
 from separatrix.data.moments import Moments
 from separatrix.exceptions import DataError
 from separatrix.messages import Column, Joined, Message, plural
@@ -114,8 +115,7 @@ class Names:
     def label(self, k: int) -> str:
         if self.classes is None:
             return str(k)
-        value = self.classes[k]
-        return repr(value.item() if isinstance(value, np.generic) else value)
+        return repr(plain_label(self.classes[k]))
 
 
 def require_memory(n_features: int, n_matrices: int) -> None:

@@ -26,12 +26,18 @@ __all__ = [
     "merge_weights",
     "one_hot",
     "one_vs_one_scores",
+    "plain_label",
     "require_weights",
     "scores_by_class",
 ]
 
 # Between the least whole number and the greatest.
 _TABLE = 1 << 16
+
+
+def plain_label(label: Any) -> Any:
+    """A label, or another value of NumPy's, as Python's own number or text."""
+    return label.item() if hasattr(label, "item") else label
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,7 @@ class Labels:
             absent = int(np.sum(~there))
             return Labels(classes, codes, weights, float(sample.sum()), sample, absent)
         if not left.all() and lacking == "refuse":
-            label = self.classes[int(np.argmin(left > 0.0))]
-            label = label.item() if hasattr(label, "item") else label
+            label = plain_label(self.classes[int(np.argmin(left > 0.0))])
             raise ValueError(Message("rows_of_a_fold", label=repr(label), cv=Setting("cv", 5)))
         weights = merge_weights(self.classes[self.codes], sample, class_weight)
         return Labels(self.classes, self.codes, weights, float(sample.sum()), sample)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -12,38 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.labels import factors_of_totals
+from separatrix.data.labels import factors_of_totals, plain_label
 from separatrix.data.random_state import seed_of
 from separatrix.models import blocked
-from separatrix.models.limits import deadline_of
-from separatrix.models.path import (
-    Path,
-    checked_values,
-    concluded,
-    prepared_model,
-    wanted_values,
-)
+from separatrix.models.search import Search
 from separatrix.scale.blocks import Rows
 from separatrix.scale.folds import Fold, fold_hits, fold_totals
-from separatrix.solvers.driver import Interrupt, Solution
+from separatrix.solvers.driver import Solution
 
-__all__ = ["fit_path_in_passes"]
+__all__ = ["BlockSearch"]
 
 # The last value of a default path is so many times the first, and so many with L1.
 _REACH, _SPARSE_REACH = 1e6, 1e3
 
 
-def fit_path_in_passes(
-    model: Any,
-    data: Any,
-    given: dict[str, Any],
-    cv: Any = None,
-    scoring: Any = None,
-    engine: Any = None,
-    *,
-    keep_folds: bool = False,
-) -> Path:
-    """Fit a model along a path over row blocks; see :meth:`separatrix.LogisticRegression.path`.
+class BlockSearch(Search):
+    """A search over row blocks; see :meth:`separatrix.LogisticRegression.path`.
 
     Every value and fold is a fit of its own, which starts from the sample's optimum; all that are
     under way share each pass, and there are as many of these as memory has room for.  The folds
@@ -51,43 +35,58 @@ def fit_path_in_passes(
 
     Parameters
     ----------
-    model : estimator
     data : BlockedData
-    given : dict
-        Values, their number or None, by the name of the parameter that they are of.
     cv : int, optional
         How many folds.
     scoring : "accuracy", optional
     engine : Engine, optional
-    keep_folds : bool, default=False
-        Whether to keep the models of the folds, too.
     """
-    deadline = deadline_of(getattr(model, "time_limit", None))
-    parameter, wanted = wanted_values(given)
-    prepared = prepared_model(model, parameter)
-    if scoring not in (None, "accuracy"):
-        raise blocked.refuse(
-            model,
-            "scoring is not supported, because its folds are scored by accuracy: leave it out",
-        )
-    if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
-        raise blocked.refuse(
-            model,
-            "its folds are chosen by a hash of the rows: give their number, at least two, as cv",
-        )
-    values, count = checked_values(parameter, wanted)
-    whole = blocked.begin(prepared, data, engine)
-    folds = _folds(prepared, whole, 0 if cv is None else int(cv))
-    if values is None:
-        values = _values(prepared, whole, parameter, count)
-    fits = [whole, *folds]
-    members, problems = _members(prepared, parameter, values, fits)
-    if not blocked.share([p for part in problems for p in part]):
-        raise blocked.refuse(model, "its loss has no path: fit the values separately")
-    with Interrupt() as interrupt:
-        seed = seed_of(prepared.random_state)
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        given: dict[str, Any],
+        cv: Any,
+        scoring: Any,
+        engine: Any,
+        *,
+        keep_folds: bool,
+    ) -> None:
+        super().__init__(model, given, scoring, keep_folds=keep_folds)
+        if scoring not in (None, "accuracy"):
+            raise blocked.refuse(
+                model,
+                "scoring is not supported, because its folds are scored by accuracy: leave it out",
+            )
+        if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
+            raise blocked.refuse(
+                model,
+                "its folds are chosen by a hash of the rows: give their number, at least two, "
+                "as cv",
+            )
+        self._whole = blocked.begin(self.prepared, data, engine)
+        self.folds = _folds(self.prepared, self._whole, 0 if cv is None else int(cv))
+
+    def _chosen_values(self, count: int) -> np.ndarray:
+        return _values(self.prepared, self._whole, self.parameter, count)
+
+    def _fits(self) -> Iterator[tuple[int, int, Any]]:
+        fits, whole = [self._whole, *self.folds], self._whole
+        members: list[Any] = []
+        for value in self.values:
+            for _ in fits:
+                member = copy(self.prepared)
+                setattr(member, self.parameter, float(value))
+                members.append(member)
+        problems = [
+            member._blocked_problems(fits[i % len(fits)]) for i, member in enumerate(members)
+        ]
+        if not blocked.share([p for part in problems for p in part]):
+            raise blocked.refuse(self.model, "its loss has no path: fit the values separately")
+        seed = seed_of(self.prepared.random_state)
         jobs = [
-            partial(member._minimised, problem, seed + k, part, member._limits(), deadline)
+            partial(member._minimised, problem, seed + k, part, member._limits(), self.deadline)
             for member, part_problems in zip(members, problems, strict=True)
             for k, (part, problem) in enumerate(part_problems)
         ]
@@ -97,42 +96,11 @@ def fit_path_in_passes(
             member.classes_ = fits[i % len(fits)].classes
             found: list[Solution] = [next(solutions) for _ in own]
             member._keep(own, found)
-        scores = None
-        if folds and not interrupt.requested:
-            scores = _scores(whole, folds, members, len(fits))
-        elif folds:
-            scores = np.full((len(folds), len(values)), np.nan)
-        for member in members:
+        if self.folds and not self.interrupt.requested:
+            self.scores = _scores(whole, self.folds, members, len(fits))
+        for i, member in enumerate(members):
             member.n_passes_ = whole.passes.count
-    path = Path(
-        parameter=parameter,
-        values=np.asarray(values, dtype=np.float64),
-        certificates=tuple(m.certificate_ for m in members[:: len(fits)]),
-        scores=scores,
-        fold_certificates=tuple(
-            tuple(m.certificate_ for m in members[j :: len(fits)]) for j in range(1, len(fits))
-        ),
-        scoring="accuracy" if folds else "",
-        models=tuple(members[:: len(fits)]),
-        fold_models=tuple(
-            tuple(members[j :: len(fits)]) for j in range(1, len(fits)) if keep_folds
-        ),
-    )
-    return concluded(path, interrupt, getattr(model, "time_limit", None))
-
-
-def _members(
-    prepared: Any, parameter: str, values: Iterable[float], fits: Sequence[blocked.InPasses]
-) -> tuple[list[Any], list[Any]]:
-    """A model and its problems for every value and fit, those of one value side by side."""
-    members, problems = [], []
-    for value in values:
-        for fit in fits:
-            member = copy(prepared)
-            setattr(member, parameter, float(value))
-            members.append(member)
-            problems.append(member._blocked_problems(fit))
-    return members, problems
+            yield i // len(fits), i % len(fits), member
 
 
 def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPasses]:
@@ -145,8 +113,7 @@ def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPa
         # What is left is added up anew: a difference could leave rounding for nothing.
         totals = np.delete(found, k, axis=0).sum(axis=0)
         if not np.all(totals > 0.0):
-            label = whole.classes[int(np.argmin(totals > 0.0))]
-            label = label.item() if hasattr(label, "item") else label
+            label = plain_label(whole.classes[int(np.argmin(totals > 0.0))])
             raise ValueError(
                 f"fold {k + 1} of {count} holds out all rows of class {label!r}, so that none is "
                 "left to fit; give fewer folds, or more rows of that class."

@@ -36,7 +36,6 @@ On calibration of modern neural networks.
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -53,13 +52,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import as_design
-from separatrix.data.labels import Labels, encode
+from separatrix.data.labels import Labels, encode, plain_label
 from separatrix.data.random_state import seed_of
-from separatrix.data.row_hashing import row_keys
+from separatrix.data.splitting import fold_numbers
 from separatrix.data.validation import require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
+from separatrix.models.limits import seconds_to
 from separatrix.models.parameters import Parameters, fitted, parameter
 from separatrix.models.scores import agreeing, winners
 from separatrix.objectives.margin import MarginObjective
@@ -341,46 +341,7 @@ class Folds:
 
     def seconds(self, done: int) -> float | None:
         """The share of the time left that the fold after ``done`` others may take."""
-        if self.deadline == np.inf:
-            return None
-        left = self.deadline - time.perf_counter()
-        # A fit takes no limit of zero; this one ends at its first look at the clock.
-        return max(left, 1e-9) / (len(self.pairs) - done)
-
-
-def _fold_numbers(keys: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
-    """The fold that leaves a row out, -1 for none, and how many folds there are.
-
-    Copies of a row share a fold, and which one depends on the values of the rows and not on
-    their order: so a weight of k is the same as k copies, and no row is judged by a model that
-    was fitted to a copy of it.  Where copies differ in their class, values repeat by nature,
-    and they are dealt singly.  A class that is copies of one row is left out of no fit, because
-    no fit can do without it.
-    """
-    order = np.lexsort((codes, keys))
-    keys, codes = keys[order], codes[order]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = keys[1:] != keys[:-1]
-    starts = first.copy()
-    starts[1:] |= codes[1:] != codes[:-1]
-    place = np.cumsum(first) - 1
-    starts |= (np.bincount(place, weights=starts) > 1.0)[place]
-    unit = np.cumsum(starts) - 1
-    unit_codes = codes[starts]
-    sizes = np.bincount(unit_codes)
-    fold_of_unit = np.full(len(unit_codes), -1, dtype=np.intp)
-    dealt = np.flatnonzero(sizes[unit_codes] > 1)
-    count = 1
-    if len(dealt):
-        count = int(min(_MOST_FOLDS, sizes[sizes > 1].min()))
-        from sklearn.model_selection import StratifiedKFold
-
-        splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
-        for k, (_, test) in enumerate(splitter.split(dealt, unit_codes[dealt])):
-            fold_of_unit[dealt[test]] = k
-    out = np.empty(len(order), dtype=np.intp)
-    out[order] = fold_of_unit[unit]
-    return out, count
+        return seconds_to(self.deadline, len(self.pairs) - done)
 
 
 def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: str) -> None:
@@ -393,8 +354,7 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
     # Two copies of one row are two rows, and so is one of weight two.
     enough = (np.bincount(codes) > 1) | (np.bincount(codes, weights=weights) >= 2.0)
     if not enough.all():
-        lonely = labels.classes[int(enough.argmin())]
-        label = lonely.item() if hasattr(lonely, "item") else lonely
+        label = plain_label(labels.classes[int(enough.argmin())])
         raise ValueError(
             Message("calibration_rows", calibrate=Setting("calibrate", method), label=repr(label))
         )
@@ -593,8 +553,7 @@ class CalibrationMixin(Parameters):
     def _folds(self, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:
         model: Any = self
         seed = seed_of(model.random_state)
-        keys = row_keys(as_design(X))[used]
-        number, count = _fold_numbers(keys, labels.codes[used], seed)
+        number, count = fold_numbers(as_design(X), labels.codes, used, most=_MOST_FOLDS, seed=seed)
         # The scores that rows of no fold have in the first are as good as those in any other.
         seen = np.where(number < 0, 0, number)
         pairs = tuple((used[number != k], used[seen == k]) for k in range(count))

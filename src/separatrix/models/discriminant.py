@@ -46,9 +46,10 @@ from separatrix.geometry.discriminant import Discriminant
 from separatrix.models import blocked
 from separatrix.models.base import portion_of
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
-from separatrix.models.path import Path, fit_path
+from separatrix.models.path import Path
 from separatrix.models.pickled import Pickled
 from separatrix.models.scores import ClassPredictions, agreeing, winners
+from separatrix.models.search import RowSearch
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -395,7 +396,8 @@ class _GaussianClassifier(
         0.01
         """
         self._refuse_estimator("path")
-        return fit_path(self, X, y, {"shrinkage": shrinkages}, cv, scoring, sample_weight, groups)
+        rows = X, y, {"shrinkage": shrinkages}, cv, scoring, sample_weight, groups
+        return RowSearch(self, *rows).path()
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
         """The moments of the rows serve all values."""

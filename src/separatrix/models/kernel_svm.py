@@ -18,7 +18,7 @@ from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
-from separatrix.data.labels import Labels, encode, one_vs_one_scores
+from separatrix.data.labels import Labels, encode, one_vs_one_scores, plain_label
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.exceptions import NotSeparableError, warn
 from separatrix.geometry.points import LabelledPoints
@@ -49,10 +49,10 @@ from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import KernelMachine, check_support_vectors
 from separatrix.models.limits import counted, seconds_to
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.pickled import Pickled
 from separatrix.models.scores import winners
+from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
@@ -579,7 +579,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             rows = np.sort(problem.samples[problem.used])
             design = design.take(rows)
             labels = Labels(labels.classes, labels.codes[rows], None, float(len(rows)))
-        classes = [c.item() if hasattr(c, "item") else c for c in self.classes_]
+        classes = [plain_label(c) for c in self.classes_]
         _, first, second = _pairs(len(classes))[k]
         names = getattr(self, "feature_names_in_", None)
         points = LabelledPoints(

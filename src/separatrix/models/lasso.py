@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -16,14 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.moments import Moments
-from separatrix.data.validation import check_number, check_share
+from separatrix.data.splitting import Fold, folds_of
+from separatrix.data.validation import check_share
 from separatrix.losses import SquaredResidual
 from separatrix.models.certified import Claimed, FitContext, Problems, conclude
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.path import split_rows, strengths_of_targets
+from separatrix.models.path import best_of
 from separatrix.models.pointwise import CertifiedRegressor, solution_values
 from separatrix.models.regressor import TrainingRows
+from separatrix.models.search import Clock, checked_values, fold_scores, strengths_of_targets
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
@@ -109,27 +111,19 @@ class _Sparse(CertifiedRegressor, without=("warm_start",)):
         centred: bool,
     ) -> np.ndarray:
         """Values of alpha, from the largest on."""
-        if np.ndim(alphas) == 0:
-            check_number("alphas", alphas, minimum=1, integer=True)
-            check_share("eps", eps, above=0)
-            if l1_ratio == 0.0:
-                raise ValueError(
-                    "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
-                    "default range; give alphas, or an l1_ratio above 0."
-                )
-            first = (
-                strengths_of_targets(design, rows, centred=centred, nonnegative=bool(self.positive))
-                / l1_ratio
+        values, count = checked_values("alpha", alphas)
+        if values is not None:
+            return np.sort(values)[::-1]
+        check_share("eps", eps, above=0)
+        if l1_ratio == 0.0:
+            raise ValueError(
+                "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
+                "default range; give alphas, or an l1_ratio above 0."
             )
-            return (
-                np.geomspace(first, first * eps, int(alphas)) if alphas > 1 else np.array([first])
-            )
-        values = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
-        for value in values:
-            check_number("alpha", value, minimum=0)
-        if not len(values):
-            raise ValueError("alphas is empty; give at least one value.")
-        return values
+        nonnegative = bool(self.positive)
+        first = strengths_of_targets(design, rows, centred=centred, nonnegative=nonnegative)
+        first /= l1_ratio
+        return np.geomspace(first, first * eps, count) if count > 1 else np.array([first])
 
     def _solved(
         self,
@@ -401,11 +395,6 @@ def _path_of(
     return path if path.finite else None
 
 
-def _late(interrupt: Interrupt, deadline: float) -> Callable[[], bool]:
-    """Tell whether Ctrl-C or a deadline ends a path."""
-    return lambda: interrupt.requested or time.perf_counter() > deadline
-
-
 def _by_gram(values: np.ndarray, l1_ratio: float) -> bool:
     """Whether all of these problems have a penalty with a share of L1."""
     return bool(l1_ratio > 0.0 and values[-1] > 0.0)
@@ -600,24 +589,20 @@ class _Chosen(_Sparse):
             for ratio in ratios
         ]
         cv = 5 if self.cv is None else self.cv
-        folds = split_rows(cv, X, y, rows.weights, params.get("groups"), stratify=False)
-        limit = deadline_of(self.time_limit)
+        folds = folds_of(cv, X, y, rows.weights, params.get("groups"), stratify=False)
+        limit, shape = deadline_of(self.time_limit), (len(ratios), len(grid[0]))
         with Interrupt() as interrupt:
-            whole, errors = self._errors(design, rows, folds, ratios, grid, limit, interrupt)
+            paths = self._gram_paths(design, rows, folds, shape[0] * shape[1])
+            errors_of = partial(self._errors, rows, paths, ratios, grid)
+            errors = fold_scores(folds, shape, errors_of, clock := Clock(interrupt, limit))
             # Folds count alike, whatever their rows weigh, as in scikit-learn.
-            mean = errors.mean(axis=2)
-            if np.isnan(mean).all():
-                # Interrupted before any strength was scored on all folds.
-                mean = errors[:, :, 0]
-            r, i = divmod(int(np.nanargmin(mean)), mean.shape[1])
+            r, i = divmod(best_of(-errors.mean(axis=2).ravel()), shape[1])
             self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
             problems = self._problems(design, rows, self.alpha_, ratio)
-            start, passes = None, 0
+            start, passes, whole = None, 0, paths[0]
             if whole is not None and _by_gram(grid[r], ratio):
                 way = grid[r][: i + 1]
-                *_, (coef, level, passes) = whole.along(
-                    way, ratio, self.tol, self.max_iter, _late(interrupt, limit)
-                )
+                *_, (coef, level, passes) = whole.along(way, ratio, self.tol, self.max_iter, clock)
                 start = problems[0][1].join(coef[0], level[0])
             solutions = self._solved(problems, [start], limit, record=self.record, spent=passes)
             self._keep_solutions(problems, solutions, True, self.alpha_)
@@ -625,50 +610,42 @@ class _Chosen(_Sparse):
         conclude(self, interrupt.requested)
         return self
 
+    def _gram_paths(
+        self, design: Design, rows: TrainingRows, folds: list[Fold], count: int
+    ) -> list[GramPath | None]:
+        """The paths on all rows and on those of each fold, where Gram matrices pay."""
+        if not GramPath.pays(design, count):
+            return [None] * (len(folds) + 1)
+        centred, positive = bool(self.fit_intercept), bool(self.positive)
+        sums = Moments.of_folds(design, folds, weights=rows.weights, targets=rows.targets)
+        made = [GramPath(m, 1, centred=centred, nonnegative=positive) for m in sums]
+        return [path if path.finite else None for path in made]
+
     def _errors(
         self,
-        design: Design,
         rows: TrainingRows,
-        folds: list[tuple[np.ndarray, np.ndarray]],
+        paths: list[GramPath | None],
         ratios: np.ndarray,
         grid: list[np.ndarray],
-        limit: float,
-        interrupt: Interrupt,
-    ) -> tuple[GramPath | None, np.ndarray]:
-        """The path on all rows, where a Gram matrix pays, and the errors on held-out rows.
-
-        The errors have the shape (n_l1_ratios, n_alphas, n_folds).  Each path has its share of the
-        time that is left, and so has the fit to all rows; what a path does not reach is NaN.
-        """
-        centred, positive = bool(self.fit_intercept), bool(self.positive)
-        paths: list[GramPath | None] = [None] * (len(folds) + 1)
-        if GramPath.pays(design, len(ratios) * len(grid[0])):
-            sums = Moments.of_folds(design, folds, weights=rows.weights, targets=rows.targets)
-            made = [GramPath(m, 1, centred=centred, nonnegative=positive) for m in sums]
-            paths = [path if path.finite else None for path in made]
-        errors = np.full((len(ratios), len(grid[0]), len(folds)), np.nan)
-        left = len(folds) * len(ratios) + 1
-        for f, (train, test) in enumerate(folds):
-            path, held = paths[f + 1], rows.take(test)
-            part: tuple[Design, TrainingRows] | None = None
-            for r, (ratio, values) in enumerate(zip(ratios, grid, strict=True)):
-                now = time.perf_counter()
-                share = now + max(limit - now, 0.0) / left
-                left -= 1
-                late = _late(interrupt, share)
-                if path is not None and _by_gram(values, ratio):
-                    by_gram = path.along(values, ratio, self.tol, self.max_iter, late)
-                    fits = [(coef, level) for coef, level, _ in by_gram]
-                else:
-                    if part is None:
-                        own = rows.take(train)
-                        part = as_design(own.matrix).merged(), own
-                    by_rows = _along(self, *part, values, float(ratio), share, late=late)
-                    fits = [(coef, level) for _, coef, level, _ in by_rows]
-                coefs = np.concatenate([coef for coef, _ in fits])
-                levels = np.ravel([b for _, b in fits])
-                errors[r, : len(fits), f] = _mean_squares(held, coefs, levels)
-        return paths[0], errors
+        fold: int,
+        split: Fold,
+        late: Clock,
+    ) -> Iterator[np.ndarray]:
+        """The errors along the strengths of each mixture, on the rows that a fold holds out."""
+        path, held = paths[fold + 1], rows.take(split[1])
+        part: tuple[Design, TrainingRows] | None = None
+        for ratio, values in zip(ratios, grid, strict=True):
+            if path is not None and _by_gram(values, ratio):
+                by_gram = path.along(values, ratio, self.tol, self.max_iter, late)
+                fits = [(coef, level) for coef, level, _ in by_gram]
+            else:
+                if part is None:
+                    own = rows.take(split[0])
+                    part = as_design(own.matrix).merged(), own
+                by_rows = _along(self, *part, values, float(ratio), late.deadline, late=late)
+                fits = [(coef, level) for _, coef, level, _ in by_rows]
+            coefs = np.concatenate([coef for coef, _ in fits])
+            yield _mean_squares(held, coefs, np.ravel([b for _, b in fits]))
 
     def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:
         self.alphas_, self.mse_path_ = grid[0], errors[0]

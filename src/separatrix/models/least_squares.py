@@ -38,7 +38,6 @@ from separatrix.models.blocked import (
     require_same,
 )
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
-from separatrix.models.path import RidgePath
 from separatrix.models.pickled import Pickled
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -52,6 +51,7 @@ from separatrix.models.regressor import (
     rows_of_fit,
 )
 from separatrix.models.scores import ClassPredictions, column_names
+from separatrix.models.search import RidgePath
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ def remaining(time_limit: float | None) -> float | None:
     begun = _begun.get()
     if time_limit is None or begun is None:
         return time_limit
-    return max(time_limit - (time.perf_counter() - begun), 1e-9)
+    return seconds_to(begun + time_limit)
 
 
 def deadline_of(time_limit: float | None) -> float:
@@ -65,6 +65,11 @@ def deadline_of(time_limit: float | None) -> float:
     return (time.perf_counter() if begun is None else begun) + time_limit
 
 
-def seconds_to(deadline: float) -> float | None:
-    """The seconds up to a deadline, and next to nothing where it has passed; None without one."""
-    return None if deadline == math.inf else max(deadline - time.perf_counter(), 1e-9)
+def seconds_to(deadline: float, parts: int = 1) -> float | None:
+    """The limit in seconds of one of so many fits that share the time left; None where none is.
+
+    A limit of zero would be none; the least one ends a fit at its first look at the clock.
+    """
+    if deadline == math.inf:
+        return None
+    return max(deadline - time.perf_counter(), 1e-9) / parts

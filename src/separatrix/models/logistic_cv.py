@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -23,10 +23,11 @@ from separatrix.data import rules
 from separatrix.data.validation import check_number
 from separatrix.exceptions import warn
 from separatrix.messages import Message
-from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
+from separatrix.models.blocked import is_blocked, refuse
+from separatrix.models.limits import deadline_of, seconds_to
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.parameters import Parameters, compat, parameter
-from separatrix.models.path import Path, PathInterrupt, fit_path
+from separatrix.models.path import Path, PathInterrupt, best_of
 from separatrix.models.pickled import Pickled
 
 __all__ = ["LogisticRegressionCV"]
@@ -239,36 +240,23 @@ class LogisticRegressionCV(
         ConvergenceWarning
             Once, naming the values above ``tol`` and those that were not reached.
         """
-        start = time.perf_counter()
         self._check_parameters()
+        deadline = deadline_of(self.time_limit)
         known = LogisticRegression._get_param_names()
         options = {k: v for k, v in self.get_params(deep=False).items() if k in known}
-        values = np.geomspace(1e-4, 1e4, self.Cs) if isinstance(self.Cs, int) else self.Cs
+        given = {"C": np.geomspace(1e-4, 1e4, self.Cs) if isinstance(self.Cs, int) else self.Cs}
         in_blocks = is_blocked(X)
-        if in_blocks:
-            require_alone(y, sample_weight, params.pop("groups", None))
-            if not self.refit:
-                raise refuse(
-                    self,
-                    "the mean of the weights of the folds cannot be computed in "
-                    "passes: leave refit at True",
-                )
-        else:
-            require_blocks(engine, None)
+        if in_blocks and not self.refit:
+            raise refuse(
+                self,
+                "the mean of the weights of the folds cannot be computed in "
+                "passes: leave refit at True",
+            )
         groups, scored_with = self._routed(sample_weight, params)
-
-        def path_of(model: LogisticRegression) -> Path:
-            given, cv = {"C": values}, 5 if self.cv is None else self.cv
-            if in_blocks:
-                from separatrix.models.blocked_paths import fit_path_in_passes
-
-                return fit_path_in_passes(
-                    model, X, given, cv, self._scoring, engine, keep_folds=True
-                )
-            rows = model, X, y, given, cv, self._scoring, sample_weight, groups
-            return fit_path(*rows, scored_with=scored_with, keep_folds=True)
-
-        paths = self._paths(path_of, options, start)
+        cv = 5 if self.cv is None else self.cv
+        wanted = X, y, given, cv, self._scoring, sample_weight, groups
+        kept = {"engine": engine, "scored_with": scored_with, "keep_folds": True}
+        paths = self._paths(wanted, kept, options, deadline)
         self._choose(paths)
         options["l1_ratio"] = self.chosen_l1_ratio_
         if in_blocks:
@@ -278,10 +266,9 @@ class LogisticRegressionCV(
         if not self.refit:
             self._average(LogisticRegression(**options), X, y, sample_weight)
             return self
-        if self.time_limit is not None:
-            options["time_limit"] = self.time_limit - (time.perf_counter() - start)
-            if not options["time_limit"] > 0.0:
-                return self
+        options["time_limit"] = seconds_to(deadline)
+        if time.perf_counter() >= deadline:
+            return self
         # The path's own is as certified; this one owes nothing to where it started.
         again = LogisticRegression(**{**options, "C": self.chosen_C_})
         with warnings.catch_warnings():
@@ -293,21 +280,20 @@ class LogisticRegressionCV(
 
     def _paths(
         self,
-        path_of: Callable[[LogisticRegression], Path],
+        wanted: tuple[Any, ...],
+        kept: dict[str, Any],
         options: dict[str, Any],
-        start: float,
+        deadline: float,
     ) -> list[Path]:
         """The path of every share of L1, each within what is left of the time; Ctrl-C ends it."""
         paths: list[Path] = []
         for done, ratio in enumerate(self._ratios):
             options["l1_ratio"] = ratio
-            if self.time_limit is not None:
-                left = self.time_limit - (time.perf_counter() - start)
-                options["time_limit"] = max(left, 1e-9) / (len(self._ratios) - done)
+            options["time_limit"] = seconds_to(deadline, len(self._ratios) - done)
             try:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
-                    path = path_of(LogisticRegression(**options))
+                    path = LogisticRegression(**options)._path_of(*wanted, **kept)
             except PathInterrupt as stop:
                 if not np.all(np.isnan(stop.path.mean_scores)):
                     paths.append(stop.path)
@@ -403,10 +389,7 @@ class LogisticRegressionCV(
         ratios = self._ratios[: len(paths)]
         careful = self.choice == "one_standard_error"
         # Interrupted, the last may be the shorter one.
-        scored = [k for k, p in enumerate(paths) if not np.all(np.isnan(p.mean_scores))]
-        best = max(scored, key=lambda k: float(np.nanmax(paths[k].mean_scores)), default=None)
-        if best is None:
-            raise ValueError("no value was scored on all folds; raise time_limit.")
+        best = best_of(np.array([np.fmax.reduce(path.mean_scores) for path in paths]))
         path = paths[best]
         index = path.one_standard_error_index if careful else path.best_index
         self._take(path[index])

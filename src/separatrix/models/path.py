@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-import time
-import warnings
+from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, column_or_1d
-from sklearn.utils.validation import _num_samples
 
 from separatrix.certificate import Certificate, ResidualCertificate
-from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode
-from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Joined, Message, Setting
 from separatrix.messages.markup import paragraphs_html, table_html
-from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Interrupt
 
-__all__ = [
-    "Path",
-    "PathInterrupt",
-    "RidgePath",
-    "checked_values",
-    "concluded",
-    "fit_path",
-    "prepared_model",
-    "split_rows",
-    "strengths_of_rows",
-    "wanted_values",
-]
-
-# A default path: how many values, and how many times the first the last is.
-_COUNT, _REACH = 20, 1e6
+__all__ = ["Path", "PathInterrupt", "best_of", "concluded"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,11 +156,7 @@ class Path:
     @property
     def best_index(self) -> int:
         """The index of the best mean score; among equal ones that of the strongest penalty."""
-        mean = self.mean_scores
-        if np.all(np.isnan(mean)):
-            raise ValueError("no value was scored on all folds; raise time_limit.")
-        best = np.flatnonzero(mean == np.nanmax(mean))
-        return min(best.tolist(), key=self._ease)
+        return best_of(self.mean_scores, self._ease)
 
     @property
     def one_standard_error_index(self) -> int:
@@ -455,279 +427,21 @@ def _first_values(parameter: str, values: np.ndarray) -> Setting:
     return Setting(parameter, f"{first}{more}", "s")
 
 
-# --- for the models -----------------------------------------------------------------------------
+def best_of(means: np.ndarray, ease: Callable[[int], float] | None = None) -> int:
+    """The index of the best mean score; of equal ones that of the least ``ease``, or the first.
 
-
-class RidgePath:
-    """A closed form with ``lam``."""
-
-    _strengths: ClassVar[dict[str, bool]] = {"lam": False}
-
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        lams: Any = None,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Path:
-        """Fit along values of ``lam``, and score them on held-out rows.
-
-        The model itself is not fitted; its ``lam`` is ignored.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        lams : int or array-like of shape (n_values,), default=20
-            Values of ``lam``, or their number. A number means values on a logarithmic scale from
-            the mean squared length of the centred rows to a millionth of it; for polynomials from
-            10, because their columns are normalised.
-        cv, scoring, sample_weight, groups
-            See :meth:`separatrix.LogisticRegression.path`.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, data or values.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from separatrix import LinearRegression
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> path = LinearRegression().path(X, y, [1.0, 1e-2, 1e-4, 1e-6], cv=5)
-        >>> path.best, path.best_model.coef_.shape
-        (1e-06, (10,))
-        """
-        return fit_path(self, X, y, {"lam": lams}, cv, scoring, sample_weight, groups)
-
-    def _path_values(self, parameter: str, count: int, run: _Run) -> np.ndarray:
-        centred = bool(getattr(self, "fit_intercept", True))
-        first = mean_square(run.design, run.weights, centred=centred)
-        return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
-
-
-def strengths_of_targets(
-    design: Design, rows: Any, *, centred: bool, nonnegative: bool = False
-) -> float:
-    """The least ``alpha`` under which L1 leaves no weight, for the targets of all columns of y."""
-    levels = np.average(rows.targets, axis=0, weights=rows.weights) if centred else 0.0
-    residuals = rows.targets - levels
-    if rows.weights is not None:
-        residuals = residuals * rows.weights[:, None]
-    pulls = [design.t_dot(np.ascontiguousarray(r)) for r in residuals.T]
-    slopes = [(pull if nonnegative else np.abs(pull)).max() for pull in pulls]
-    # Of targets that are all alike any strength will do.
-    return max(float(np.max(slopes)) / rows.total, float(np.finfo(np.float64).tiny))
-
-
-def strengths_of_rows(parameter: str, count: int, labels: Labels, square: float) -> np.ndarray:
-    """Values of ``C`` or ``lam`` for rows of this mean square, from the strongest penalty on."""
-    total = labels.total if labels.weights is None else float(labels.weights.sum())
-    low = 1.0 / (total * square)
-    strengths = np.geomspace(low, _REACH * low, count) if count > 1 else np.array([low])
-    return strengths if parameter == "C" else 1.0 / (strengths * labels.total)
-
-
-@dataclass
-class _Run:
-    """What all fits along one path share."""
-
-    model: Any
-    prepared: Any
-    parameter: str
-    values: np.ndarray
-    matrix: Any
-    # As they came, for what looks at the columns' names.
-    rows: Any
-    y: np.ndarray
-    weights: np.ndarray | None
-    folds: list[_Fold]
-    deadline: float
-    interrupt: Interrupt
-    scoring: Any = None
-    # What the fits have in common besides the rows, once one of them has settled it.
-    shared: Any = None
-    design: Design = field(init=False)
-    labels: Labels = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.design = as_design(self.matrix)
-        if is_classifier(self.model):
-            self.labels = encode(self.y, self.weights, self._class_weight)
-
-    @property
-    def _class_weight(self) -> Any:
-        return getattr(self.model, "class_weight", None)
-
-    @property
-    def over(self) -> bool:
-        """Whether to begin no other fit."""
-        return self.interrupt.requested or time.perf_counter() > self.deadline
-
-    def member(self, value: float, others: int = 0) -> Any:
-        """A model for one fit: the parameters, and what was prepared once for all.
-
-        ``others``: fits that are to be made in any case and share the time with it.
-        """
-        out = copy(self.prepared)
-        setattr(out, self.parameter, float(value))
-        if self.deadline < np.inf:
-            # A limit of zero would be none; this one ends a fit at its first look at the clock.
-            left = max(self.deadline - time.perf_counter(), 1e-9)
-            out.time_limit = left / (1 + others)
-        return out
-
-    def labels_of(self, fold: int) -> Labels:
-        if fold == 0:
-            return self.labels
-        return self.labels.without(
-            self.folds[fold - 1].out,
-            self._class_weight,
-            lacking=getattr(self.model, "_lacking_classes", "refuse"),
-        )
-
-    def weights_of(self, fold: int) -> np.ndarray | None:
-        """Sample weights of a fold's fit."""
-        if fold == 0:
-            return self.weights
-        out = np.ones(len(self.y)) if self.weights is None else self.weights.copy()
-        out[self.folds[fold - 1].out] = 0.0
-        return out
-
-
-def fit_path(
-    model: Any,
-    X: Any,
-    y: Any,
-    given: dict[str, Any],
-    cv: Any = None,
-    scoring: Any = None,
-    sample_weight: Any = None,
-    groups: Any = None,
-    *,
-    scored_with: dict[str, Any] | None = None,
-    keep_folds: bool = False,
-) -> Path:
-    """Fit a model along a path; see :meth:`separatrix.LogisticRegression.path`.
-
-    Parameters
-    ----------
-    model : estimator
-        ``_strengths`` has the parameters that set its strength, and whether the penalty is weaker
-        the larger they are; ``_path_values`` gives values of one of them, from the strongest
-        penalty to the weakest; ``_path_fits`` makes the fits, each as the number of its value, that
-        of its fold (0 for all rows) and the model.
-    given : dict
-        Values, their number or None, by the name of the parameter that they are of.
-    scored_with : dict, optional
-        Metadata for the scorer, by row; by default the weights.
-    keep_folds : bool, default=False
-        Whether to keep the models of the folds, too.
+    Raises
+    ------
+    ValueError
+        If there is none, which is NaN.
     """
-    start = time.perf_counter()
-    parameter, wanted = wanted_values(given)
-    prepared = prepared_model(model, parameter)
-    regression = not is_classifier(model)
-    matrix, targets = validate(prepared, X, y, **({"regression": True} if regression else {}))
-    if not regression:
-        require_classes(targets)
-        targets = column_or_1d(targets)
-    weights = sample_weight_of(sample_weight, matrix)
-    values, count = checked_values(parameter, wanted)
-    from sklearn.metrics import check_scoring, get_scorer_names
-
-    if isinstance(scoring, str) and scoring not in get_scorer_names():
+    if np.all(np.isnan(means)):
         raise ValueError(
-            f"scoring={scoring!r} is not known; sklearn.metrics.get_scorer_names() has the names."
+            "no value was scored on all folds; raise time_limit, or give a scoring that is defined "
+            "on each of them."
         )
-    folds = _folds(cv, targets, weights, groups, not regression)
-    scorer = check_scoring(prepared, scoring=scoring) if folds else None
-    if not regression and scoring is not None:
-        scorer = _told_classes(scorer, targets, folds)
-    limit = getattr(model, "time_limit", None)
-    with Interrupt() as interrupt:
-        run = _Run(
-            model=model,
-            prepared=prepared,
-            parameter=parameter,
-            values=np.empty(0),
-            matrix=matrix,
-            rows=X if hasattr(X, "columns") else matrix,
-            y=targets,
-            weights=weights,
-            folds=folds,
-            deadline=np.inf if limit is None else start + limit,
-            interrupt=interrupt,
-            scoring=scoring,
-        )
-        if values is None:
-            values = model._path_values(parameter, count, run)
-        # From the strongest penalty to the weakest, which is from the easiest fit to the hardest.
-        rising = model._strengths[parameter]
-        order = np.argsort(values if rising else -values, kind="stable")
-        run.values = values[order]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            if scored_with is None:
-                scored_with = {} if weights is None else {"sample_weight": weights}
-            found = _collected(run, order, scorer, scored_with, keep_folds)
-        path = _in_order(run, found, values, order, scoring, prepared)
-    # That a fit is above its tolerance is summed up below; what else there is, once.
-    others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
-    for other in others.values():
-        warn(other.message, other.category)
-    return concluded(path, interrupt, limit)
-
-
-def prepared_model(model: Any, parameter: str) -> Any:
-    """A copy without the settings of strength, which the path replaces."""
-    out = clone(model)
-    if parameter in ("C", "lam") and hasattr(out, "C"):
-        out.C, out.lam = 1.0, None
-    if getattr(out, "calibrate", None) is not None:
-        raise ValueError(
-            f"calibrate={out.calibrate!r} fits probabilities to one model; compute the path "
-            "without it, and fit the best value with calibrate."
-        )
-    if hasattr(out, "_check_parameters"):
-        out._check_parameters()
-    return out
-
-
-def wanted_values(given: dict[str, Any]) -> tuple[str, Any]:
-    """The parameter along which a path goes, and its values, their number or None."""
-    chosen = [name for name, values in given.items() if values is not None]
-    if len(chosen) > 1:
-        raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
-    parameter = chosen[0] if chosen else next(iter(given))
-    return parameter, given[parameter]
-
-
-def checked_values(parameter: str, wanted: Any) -> tuple[np.ndarray | None, int]:
-    """The values that were given, or None and the number of values to choose."""
-    if wanted is None:
-        return None, _COUNT
-    if np.ndim(wanted) == 0:
-        check_number(f"{parameter}s", wanted, minimum=1, integer=True)
-        return None, int(wanted)
-    values = np.asarray(wanted, dtype=object).ravel()
-    if not len(values):
-        raise ValueError(f"{parameter}s is empty; give at least one value.")
-    for value in values:
-        if parameter == "C":
-            check_number(parameter, value, above=0)
-        else:
-            check_number(parameter, value, minimum=0)
-    return values.astype(np.float64), len(values)
+    best: list[int] = np.flatnonzero(means == np.nanmax(means)).tolist()
+    return best[0] if ease is None else min(best, key=ease)
 
 
 def concluded(path: Path, interrupt: Interrupt, limit: float | None) -> Path:
@@ -744,186 +458,6 @@ def concluded(path: Path, interrupt: Interrupt, limit: float | None) -> Path:
     if parts is not None:
         warn(Message("path", parts=parts), ConvergenceWarning)
     return path
-
-
-def split_rows(
-    cv: Any, X: Any, y: Any, weights: np.ndarray | None, groups: Any = None, *, stratify: bool
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The folds of a splitter: the numbers of the rows to fit and of those to score.
-
-    Rows of no weight are split like rows that are not there.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable of pairs
-        Pairs are numbers of all rows.
-    X : array-like of shape (n_samples, ...)
-        What the splitter sees of the rows.
-    y : array-like of shape (n_samples, ...)
-    weights : ndarray of shape (n_samples,), optional
-    groups : array-like of shape (n_samples,), optional
-    stratify : bool
-        Whether a number of folds asks for stratified ones.
-
-    Raises
-    ------
-    ValueError
-        For a fold without a row of positive weight to fit or to score.
-    """
-    n = _num_samples(y)
-    used = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
-    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
-        used = np.arange(n)
-    if not len(used):
-        raise ValueError(
-            "Every row has a weight of zero, so there is nothing to fit; give some rows a positive "
-            "sample_weight."
-        )
-    from sklearn.model_selection import check_cv
-
-    rows, targets = (X, y) if len(used) == n else (_safe_indexing(X, used), _safe_indexing(y, used))
-    splitter = check_cv(cv, targets, classifier=stratify)
-    if groups is not None:
-        groups = _safe_indexing(column_or_1d(groups), used)
-    out = []
-    for number, pair in enumerate(splitter.split(rows, targets, groups)):
-        train, held = used[pair[0]], used[pair[1]]
-        if weights is not None:
-            held = held[weights[held] > 0.0]
-        for part, verb in ((train, "fit"), (held, "score")):
-            if not len(part) or (weights is not None and not weights[part].any()):
-                raise ValueError(
-                    f"Fold {number} of cv has no row of positive weight to {verb}; give fewer "
-                    "folds, or weights to more rows."
-                )
-        out.append((train, held))
-    return out
-
-
-def _folds(
-    cv: Any, y: np.ndarray, weights: np.ndarray | None, groups: Any, stratify: bool
-) -> list[_Fold]:
-    """The folds of a splitter, as numbers of the rows."""
-    if cv is None:
-        return []
-    n = len(y)
-    out = []
-    for train, held in split_rows(cv, np.zeros((n, 1)), y, weights, groups, stratify=stratify):
-        mask = np.zeros(n, dtype=bool)
-        mask[train] = True
-        if mask[held].any():
-            raise ValueError(
-                f"cv has a fold that both fits and scores row {int(held[mask[held]][0])}; a fold "
-                "must score other rows than it fits."
-            )
-        out.append(_Fold(np.flatnonzero(~mask), held))
-    return out
-
-
-def _told_classes(scorer: Any, y: np.ndarray, folds: list[_Fold]) -> Any:
-    """The scorer, told of all classes where a fold's rows do not show them and it can be told."""
-    classes = np.unique(y)
-    if all(len(np.unique(y[fold.scored])) == len(classes) for fold in folds):
-        return scorer
-    if not hasattr(scorer, "_score_func"):
-        return scorer
-    known = inspect.signature(scorer._score_func).parameters
-    if "labels" not in known:
-        return scorer
-    told = {"labels": classes}
-    if "pos_label" in known and len(classes) == 2:
-        told["pos_label"] = classes[-1]
-    scorer = copy(scorer)
-    scorer._kwargs = {**told, **scorer._kwargs}
-    return scorer
-
-
-@dataclass(frozen=True)
-class _Fold:
-    """Rows left out of a fit, and those of them that it is judged by."""
-
-    out: np.ndarray
-    scored: np.ndarray
-
-
-@dataclass
-class _Found:
-    models: list[Any]
-    certificates: list[list[Any]]
-    scores: np.ndarray
-    fold_models: list[list[Any]]
-
-
-def _collected(
-    run: _Run, order: np.ndarray, scorer: Any, scored_with: dict[str, Any], keep_folds: bool = False
-) -> _Found:
-    """Make the fits; keep those to all rows, and the scores and certificates of the others."""
-    n_values, n_folds = len(run.values), len(run.folds)
-    found = _Found(
-        [None] * n_values,
-        [[None] * n_values for _ in range(n_folds)],
-        np.full((n_folds, n_values), np.nan),
-        [[None] * n_values for _ in range(n_folds if keep_folds else 0)],
-    )
-
-    def score(i: int, j: int, member: Any) -> None:
-        held = run.folds[j].scored
-        options = {k: v if v is None else _safe_indexing(v, held) for k, v in scored_with.items()}
-        try:
-            found.scores[j, i] = scorer(
-                member, _safe_indexing(run.rows, held), run.y[held], **options
-            )
-        except AttributeError as error:
-            # Scikit-learn's scorers look for what a model gives only then.
-            raise ValueError(f"this scoring does not suit the model: {error}") from error
-
-    # A scorer of one's own may have a memory: it is called as scikit-learn calls it, fold by fold,
-    # each along the values as given. A time limit counts the scores, so with one they are not kept
-    # for the end.
-    afterwards = keep_folds and callable(run.scoring) and run.deadline == np.inf
-    for i, j, member in run.model._path_fits(run):
-        if j == 0:
-            if hasattr(member, "_without_rows"):
-                member._without_rows()
-            found.models[i] = member
-            continue
-        found.certificates[j - 1][i] = member.certificate_
-        if keep_folds:
-            found.fold_models[j - 1][i] = member
-        if not afterwards:
-            score(i, j - 1, member)
-    for j, members in enumerate(found.fold_models if afterwards else ()):
-        for i in np.argsort(order).tolist():
-            if members[i] is not None:
-                score(i, j, members[i])
-    return found
-
-
-def _in_order(
-    run: _Run, found: _Found, values: np.ndarray, order: np.ndarray, scoring: Any, prepared: Any
-) -> Path:
-    """The values that were reached, in the order given."""
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    reached = np.array([found.models[p] is not None for p in place])
-    kept = place[reached]
-    models = tuple(found.models[p] for p in kept)
-    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-    if scoring is None:
-        name = "accuracy" if is_classifier(prepared) else "R^2"
-    return Path(
-        parameter=run.parameter,
-        values=values[reached],
-        certificates=tuple(model.certificate_ for model in models),
-        scores=found.scores[:, kept] if run.folds else None,
-        fold_certificates=tuple(tuple(row[p] for p in kept) for row in found.certificates),
-        scoring=name if run.folds else "",
-        not_reached=values[~reached],
-        models=models,
-        fold_models=tuple(tuple(row[p] for p in kept) for row in found.fold_models),
-        # Of a kernel machine alone, whose models leave their support vectors to it.
-        matrix=run.matrix if hasattr(prepared, "_with_rows") else None,
-    )
 
 
 def _summed_up(path: Path, limit: float | None) -> Joined | None:

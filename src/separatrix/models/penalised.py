@@ -11,7 +11,8 @@ from separatrix.models.base import CertifiedClassifier
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
 from separatrix.models.limits import counted
 from separatrix.models.parameters import parameter
-from separatrix.models.path import Path, fit_path, strengths_of_rows
+from separatrix.models.path import Path
+from separatrix.models.search import RowSearch, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.solvers import SOLVERS, select_solver
@@ -214,13 +215,20 @@ class Penalised(CertifiedClassifier):
         (1, 30)
         """
         given = {"C": Cs, "lam": lams}
-        if is_blocked(X):
-            from separatrix.models.blocked_paths import fit_path_in_passes
+        return self._path_of(X, y, given, cv, scoring, sample_weight, groups, engine=engine)
 
+    def _path_of(self, X: Any, y: Any, *wanted: Any, engine: Any, **options: Any) -> Path:
+        """The path over rows in memory, or in blocks."""
+        if is_blocked(X):
+            from separatrix.models.blocked_paths import BlockSearch
+
+            given, cv, scoring, sample_weight, groups = wanted
             require_alone(y, sample_weight, groups)
-            return fit_path_in_passes(self, X, given, cv, scoring, engine)
+            keep_folds = options.get("keep_folds", False)
+            rows = self, X, given, cv, scoring, engine
+            return BlockSearch(*rows, keep_folds=keep_folds).path()
         require_blocks(engine, None)
-        return fit_path(self, X, y, given, cv, scoring, sample_weight, groups)
+        return RowSearch(self, X, y, *wanted, **options).path()
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         """Values from the strongest penalty to the weakest."""

@@ -23,12 +23,11 @@ from separatrix.closed_form.polynomial import (
 )
 from separatrix.data import rules
 from separatrix.data.design import as_design
-from separatrix.data.random_state import random_state_of
+from separatrix.data.splitting import held_out_rows
 from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.parameters import parameter
-from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -37,8 +36,9 @@ from separatrix.models.regressor import (
     rows_of_fit,
 )
 from separatrix.models.scores import column_names
+from separatrix.models.search import RidgePath
 
-__all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
+__all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression"]
 
 # Terms of a polynomial whose plain powers are checked: their matrix takes 8 MB.
 _MOST_POWERS = 1000
@@ -590,16 +590,3 @@ class PolynomialRegression(RidgePath, Regressor):
             if not part.n_used:
                 raise ValueError(f"all {side} rows have weight zero.")
         return rows, held
-
-
-def held_out_rows(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the training rows and of those held out, in their own order."""
-    check_number("validation", share, above=0)
-    held = round(n * float(share))
-    if not 0 < held < n:
-        raise ValueError(
-            f"validation={share!r} of {n} rows leaves no rows to fit or none to validate; give a "
-            "share between 0 and 1."
-        )
-    order = random_state_of(random_state).permutation(n)
-    return np.sort(order[held:]), np.sort(order[:held])

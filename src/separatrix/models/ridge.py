@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import is_multilabel
 
@@ -17,6 +18,7 @@ from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import encode, indicator
+from separatrix.data.splitting import Fold, folds_of
 from separatrix.data.validation import (
     check_number,
     require_classes,
@@ -31,7 +33,7 @@ from separatrix.models.least_squares import (
 )
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import Parameters, compat, fitted, parameter
-from separatrix.models.path import Path, fit_path, split_rows
+from separatrix.models.path import Path, best_of
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -39,6 +41,7 @@ from separatrix.models.regressor import (
     certify_rows,
 )
 from separatrix.models.scores import winners
+from separatrix.models.search import Clock, Judge, RowSearch, fold_scores, rows_at, scorer_of
 from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
@@ -121,7 +124,8 @@ class _Ridge(_LeastSquares):
         -------
         Path
         """
-        return fit_path(self, X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups)
+        rows = X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups
+        return RowSearch(self, *rows).path()
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         total = len(run.y) if run.weights is None else float(run.weights.sum())
@@ -581,9 +585,7 @@ class _ChosenRidge(Parameters):
         """A score for each strength and target, the larger the better."""
         if self.scoring is None:
             return -np.mean(np.square(residuals) * _factors(rows), axis=1)
-        from sklearn.metrics import get_scorer
-
-        scorer = get_scorer(self.scoring)
+        scorer = scorer_of(self, self.scoring)
         predicted = rows.targets - residuals
         # Of all targets together, unless each is to have a strength of its own.
         each = getattr(self, "alpha_per_target", False) and not rows.alone
@@ -601,20 +603,19 @@ class _ChosenRidge(Parameters):
     def _choose_by_folds(
         self, values: np.ndarray, X: Any, y: Any, weights: np.ndarray | None
     ) -> None:
-        from sklearn.metrics import check_scoring
+        folds = folds_of(self.cv, X, y, weights, stratify=is_classifier(self))
+        own = {} if weights is None else {"sample_weight": weights}
+        judge = Judge(scorer_of(self._member(1.0), self.scoring), X, y, own)
 
-        folds = split_rows(self.cv, X, y, weights, stratify=is_classifier(self))
-        scorer = check_scoring(self._member(1.0), scoring=self.scoring)
-        scores = np.empty((len(values), len(folds)))
-        for f, (train, test) in enumerate(folds):
-            own = None if weights is None else weights[train]
-            options = {} if weights is None else {"sample_weight": weights[test]}
-            part = _safe_indexing(X, train), _safe_indexing(y, train)
-            held = _safe_indexing(X, test), _safe_indexing(y, test)
-            for k, value in enumerate(values):
-                scores[k, f] = scorer(self._member(float(value)).fit(*part, own), *held, **options)
-        mean = scores.mean(axis=1)
-        best = int(np.argmax(mean))
+        def scores_of(fold: int, split: Fold, late: Clock) -> Iterator[list[float]]:
+            train, held = split
+            part = rows_at(X, train), rows_at(y, train)
+            given = None if weights is None else weights[train]
+            score = judge.on(held)
+            yield [score(self._member(float(value)).fit(*part, given)) for value in values]
+
+        mean = fold_scores(folds, (1, len(values)), scores_of, Clock())[0].mean(axis=1)
+        best = best_of(mean)
         self.alpha_, self.best_score_ = float(values[best]), float(mean[best])
 
     @property

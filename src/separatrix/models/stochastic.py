@@ -16,6 +16,7 @@ from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import canonical_order
+from separatrix.data.splitting import held_out_by_class
 from separatrix.data.validation import (
     check_choice,
     check_number,
@@ -44,8 +45,9 @@ from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, is_default, parameter
-from separatrix.models.path import Path, fit_path
+from separatrix.models.path import Path
 from separatrix.models.scores import agreeing, winners
+from separatrix.models.search import RowSearch
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
@@ -824,7 +826,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         >>> path.best
         0.01
         """
-        return fit_path(self, X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups)
+        rows = X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups
+        return RowSearch(self, *rows).path()
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         centred = bool(self.fit_intercept)
@@ -983,24 +986,11 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         return out
 
     def _held_out(self, design: Design, labels: Labels, seed: int) -> np.ndarray:
-        """Hold out rows of every class; copies of a row stay together."""
-        order, group = canonical_order(design, labels.codes)
-        if labels.weights is not None:
-            used = labels.weights[order] > 0.0
-            order, group = order[used], group[used]
-        starts = np.ones(len(group), dtype=bool)
-        starts[1:] = group[1:] != group[:-1]
-        codes = labels.codes[order[starts]]
-        rng = np.random.default_rng([seed, 1])
-        out = np.zeros(len(codes), dtype=bool)
-        for k in range(len(labels.classes)):
-            own = np.flatnonzero(codes == k)
-            # One of them is left to fit to.
-            count = min(max(1, round(self.validation_fraction * len(own))), len(own) - 1)
-            out[rng.permutation(own)[: max(count, 0)]] = True
-        if not out.any():
+        share = float(self.validation_fraction)
+        held = held_out_by_class(design, labels.codes, labels.weights, share, [seed, 1])
+        if not len(held):
             raise ValueError(Message("early_stopping_rows"))
-        return np.sort(order[out[np.cumsum(starts) - 1]])
+        return held
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_averaged(self)

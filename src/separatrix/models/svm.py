@@ -11,7 +11,7 @@ import numpy as np
 
 from separatrix.data import rules
 from separatrix.data.design import Design
-from separatrix.data.labels import Labels
+from separatrix.data.labels import Labels, plain_label
 from separatrix.exceptions import NotSeparableError
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
@@ -344,7 +344,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         return replace(again, certificate=replace(again.certificate, status="precision_limit"))
 
     def _verdict(self, k: int, problem: HardMarginObjective) -> Separability:
-        classes = [c.item() if hasattr(c, "item") else c for c in self.classes_]
+        classes = [plain_label(c) for c in self.classes_]
         if len(classes) == 2:
             k, sides = 1, Sides(*classes)
         else:

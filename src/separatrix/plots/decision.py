@@ -193,8 +193,8 @@ class DecisionDisplay(Display):
                 )
         points, codes = points_of(view, X, y)
         extent = extent_of(points, through_zero=view.kind == "distance")
-        made = cls._line if view.kind == "line" else cls._plane
-        display = made(view, extent, shade)
+        draw = cls._line if view.kind == "line" else cls._plane
+        display = draw(view, extent, shade)
         if codes is not None:
             display.points, display.codes = points, codes
         display.surface = surface

@@ -657,10 +657,10 @@ class PerceptronDisplay(Display):
             )
         chosen = _chosen(updates, len(self.updates), _FRAMES)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".separatrix-") as folder:
-            made = self._write(Path(folder) / target.name, chosen, fps, dpi)
-            for path in made:
+            files = self._write(Path(folder) / target.name, chosen, fps, dpi)
+            for path in files:
                 os.replace(path, target.with_name(path.name))
-        return [target.with_name(path.name) for path in made]
+        return [target.with_name(path.name) for path in files]
 
     def _write(self, path: Path, chosen: Sequence[int], fps: float, dpi: float) -> list[Path]:
         # A whole number of dots, even, as video formats want it.
@@ -668,16 +668,16 @@ class PerceptronDisplay(Display):
         width, height = (2 * round(v * dpi / 2) / dpi for v in size)
         # Not by pyplot: a file is no window.
         figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-        frames, kind, made = self._frames(figure, chosen), path.suffix.lower(), [path]
+        frames, kind, files = self._frames(figure, chosen), path.suffix.lower(), [path]
         # Writers refuse a background that shines through.
         with mpl.rc_context({"savefig.bbox": "standard"}):
             if kind == ".png":
                 digits, last = max(3, len(str(len(chosen)))), len(chosen)
                 numbers = [f"{i:0{digits}d}" for i in range(1, last + 1)]
-                made = [path.with_name(f"{path.stem}-{number}.png") for number in numbers]
-                for name, _ in zip(made, frames, strict=True):
+                files = [path.with_name(f"{path.stem}-{number}.png") for number in numbers]
+                for name, _ in zip(files, frames, strict=True):
                     figure.savefig(name, dpi=dpi)
-                return made
+                return files
             writer: Any = (PillowWriter if kind == ".gif" else FFMpegWriter)(fps=fps)  # type: ignore[arg-type]
             with writer.saving(figure, str(path), dpi):
                 for _ in frames:
@@ -685,7 +685,7 @@ class PerceptronDisplay(Display):
                 # Time to look at the answer before it starts again.
                 for _ in range(max(1, round(2.0 * fps))):
                     writer.grab_frame()
-        return made
+        return files
 
     def _frames(self, figure: Figure, chosen: Sequence[int]) -> Iterator[None]:
         """Draw the updates, one after the other; what plot() left stays as it is."""

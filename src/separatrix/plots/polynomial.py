@@ -17,8 +17,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.splitting import held_out_rows
 from separatrix.data.validation import check_number
-from separatrix.models.polynomial import DegreeCurve, PolynomialRegression, held_out_rows
+from separatrix.models.polynomial import DegreeCurve, PolynomialRegression
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     axis_label,

@@ -37,30 +37,30 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
     codes = class_codes(model, y, design.n_samples)
     if len(model.classes_) > 2:
         codes = (np.asarray(model.classes_)[codes] == part).astype(np.intp)
-    made = trace.updates
-    if not made:
+    updates = trace.updates
+    if not updates:
         raise ValueError(
             f"This {type(model).__name__} made no update: its initial weights were right for every "
             "row, so there is nothing to draw."
         )
-    highest = max(update.sample for update in made)
+    highest = max(update.sample for update in updates)
     if highest >= design.n_samples:
         raise ValueError(
             f"X has {design.n_samples:,} rows, and row {highest:,} was updated; pass the "
             "training data."
         )
-    _require_training_data(model, design, codes, made)
+    _require_training_data(model, design, codes, updates)
     plain_rule, rate = _rule(model)
     return {
         "X": design,
         "codes": codes,
         "classes": classes,
-        "updates": made,
+        "updates": updates,
         "names": column_names(getattr(model, "feature_names_in_", None), design.n_features),
         "margin": float(getattr(model, "margin", 0.0)),
         "fit_intercept": bool(getattr(model, "fit_intercept", True)),
         # More than the trace has checks, where the last look found out before the clean pass.
-        "n_passes": max(certificate.n_iter, made[-1].epoch),
+        "n_passes": max(certificate.n_iter, updates[-1].epoch),
         # The average may make mistakes still; the passes were done.
         "finished": certificate.status in ("optimal", "averaged"),
         "plain_rule": plain_rule,

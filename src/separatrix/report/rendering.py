@@ -290,16 +290,16 @@ def _prose(value: Any) -> Markup:
     """A sentence, in which names stand in quotes."""
     text = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", _visible(str(value)).strip())
     text = text[:1].upper() + text[1:]
-    made, end = _markup(""), 0
+    pieces, end = _markup(""), 0
     for match in _QUOTED.finditer(text):
         if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in match[0]):
-            made += _markup("{}<bdi>{}</bdi>", text[end : match.start()], match[0])
+            pieces += _markup("{}<bdi>{}</bdi>", text[end : match.start()], match[0])
             end = match.end()
-    made += text[end:]
+    pieces += text[end:]
     # A sign that turns what follows must not reach beyond the sentence either.
-    if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT[3:] for c in made):
-        return _markup("<bdi>{}</bdi>", made)
-    return made
+    if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT[3:] for c in pieces):
+        return _markup("<bdi>{}</bdi>", pieces)
+    return pieces
 
 
 def _shell(value: str) -> Markup:

@@ -128,7 +128,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _from_arrays(evaluation: EvaluationData) -> str:
     imports = _Imports()
-    made = _construction(evaluation, imports)
+    construction = _construction(evaluation, imports)
     if type(evaluation.model).__module__.startswith("separatrix"):
         end = ["print(model.certificate_)"]
     else:
@@ -138,7 +138,7 @@ def _from_arrays(evaluation: EvaluationData) -> str:
         *imports.lines(),
         "",
         "# X and y are the rows of the fit.",
-        f"model = {made}.fit(X, y)",
+        f"model = {construction}.fit(X, y)",
         *end,
     ]
     return "\n".join(lines)
@@ -177,7 +177,7 @@ def _from_table(evaluation: EvaluationData) -> str:
     config, split = evaluation.provenance["config"], evaluation.provenance["split"]
     encoder = evaluation.encoder
     assert encoder is not None
-    made = _construction(evaluation, imports)
+    construction = _construction(evaluation, imports)
     take = "take_quantity" if evaluation.quantity else "take_target"
     together = bool(split.get("together"))
     for name in ("Encoder", "read_table", "take_roles" if together else "split_rows", take):
@@ -223,7 +223,7 @@ def _from_table(evaluation: EvaluationData) -> str:
         lines.append(f"encoder.leave_out({_literal(list(encoder.dependent_), imports)})")
     lines += [
         "X = encoder.transform(features.select(fitted))",
-        f"model = {made}.fit(X, y[fitted]{weighted})",
+        f"model = {construction}.fit(X, y[fitted]{weighted})",
         "print(model.certificate_)",
     ]
     if split.get("held_out_rows"):

@@ -16,6 +16,7 @@ from separatrix.assessment.weights import (
     largest_weights,
 )
 from separatrix.data.design import dense
+from separatrix.data.labels import plain_label
 from separatrix.models.scores import winners
 from separatrix.report.histograms import Counting, looked_for, order_of
 from separatrix.tables.table import missing_mask
@@ -213,8 +214,8 @@ def _row(
     predicted = part.predictions
     entry: dict[str, Any] = {
         "row": int(part.numbers[i]),
-        "true": _plain(part.y[i]),
-        "predicted": _plain(predicted.labels[i]),
+        "true": plain_label(part.y[i]),
+        "predicted": plain_label(predicted.labels[i]),
     }
     if evaluation.quantity:
         entry["residual"] = float(part.y[i] - predicted.labels[i])
@@ -321,13 +322,8 @@ def _cause(
         word = evaluation.feature_names[j].removeprefix(f"{column}:")
         return {"column": word, "value": None, "share": share}
     cells = part.table.columns[column]
-    value = "(missing)" if missing_mask(cells)[i] else _plain(np.ma.getdata(cells)[i])
+    value = "(missing)" if missing_mask(cells)[i] else plain_label(np.ma.getdata(cells)[i])
     return {"column": column, "value": value, "share": share}
-
-
-def _plain(value: Any) -> Any:
-    """A label or a cell as Python has it."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 # ---------------------------------------------------------------------------------------- data

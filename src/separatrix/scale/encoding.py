@@ -20,9 +20,9 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
-from separatrix._compiled.splitmix import mixed
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
+from separatrix.data.splitting import hashed_hold_out
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.storage import bytes_in, unwritable
@@ -299,7 +299,7 @@ class EncodingPlan:
             every = self._rows(row_range)
             if self.test_size == 0.0:
                 return every, None
-            held = held_out(every, self.test_size, self.seed)
+            held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
     def _rows(self, row_range: RowRange) -> Rows:
@@ -438,13 +438,6 @@ class EncodingPlan:
             f"{row_range.row(self.sources, i)}: feature {quote(name)} is too large for the type in "
             f"which it is stored{hint}"
         )
-
-
-def held_out(rows: Rows, share: float, seed: int) -> np.ndarray:
-    """Which rows are held out: by what is in them, so that equal rows are on one side."""
-    word = row_keys(as_design(rows.matrix)) ^ mixed(np.array([seed + 1], dtype=np.uint64))
-    drawn: np.ndarray = (mixed(word) >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
-    return drawn
 
 
 def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:
@@ -594,9 +587,9 @@ class _Table:
         if len(np.unique(hashes)) < len(hashes):
             return None
         size = 1 << int(2 * len(hashes)).bit_length()
-        made = cls(np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32))
-        _insert(hashes, made.keys, made.values)
-        return made
+        table = cls(np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32))
+        _insert(hashes, table.keys, table.values)
+        return table
 
     def codes(self, hashes: np.ndarray) -> np.ndarray | None:
         """The numbers of some texts; None where one is not known."""
@@ -674,10 +667,10 @@ class _Plan:
         there = [text for text in column.texts if text is not None]
         found = iter(one.places(there).tolist()) if there != one.levels else iter(range(len(there)))
         out = [missing if text is None else next(found) for text in column.texts]
-        made = np.array([*out, missing], dtype=np.int32)
+        features = np.array([*out, missing], dtype=np.int32)
         own = np.array([text is not None for text in column.texts] + [False])
-        made[own & (made >= 0)] += start
-        return made
+        features[own & (features >= 0)] += start
+        return features
 
     def matrix(self, fetched: Columns, row_range: RowRange) -> Any:
         """The matrix of what was fetched."""
@@ -820,11 +813,11 @@ def _standardise(plain: list[tuple[int, Any, float, float]], out: np.ndarray, by
     """Numbers without missing ones, less their mean, over their scale, into their columns."""
     if not plain:
         return
-    room = np.empty(_TILE)
+    tile = np.empty(_TILE)
     for first in range(0, len(out), _TILE):
         last = min(first + _TILE, len(out))
         for j, values, mean, scale in plain:
-            z = room[: last - first]
+            z = tile[: last - first]
             z[:] = values[first:last]
             if by:
                 z -= mean

@@ -96,14 +96,14 @@ class ScanOptions:
     reading: Mapping[str, Any]
 
     @property
-    def room(self) -> float:
+    def available(self) -> float:
         """Bytes beside those of the libraries."""
         return max(self.memory - _LIBRARIES, self.memory / 8)
 
     @property
     def reading_memory(self) -> int:
         """What DuckDB may take."""
-        return max(int(self.room * _READING), _LEAST_READING)
+        return max(int(self.available * _READING), _LEAST_READING)
 
     def report(self, stage: str, rows: int, n_rows: int) -> None:
         if self.on_progress is not None:
@@ -245,8 +245,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def _scratch(folder: Path, stack: contextlib.ExitStack) -> Path:
     """A folder for what is removed in the end."""
     prefix = f"tmp-{os.getpid()}-"
-    made = tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
-    return Path(stack.enter_context(made)).absolute()
+    temporary = tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
+    return Path(stack.enter_context(temporary)).absolute()
 
 
 def _sweep(folder: Path) -> None:
@@ -408,10 +408,10 @@ class _Scan:
         # A reader holds a row group, and of every column what it is unpacking.
         each = 1.25 * max(source.largest for source in sources)
         each += _COLUMN_READING * (len(self.layout.groups) + 4)
-        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * options.room / each)))
+        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * options.available / each)))
         self.reading = max(
             options.reading_memory,
-            int(max(min(self.readers * each, _MOST_READING * options.room), each)),
+            int(max(min(self.readers * each, _MOST_READING * options.available), each)),
         )
         connection.execute(f"SET memory_limit = '{self.reading >> 20}MiB'")
         self.statistics = Statistics(
@@ -434,8 +434,8 @@ class _Scan:
 
     def _most(self, row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory."""
-        room = self.options.room * _RANGE / max(row_bytes, 1.0)
-        return int(max(min(room, 4 * self.options.block_rows), 256))
+        rows = self.options.available * _RANGE / max(row_bytes, 1.0)
+        return int(max(min(rows, 4 * self.options.block_rows), 256))
 
     # --- sources --------------------------------------------------------------------------------
 
@@ -779,8 +779,8 @@ class _Scan:
         options = self.options
         meta, arrays = plan.encoder.state()
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
-        room = int(_SAMPLE * options.memory / (width + 32.0))
-        share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
+        most = int(_SAMPLE * options.memory / (width + 32.0))
+        share = min(1.0, min(max(n_rows // 4, 2000), most) / n_rows)
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
         work = _Encoding(plan, self.folder, options, share, stored, sha256_of(state, work_text))
         fit: list[Block] = []
@@ -790,7 +790,7 @@ class _Scan:
         totals = np.zeros(1 if labels is None else len(labels))
         contents, aside = hashlib.sha256(), hashlib.sha256()
         rows = 0
-        found = _in_order(work.made, spans, pool.n_threads())
+        found = _in_order(work.blocks_of, spans, pool.n_threads())
         with _reading(plan, found):
             for span, done in zip(spans, found, strict=True):
                 fit += done.fit
@@ -944,7 +944,7 @@ class _Encoding:
     stored: bool
     mark: str
 
-    def made(self, k: int, span: RowRange) -> _Done:
+    def blocks_of(self, k: int, span: RowRange) -> _Done:
         """The blocks of a stretch: those that an earlier process finished, or new ones."""
         blocks = self._finished(k)
         if blocks is None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.row_hashing import row_keys
+from separatrix.data.splitting import hashed_folds
 from separatrix.scale.blocks import Rows
 
 __all__ = ["Fold", "fold_hits", "fold_totals", "folds_of"]
@@ -21,9 +22,7 @@ def folds_of(rows: Rows, count: int) -> np.ndarray:
     """The fold of every row, from 0 to ``count - 1``."""
     known = getattr(rows, "_folds", None)
     if known is None or known[0] != count:
-        # Not the lowest bits, by which rows may have been held out already.
-        keys = row_keys(rows.design) >> np.uint64(16)
-        known = count, (keys % np.uint64(count)).astype(np.int16)
+        known = count, hashed_folds(row_keys(rows.design), count)
         # As long as the rows are there they need not be looked at again.
         object.__setattr__(rows, "_folds", known)
     found: np.ndarray = known[1]

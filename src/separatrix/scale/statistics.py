@@ -310,9 +310,9 @@ class Statistics:
             derived += parts
         for one in [one for one in columns.values() if one.way == "text"]:
             facts[one.name] = self._of_text(one, encoder)
-        made = [facts[name] for name in names]
+        chosen = [facts[name] for name in names]
         known = set(names)
-        return list(columns.values()), made + [one for one in derived if one.name not in known]
+        return list(columns.values()), chosen + [one for one in derived if one.name not in known]
 
     def look_for(self, encoder: Encoder) -> None:
         """Look for placeholders where an encoding is to be learned."""
@@ -403,22 +403,26 @@ class Statistics:
         if table.kinds[name] == "number":
             values = np.where(lost, np.nan, np.ma.getdata(read).astype(np.float64))
             numbers = np.array([np.nan if k < 0 else values[k] for k in own] + [np.nan])
-            made = replace(column, levels=levels.path, numbers=numbers)
+            coded = replace(column, levels=levels.path, numbers=numbers)
             date = name in table.dates
             facts = self._weighted(name, values, counts, overridden=overridden, date=date)
             parts = []
             for part, source in table.derived.items():
                 if source == name:
                     parts.append(self._counted(part, table, counts))
-            return made, facts, parts
+            return coded, facts, parts
         texts = np.ma.getdata(read).tolist()
         final = [None if k < 0 or lost[k] else texts[k] for k in own]
-        made = replace(column, levels=levels.path, texts=tuple(final))
+        coded = replace(column, levels=levels.path, texts=tuple(final))
         totals: dict[str, int] = {}
         for text, gone, n in zip(texts, lost.tolist(), counts.tolist(), strict=True):
             if not gone:
                 totals[text] = totals.get(text, 0) + n
-        return made, CategoryFacts(name, self.n_rows, n_missing, totals, overridden=overridden), []
+        return (
+            coded,
+            CategoryFacts(name, self.n_rows, n_missing, totals, overridden=overridden),
+            [],
+        )
 
     def _weighted(
         self, name: str, values: np.ndarray, counts: np.ndarray, **known: Any
@@ -515,14 +519,14 @@ class Statistics:
             # About a centre within a deviation of the mean nothing is lost by the difference.
             good = (variance > 0.0) & (shift**2 <= _OFF * variance) & np.isfinite(variance)
             good &= (variance > 1e-14 * means**2) & (np.abs(means) < 1e100) & (variance > 1e-200)
-        made = []
+        facts = []
         for j, one in enumerate(columns):
             if good[j]:
                 known = (int(counts[j]), float(means[j]), math.sqrt(variance[j]))
             else:
                 known = self._carefully(one)
             there, mean, scale = known
-            made.append(
+            facts.append(
                 NumberFacts(
                     one.name,
                     self.n_rows,
@@ -535,7 +539,7 @@ class Statistics:
                     placeholders=found.get(one.name, ()),
                 )
             )
-        return made
+        return facts
 
     def may_hold_placeholders(self, columns: Sequence[SourceColumn]) -> list[int]:
         """The places of the columns whose lowest and highest values have to be found.
@@ -574,7 +578,7 @@ class Statistics:
 
         Footers need not state any, and state none of a part of a column that holds NaN.
         """
-        made = []
+        ends_by_place = []
         low, high = (f"TRY_CAST(stats_{end}_value AS DOUBLE)" for end in ("min", "max"))
         for source, types in zip(self.sources, self._types, strict=True):
             where = files.literal(escaped(source.path))
@@ -587,7 +591,7 @@ class Statistics:
             )
             # A column that is a record or a list has others inside, which would be counted.
             flat = len(found["place"]) == source.n_columns
-            made.append(
+            ends_by_place.append(
                 {
                     int(place): (float(least), float(most))
                     for place, least, most, stated in zip(
@@ -596,7 +600,7 @@ class Statistics:
                     if flat and stated and least is not None and _NUMERIC.fullmatch(types[place])
                 }
             )
-        return made
+        return ends_by_place
 
     def placeholders(
         self, columns: Sequence[SourceColumn], read: Sums

@@ -40,10 +40,10 @@ def python_of(fit: Fitted) -> str:
     lines = ["import numpy as np", f"from separatrix import {name}", ""]
     lines += [f"X = np.array({points})" + (".reshape(-1, 1)" if fit.regression else "")]
     if not fit.regression:
-        said = fit.classes if fit.several else (-1, 1)
+        codes = fit.classes if fit.several else (-1, 1)
         names = [
             f"{code} is {fit.state.classes[one]!r}"
-            for code, one in zip(said, fit.classes, strict=True)
+            for code, one in zip(codes, fit.classes, strict=True)
         ]
         lines += [f"# {', '.join(names)}"]
     lines += [f"y = np.array({fit.y.tolist()})", ""]

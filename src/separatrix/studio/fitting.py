@@ -85,7 +85,7 @@ class Fitted:
         found = np.asarray(self.model.decision_function(X), dtype=float)
         return found if self.several else found.ravel()
 
-    def said(self, X: np.ndarray) -> np.ndarray:
+    def predicted(self, X: np.ndarray) -> np.ndarray:
         """The codes of the classes that the estimator gives."""
         found = np.asarray(self.model.predict(X))
         return found if self.several else np.where(found > 0, self.classes[1], self.classes[0])

@@ -26,7 +26,7 @@ from separatrix.studio.pictures import (
 )
 from separatrix.studio.proof import LOADED as PROVED
 from separatrix.studio.proof import PROOFS, proof_of
-from separatrix.studio.shapes import SHAPES, shape
+from separatrix.studio.shapes import SHAPES, around, shape
 from separatrix.studio.state import (
     FAR,
     LIMITS,
@@ -177,8 +177,8 @@ class StudioModel:
             return {"type": "error", "seq": seq, "text": str(error)}
         except Exception as error:
             _LOG.exception("The studio could not answer a message.")
-            said = " ".join(str(error).split())[:200].rstrip(".")
-            text = f"This could not be computed ({type(error).__name__}: {said})."
+            fault = " ".join(str(error).split())[:200].rstrip(".")
+            text = f"This could not be computed ({type(error).__name__}: {fault})."
             return {"type": "error", "seq": seq, "text": text}
 
     def notice(self, message: Any) -> dict[str, Any] | None:
@@ -270,8 +270,6 @@ class StudioModel:
             raise StateError("These columns have no row with two numbers.")
         note = _note(len(places), len(chosen), *left_out)
         codes = np.searchsorted(classes, labels[chosen])
-        low, high = places[chosen].min(axis=0), places[chosen].max(axis=0)
-        room = np.where(high > low, 0.1 * (high - low), 0.5)
         names = classes.tolist() if len(classes) > 1 else [*classes.tolist(), "other"]
         return {
             "points": [
@@ -282,11 +280,7 @@ class StudioModel:
                 "y": y,
                 "classes": _shortened(names),
             },
-            "view": {
-                "x": [float(low[0] - room[0]), float(high[0] + room[0])],
-                "y": [float(low[1] - room[1]), float(high[1] + room[1])],
-                "lock": False,
-            },
+            "view": around(places[chosen], lock=False),
             "note": note,
         }
 
@@ -308,7 +302,7 @@ class StudioModel:
             return {"type": "score", "score": value, "sentence": f"the curve is at {value:.4g}"}
         X = np.array([at], dtype=float)
         scores = np.atleast_1d(fit.scores(X)[0])
-        code = int(fit.said(X)[0])
+        code = int(fit.predicted(X)[0])
         # Of two classes the second one has both; of several, the one that is said.
         of = fit.classes.index(code) if fit.several else 0
         score, probability = float(scores[of]), None
@@ -372,13 +366,13 @@ def _seq_of(message: Any) -> int:
 
 def _shortened(names: Sequence[str]) -> list[str]:
     """Names that a page can show and send back, each different from the others."""
-    made: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
         short, k = name[:LONGEST_NAME], 2
-        while short in made:
+        while short in unique:
             short, k = f"{name[: LONGEST_NAME - 10]} ({k})", k + 1
-        made[short] = None
-    return list(made)
+        unique[short] = None
+    return list(unique)
 
 
 def _far_in(column: np.ndarray) -> float | None:
@@ -405,29 +399,29 @@ def _overlap(fit: Fitted, mistake: list[Any]) -> str | None:
     places = len(np.unique(points, axis=0))
     if places == len(points):
         return None
-    said = f"The {len(points):,} points lie at {counted(places, 'place')}, so some hide others"
+    hidden = f"The {len(points):,} points lie at {counted(places, 'place')}, so some hide others"
     wrong = np.array([bool(one) for one in mistake])
     if wrong.sum() > 1:
         where = counted(len(np.unique(points[wrong], axis=0)), "place")
-        said += f"; the {wrong.sum():,} mistakes lie at {where}"
-    return f"{said}."
+        hidden += f"; the {wrong.sum():,} mistakes lie at {where}"
+    return f"{hidden}."
 
 
 def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
-    said = []
+    notes = []
     present = np.unique(fit.state.codes).tolist()
     if len(present) > len(fit.classes) and not fit.regression:
         one, other = (fit.state.classes[code] for code in fit.pair)
         left = " and ".join(fit.state.classes[code] for code in present[2:])
-        said.append(
+        notes.append(
             f"This model separates two classes, {one} and {other}; points of {left} are left out."
         )
     if not fit.regression and not any(one["parts"] for one in lines if one["level"] == 0):
         low, high, bottom, top = fit.state.view
-        middle = fit.said(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
+        middle = fit.predicted(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
         there = fit.state.classes[int(middle[0])]
-        said.append(f"This view shows no boundary; the model assigns its middle to {there}.")
-    return said
+        notes.append(f"This view shows no boundary; the model assigns its middle to {there}.")
+    return notes
 
 
 def load(wanted: Callable[[], bool] = lambda: True) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.studio.shapes import iris
+from separatrix.studio.shapes import around, iris
 from separatrix.studio.state import StateError, named
 
 __all__ = ["LESSONS", "lesson_of"]
@@ -85,7 +85,7 @@ def _ellipse() -> _Points:
 def _clouds() -> _Points:
     """The first four of the lesson's seven."""
     rng = np.random.default_rng(0)
-    made = []
+    parts = []
     for centre, lengths, degrees in (
         ((0.0, 0.0), (1.0, 1.0), 0),
         ((3.2, 0.4), (1.5, 0.5), 60),
@@ -94,8 +94,8 @@ def _clouds() -> _Points:
     ):
         c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
         axes = np.array([[c, -s], [s, c]]) * lengths
-        made.append(rng.multivariate_normal(centre, axes @ axes.T, size=100))
-    return _set(np.concatenate(made).round(4), np.repeat(range(4), 100), classes=list("ABCD"))
+        parts.append(rng.multivariate_normal(centre, axes @ axes.T, size=100))
+    return _set(np.concatenate(parts).round(4), np.repeat(range(4), 100), classes=list("ABCD"))
 
 
 def _sine() -> _Points:
@@ -260,16 +260,13 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
         raise StateError(f"There is no lesson {named(name)}; there are {', '.join(_LESSONS)}.")
     one = _LESSONS[name]
     points, codes, names = one.points()
-    low, high = points.min(axis=0), points.max(axis=0)
-    room = 0.1 * (high - low)
-    ends = np.stack([low - room, high + room], axis=1).tolist()
     begun = {
         **state,
         "version": 1,
         "points": [[*row, code] for row, code in zip(points.tolist(), codes.tolist(), strict=True)],
         "names": names,
         # Measured in one unit, or in none.
-        "view": {"x": ends[0], "y": ends[1], "lock": names["x"] == "x1"},
+        "view": around(points, lock=names["x"] == "x1"),
         "model": one.model,
         "panel": one.panel,
         "parameters": dict(one.parameters),

@@ -135,7 +135,7 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
         w1, w2 = theta[-1, :2].tolist()
         series.append({"name": "minimum", "kind": "points", "x": [w1], "y": [w2]})
         note += ", around the diamond at their minimum"
-    made = _panel(
+    panel = _panel(
         "weights",
         "The path of the weights",
         "w\u2081",
@@ -147,8 +147,8 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
         note=f"{note}." if note else "",
     )
     for axis, range_ in zip(("x", "y"), ranges, strict=True):
-        made[axis] |= range_
-    return made
+        panel[axis] |= range_
+    return panel
 
 
 def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[np.ndarray], list[dict[str, Any]]]:
@@ -212,7 +212,7 @@ def _said_of(bound: Any) -> str:
 
 
 def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
-    made = int(fit.model.mistakes_.sum())
+    corrections = int(fit.model.mistakes_.sum())
     counts = np.zeros(len(fit.state.points), dtype=np.int64)
     counts[fit.rows] = fit.model.mistakes_
     series = [
@@ -223,7 +223,7 @@ def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
             "y": counts,
         }
     ]
-    note = f"{counted(made, 'correction')} in all. {_said_of(_bound_of(fit))}"
+    note = f"{counted(corrections, 'correction')} in all. {_said_of(_bound_of(fit))}"
     return _panel("mistakes", "Mistakes by point", "point", "mistakes", series, note=note)
 
 
@@ -288,11 +288,11 @@ def _rates(fit: Fitted, steps: Any, points: Any) -> Any:
             None if step == 0 else [float(step * batches), float(schedule(step * batches))]
             for step in range(steps["count"])
         ]
-    made = _panel("rates", "Learning rates", "step k", "\u03b7", series, follow=follow or [])
-    made["x"]["log"] = made["y"]["log"] = True
+    panel = _panel("rates", "Learning rates", "step k", "\u03b7", series, follow=follow or [])
+    panel["x"]["log"] = panel["y"]["log"] = True
     formula = schedule.formula.replace("eta_k", "\u03b7")
-    made["note"] = f"{formula}: {schedule.condition}."
-    return made
+    panel["note"] = f"{formula}: {schedule.condition}."
+    return panel
 
 
 def _degree(fit: Fitted, steps: Any, points: Any) -> Any:

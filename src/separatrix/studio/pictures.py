@@ -45,13 +45,13 @@ def _grid(fit: Fitted, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _level_sets(
     x: np.ndarray, y: np.ndarray, values: np.ndarray, levels: list[int]
 ) -> list[dict[str, Any]]:
-    made = []
+    contours = []
     found = contour_generator(x, y, values)
     for level in levels:
         parts = [np.asarray(part).tolist() for part in found.lines(float(level))]
         kind = "boundary" if level == 0 else "margin"
-        made.append({"level": level, "kind": kind, "parts": parts})
-    return made
+        contours.append({"level": level, "kind": kind, "parts": parts})
+    return contours
 
 
 def lines_of(fit: Fitted) -> list[dict[str, Any]]:
@@ -117,8 +117,8 @@ def field_of(fit: Fitted) -> dict[str, Any] | None:
         return None
     _, _, grid = _grid(fit, _COARSE)
     if fit.several:
-        said = fit.said(grid).tolist()
-        return {"columns": _COARSE, "rows": _COARSE, "values": said, "kind": "class"}
+        classes = fit.predicted(grid).tolist()
+        return {"columns": _COARSE, "rows": _COARSE, "values": classes, "kind": "class"}
     probable = fit.state.model in ("logistic", "lda", "qda")
     values = fit.model.predict_proba(grid)[:, 1] if probable else fit.scores(grid)
     kind = "probability" if probable else "score"
@@ -141,10 +141,10 @@ def points_of(fit: Fitted) -> dict[str, Any]:
         return {**empty, "residual": residual.tolist(), "mistake": [False] * len(fit.y)}
     scores = fit.scores(fit.X)
     if fit.several:
-        made = {**empty, "mistake": _spread(fit, fit.said(fit.X) != fit.y)}
-        return {**made, **_multipliers(fit)} if fit.state.model == "kernel_svm" else made
+        points = {**empty, "mistake": _spread(fit, fit.predicted(fit.X) != fit.y)}
+        return {**points, **_multipliers(fit)} if fit.state.model == "kernel_svm" else points
     margin = fit.y * scores
-    made = {
+    points = {
         **empty,
         "margin": _spread(fit, margin),
         **{name: _spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
@@ -152,8 +152,8 @@ def points_of(fit: Fitted) -> dict[str, Any]:
         "mistake": _spread(fit, np.where(fit.y > 0, scores < 0.0, scores >= 0.0)),
     }
     if fit.state.model in ("linear_svm", "kernel_svm", "sgd"):
-        made["slack"] = _spread(fit, np.maximum(0.0, 1.0 - margin))
-    return {**made, **_multipliers(fit)} if fit.state.model == "kernel_svm" else made
+        points["slack"] = _spread(fit, np.maximum(0.0, 1.0 - margin))
+    return {**points, **_multipliers(fit)} if fit.state.model == "kernel_svm" else points
 
 
 def _multipliers(fit: Fitted) -> dict[str, Any]:

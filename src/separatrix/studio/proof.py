@@ -79,7 +79,7 @@ class _ProofRequest:
 def _separability(request: _ProofRequest) -> dict[str, Any]:
     X, y, rows = request.X, request.y, request.rows
     found: Any = separability(X, request.labels, time_limit=_PATIENCE)
-    made: dict[str, Any] = {
+    drawn: dict[str, Any] = {
         "verdict": str(found.status),
         "sentence": _UNDECIDED if found.status == "undecided" else sentence(str(found)),
         "strip": None,
@@ -88,34 +88,34 @@ def _separability(request: _ProofRequest) -> dict[str, Any]:
     if found.separable and found.hyperplane is not None:
         # From the plane to the nearest point of either class.
         width = None if found.margin is None else 2.0 * float(found.margin.lower)
-        made["strip"] = {"theta": request.plane(found.hyperplane), "width": width}
+        drawn["strip"] = {"theta": request.plane(found.hyperplane), "width": width}
     elif hasattr(found.witness, "multipliers"):
         weights = np.array([float(value) for value in found.witness.multipliers])
         chosen = np.asarray(found.witness.rows, dtype=np.int64)
         own = y[chosen] > 0
         point = (weights[own] @ X[chosen[own]]) / weights[own].sum()
-        made["common"] = {
+        drawn["common"] = {
             "point": point.tolist(),
             "weights": [
                 [int(row), float(weight)]
                 for row, weight in zip(rows[chosen].tolist(), weights.tolist(), strict=True)
             ],
         }
-    return made
+    return drawn
 
 
 def _fewest(request: _ProofRequest) -> dict[str, Any]:
     found = min_training_error(request.X, request.labels, time_limit=_PATIENCE)
     plane = None if found.hyperplane is None else request.plane(found.hyperplane)
-    said = sentence(str(found))
+    text = sentence(str(found))
     if not found.exact:
-        said = (
+        text = (
             f"A line makes {counted(int(found.upper), 'mistake')}, and no line makes fewer than "
             f"{int(found.lower)}; {_PATIENCE:g} s were too short to find the fewest."
         )
     return {
         "verdict": str(found.status),
-        "sentence": said,
+        "sentence": text,
         "fewest": {"mistakes": int(found.upper), "theta": plane},
     }
 
@@ -132,8 +132,8 @@ def _diagnosis(request: _ProofRequest) -> dict[str, Any]:
     findings = [
         " ".join(sentence(PAGE(part)) for part in (one.what, one.remedy) if part) for one in found
     ]
-    said = f"{counted(len(findings), 'finding')}." if findings else "No fault was found."
-    return {"verdict": "findings", "sentence": said, "findings": findings}
+    text = f"{counted(len(findings), 'finding')}." if findings else "No fault was found."
+    return {"verdict": "findings", "sentence": text, "findings": findings}
 
 
 PROOFS = {"separability": _separability, "fewest": _fewest, "diagnosis": _diagnosis}

@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix.studio.state import LIMITS, StateError, named, number_of
 
-__all__ = ["SHAPES", "shape"]
+__all__ = ["SHAPES", "around", "shape"]
 
 SHAPES: list[dict[str, Any]] = [
     {"name": "blobs", "label": "two blobs"},
@@ -50,16 +50,11 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
         codes = np.array([0, 0, 1, 1])
     else:
         points = _MAKERS[name](codes, noise, rng)
-    low, high = points.min(axis=0), points.max(axis=0)
-    room = np.maximum(0.15 * (high - low), 0.5)
+    extent = np.ptp(points, axis=0)
     return {
         "points": [[*map(float, row), int(c)] for row, c in zip(points, codes, strict=True)],
         "names": names,
-        "view": {
-            "x": [float(low[0] - room[0]), float(high[0] + room[0])],
-            "y": [float(low[1] - room[1]), float(high[1] + room[1])],
-            "lock": name not in _IRIS,
-        },
+        "view": around(points, np.maximum(0.15 * extent, 0.5), lock=name not in _IRIS),
     }
 
 
@@ -124,3 +119,15 @@ def _strip(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndar
 
 
 _MAKERS = {"blobs": _blobs, "moons": _moons, "circles": _circles, "xor": _xor, "strip": _strip}
+
+
+def around(points: np.ndarray, padding: np.ndarray | None = None, *, lock: bool) -> dict[str, Any]:
+    """The view that has all points, with some padding: by default a tenth of their extent.
+
+    ``lock``: whether both axes are measured in one unit.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    if padding is None:
+        padding = np.where(high > low, 0.1 * (high - low), 0.5)
+    x, y = np.stack([low - padding, high + padding], axis=1).tolist()
+    return {"x": x, "y": y, "lock": lock}

@@ -340,11 +340,11 @@ def _value(one: Mapping[str, Any], given: Any) -> Any:
     numbers = _list(given, name) if kind == "vector" else [given]
     if kind == "vector" and len(numbers) != len(one["default"]):
         raise StateError(f"{name} must have {len(one['default'])} numbers.")
-    made = [number_of(number, name) for number in numbers]
-    if not all(one["low"] <= number <= one["high"] for number in made):
+    numbers = [number_of(number, name) for number in numbers]
+    if not all(one["low"] <= number <= one["high"] for number in numbers):
         raise StateError(f"{name} must be from {one['low']:g} to {one['high']:g}.")
     if kind == "int":
-        if made[0] != int(made[0]):
+        if numbers[0] != int(numbers[0]):
             raise StateError(f"{name} must be a whole number.")
-        return int(made[0])
-    return made if kind == "vector" else made[0]
+        return int(numbers[0])
+    return numbers if kind == "vector" else numbers[0]

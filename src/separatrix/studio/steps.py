@@ -60,7 +60,7 @@ def _visits(fit: Fitted, trace: Any) -> list[tuple[int, int]] | None:
 
 
 def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
-    made = trace.updates[:_MOST]
+    updates = trace.updates[:_MOST]
     *start, intercept = fit.state.parameters["start"]
     lifted = 1.0 if fit.options["fit_intercept"] else 0.0
     theta = [[*map(float, start), float(intercept) * lifted]]
@@ -70,12 +70,12 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
     rate, margin = float(fit.options["learning_rate"]), float(fit.options["margin"])
     visits = _visits(fit, trace)
     if visits is None:
-        visits = [(one.sample, k) for k, one in enumerate(made, start=1)]
+        visits = [(one.sample, k) for k, one in enumerate(updates, start=1)]
     for row, k in visits:
         before = theta[-1]
         point = [*fit.X[row], lifted]
         if k:
-            one = made[k - 1]
+            one = updates[k - 1]
             after = [*map(float, one.coef), float(one.intercept)]
             sign = "+" if fit.y[row] > 0 else "\u2212"
             step = "" if rate == 1.0 else f"{rate:g} \u00b7 "
@@ -110,7 +110,7 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
         "visit": visit,
         "mistake": mistake,
         "formula": formula,
-        "label": "update" if len(visits) == len(made) else "visit",
+        "label": "update" if len(visits) == len(updates) else "visit",
     }
 
 

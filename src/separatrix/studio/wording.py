@@ -49,16 +49,16 @@ def certificate_of(fit: Fitted) -> dict[str, Any]:
     """The certificate of a fit: its figures, its status as a code, and its verdict in words."""
     found = getattr(fit.model, "certificate_", None)
     if found is None:
-        said = "This model does not minimise an objective, so there is no certificate."
-        return {**_figures(None), "status": "done", "sentence": said}
+        text = "This model does not minimise an objective, so there is no certificate."
+        return {**_figures(None), "status": "done", "sentence": text}
     if not isinstance(found, Certificate):
-        made = _figures(None) | {"condition": found.condition, "seconds": found.seconds}
-        said = f"the {found.equations} hold to {found.relative_residual:.2g}"
-        said = f"Solved: {said}." if found.ok else f"Not solved: {said} only."
-        return {**made, "status": found.status, "sentence": said}
+        figures = _figures(None) | {"condition": found.condition, "seconds": found.seconds}
+        text = f"the {found.equations} hold to {found.relative_residual:.2g}"
+        text = f"Solved: {text}." if found.ok else f"Not solved: {text} only."
+        return {**figures, "status": found.status, "sentence": text}
     if fit.state.model == "perceptron":
-        made = _figures(None) | {"iterations": found.n_iter, "seconds": found.seconds}
-        return {**made, "status": found.status, "sentence": _of_perceptron(found)}
+        figures = _figures(None) | {"iterations": found.n_iter, "seconds": found.seconds}
+        return {**figures, "status": found.status, "sentence": _of_perceptron(found)}
     return {**_figures(found), "status": found.status, "sentence": _of_optimum(fit, found)}
 
 

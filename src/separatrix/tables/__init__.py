@@ -23,7 +23,7 @@ _HOMES = {
     "load_builtin": "separatrix.tables.builtin",
     "looks_like_quantity": "separatrix.tables.target",
     "read_table": "separatrix.tables.reader",
-    "split_rows": "separatrix.tables.split",
+    "split_rows": "separatrix.data.splitting",
     "take_quantity": "separatrix.tables.target",
     "take_roles": "separatrix.tables.roles",
     "take_target": "separatrix.tables.target",
@@ -46,13 +46,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from separatrix.data.splitting import split_rows as split_rows
     from separatrix.tables.builtin import BUILTIN_NAMES as BUILTIN_NAMES
     from separatrix.tables.builtin import load_builtin as load_builtin
     from separatrix.tables.encoder import Encoder as Encoder
     from separatrix.tables.reader import read_table as read_table
     from separatrix.tables.roles import Roles as Roles
     from separatrix.tables.roles import take_roles as take_roles
-    from separatrix.tables.split import split_rows as split_rows
     from separatrix.tables.table import DEFAULT_MISSING as DEFAULT_MISSING
     from separatrix.tables.table import KINDS as KINDS
     from separatrix.tables.table import Table as Table

@@ -193,12 +193,12 @@ class Number(Encoding):
                 f"with missing values, none at fit, read as {fill}",
                 f"{where}; read as {fill}{value}",
             )
-        made = []
+        columns = []
         if self.with_value and settings.standardise:
-            made.append(self._standardised(values, gone, table))
+            columns.append(self._standardised(values, gone, table))
         elif self.with_value:
-            made.append(np.where(gone, self.mean, values))
-        return [*made, gone] if self.with_missing else made
+            columns.append(np.where(gone, self.mean, values))
+        return [*columns, gone] if self.with_missing else columns
 
     def _numbers(self, table: Table) -> tuple[Any, Any]:
         """The column's values as numbers, whatever it was read as, and where there are none."""
@@ -243,9 +243,9 @@ class Number(Encoding):
         return z
 
     @staticmethod
-    def store(made: Sequence[Number], arrays: Arrays, settings: Settings) -> Entries:
+    def store(encodings: Sequence[Number], arrays: Arrays, settings: Settings) -> Entries:
         for part in ("mean", "scale"):
-            values = [getattr(one, part) for one in made]
+            values = [getattr(one, part) for one in encodings]
             arrays[f"numbers.{part}"] = np.array(values, dtype=np.float64)
         return [
             {
@@ -255,7 +255,7 @@ class Number(Encoding):
                 "date": one.date,
                 **({"placeholders": list(one.placeholders)} if one.placeholders else {}),
             }
-            for one in made
+            for one in encodings
         ]
 
     @classmethod
@@ -446,16 +446,16 @@ class Category(Encoding):
         return codes
 
     @staticmethod
-    def store(made: Sequence[Category], arrays: Arrays, settings: Settings) -> Entries:
+    def store(encodings: Sequence[Category], arrays: Arrays, settings: Settings) -> Entries:
         # Together, because each array has an entry in the header of a model file.
         for part in ("levels", "rare"):
-            each = [getattr(one, part) for one in made]
+            each = [getattr(one, part) for one in encodings]
             _pack(arrays, f"categories.{part}", list(itertools.chain.from_iterable(each)))
             arrays[f"categories.{part}.counts"] = np.array([*map(len, each)], dtype=np.int64)
         return [
             {"name": one.name, "missing": one.with_missing}
             | ({"reference": one.reference} if settings.reference else {})
-            for one in made
+            for one in encodings
         ]
 
     @classmethod
@@ -525,12 +525,12 @@ def require_text_options(options: Mapping[str, Any]) -> None:
 
 def jsonable(options: Mapping[str, Any]) -> dict[str, Any]:
     # Sets, arrays and tuples of words become lists, in an order that does not vary.
-    made = dict(options)
-    made["ngram_range"] = [int(n) for n in made["ngram_range"]]
-    if made["stop_words"] is not None and not isinstance(made["stop_words"], str):
-        made["stop_words"] = sorted(str(word) for word in made["stop_words"])
+    plain = dict(options)
+    plain["ngram_range"] = [int(n) for n in plain["ngram_range"]]
+    if plain["stop_words"] is not None and not isinstance(plain["stop_words"], str):
+        plain["stop_words"] = sorted(str(word) for word in plain["stop_words"])
     return {key: value.item() if isinstance(value, np.generic) else value
-            for key, value in made.items()}  # fmt: skip
+            for key, value in plain.items()}  # fmt: skip
 
 
 def from_json(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -651,11 +651,11 @@ class Text(Encoding):
         return CountVectorizer(vocabulary=vocabulary, dtype=np.float64, **counting)
 
     @staticmethod
-    def store(made: Sequence[Text], arrays: Arrays, settings: Settings) -> Entries:
-        for j, one in enumerate(made):
+    def store(encodings: Sequence[Text], arrays: Arrays, settings: Settings) -> Entries:
+        for j, one in enumerate(encodings):
             _pack(arrays, f"text{j}.words", one.words)
             arrays[f"text{j}.idf"] = np.array(one.idf, dtype=np.float64)
-        return [{"name": one.name, "options": jsonable(one.options)} for one in made]
+        return [{"name": one.name, "options": jsonable(one.options)} for one in encodings]
 
     @classmethod
     def load(cls, entries: Entries, arrays: Arrays) -> list[Text]:

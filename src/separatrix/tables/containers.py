@@ -330,7 +330,7 @@ def _columns(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{label} has two columns named {quote(twice)}; rename one")
-    made: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = {}
     for j, name in enumerate(names):
         cells = [row[j] if j < len(row) else None for row in rows]
         for i, cell in enumerate(cells):
@@ -339,8 +339,8 @@ def _columns(
                     f"{label}, column {quote(name)}, row {i + 1}: a cell holds binary data, which "
                     "is neither a number nor text; leave the column out"
                 )
-        made[name] = _plain_cells(cells)
-    return made
+        columns[name] = _plain_cells(cells)
+    return columns
 
 
 def _plain_cells(cells: list[Any]) -> Any:

@@ -227,8 +227,8 @@ class Encoder:
             if missing_mask(table.columns[name]).all():
                 raise kinds.Unusable("without values", "holds no values")
             kind = _BY_KIND[table.kinds[name]]
-            made: kinds.Encoding = kind.learn(name, table, self._settings, self._alert)
-            return made
+            encoding: kinds.Encoding = kind.learn(name, table, self._settings, self._alert)
+            return encoding
 
         self._learn(table.names, learn, table.derived)
         if table.matrix is not None:
@@ -306,12 +306,12 @@ class Encoder:
         derived: Container[str],
     ) -> None:
         """The encodings of columns, and which of them give none."""
-        made: list[kinds.Encoding] = []
+        encodings: list[kinds.Encoding] = []
         faults = Faults()
         for name in names:
             try:
                 with faults.gathered():
-                    made.append(learn(name))
+                    encodings.append(learn(name))
             except kinds.Unusable as fault:
                 self.left_out_.append(name)
                 if name in derived:
@@ -319,7 +319,7 @@ class Encoder:
                 sentence = f"column {quote(name)} {fault.why}; it is left out"
                 self._alert(f"{fault.sort}, left out", sentence, name)
         faults.settle()
-        self._encodings = [one for kind in _BY_KIND for one in made if one.kind == kind]
+        self._encodings = [one for kind in _BY_KIND for one in encodings if one.kind == kind]
 
     def _require_some(self, source: str) -> None:
         if not any(one.n_features for one in (*self._encodings, *self._sparse)):
@@ -620,7 +620,7 @@ class Encoder:
                     f"the encoding has version {meta['version']!r}, and this library reads "
                     "versions 1 to 4; update the library"
                 )
-            made = cls(
+            encoder = cls(
                 text=kinds.from_json(meta["text"]),
                 min_frequency=meta["min_frequency"],
                 # Files of version 0.1.0 do not say; they standardise.
@@ -628,37 +628,37 @@ class Encoder:
                 reference=meta.get("reference", False),
             )
             for key, kind in _KINDS.items():
-                made._encodings += kind.load(meta[key], arrays)
+                encoder._encodings += kind.load(meta[key], arrays)
             if (place := meta["matrix_columns"]) is not None:
-                made._sparse = [kinds.Sparse(int(place[0]), int(place[1]))]
-            made._dense = bool(meta["dense"])
-            made.left_out_ = list(meta["left_out"])
-            made.dependent_ = list(meta.get("dependent", ()))
-            made.spellings_ = {
+                encoder._sparse = [kinds.Sparse(int(place[0]), int(place[1]))]
+            encoder._dense = bool(meta["dense"])
+            encoder.left_out_ = list(meta["left_out"])
+            encoder.dependent_ = list(meta.get("dependent", ()))
+            encoder.spellings_ = {
                 str(name): ValueFormat.from_state(one)
                 for name, one in meta.get("spellings", {}).items()
             }
-            made.alerts_ = list(meta["alerts"])
+            encoder.alerts_ = list(meta["alerts"])
             # Files of version 0.1.0 have the sentences alone.
-            made.alerted_ = [
+            encoder.alerted_ = [
                 (str(sort), tuple(map(str, columns)), str(sentence))
                 for sort, columns, sentence in meta.get("alerted", ())
             ]
             counted = meta.get("row_numbers", {})
-            made.alerted_ = [
+            encoder.alerted_ = [
                 (sort, names, counts_rows(names[0], *map(str, counted[names[0]])))
                 if sort == ROW_NUMBERS and names[0] in counted
                 else (sort, names, sentence)
-                for sort, names, sentence in made.alerted_
+                for sort, names, sentence in encoder.alerted_
             ]
-            made.summary_ = str(meta["summary"])
-            made._require_sound(n_features)
-            made._settle()
+            encoder.summary_ = str(meta["summary"])
+            encoder._require_sound(n_features)
+            encoder._settle()
         except ModelFileError:
             raise
         except (ArithmeticError, KeyError, TypeError, IndexError, ValueError) as error:
             raise kinds.damaged(error) from None
-        return made
+        return encoder
 
     def _require_sound(self, n_features: int | None) -> None:
         """Raise ModelFileError unless what was stored can have been fitted."""
@@ -674,12 +674,12 @@ class Encoder:
         for matrix in self._sparse:
             if not 0 <= matrix.first <= matrix.stop or self._encodings:
                 raise kinds.damaged("its columns do not match its features")
-        made = sum(one.n_features for one in (*self._encodings, *self._sparse))
+        n_columns = sum(one.n_features for one in (*self._encodings, *self._sparse))
         # Whether all of these are features is known when they have their names.
-        made -= len(set(self.dependent_))
-        if n_features is not None and made != n_features:
+        n_columns -= len(set(self.dependent_))
+        if n_features is not None and n_columns != n_features:
             raise ModelFileError(
-                f"the encoding makes {made:,} columns, and its model takes {n_features:,}"
+                f"the encoding makes {n_columns:,} columns, and its model takes {n_features:,}"
             )
 
     def __repr__(self) -> str:
@@ -709,15 +709,15 @@ def _unique(names: list[str]) -> list[str]:
     if len(taken) == len(names):
         return names
     seen: set[str] = set()
-    made = []
+    unique = []
     for name in names:
         own, k = name, 1
         while own in seen or (k > 1 and own in taken):
             k += 1
             own = f"{name} #{k}"
         seen.add(own)
-        made.append(own)
-    return made
+        unique.append(own)
+    return unique
 
 
 def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) -> Any:

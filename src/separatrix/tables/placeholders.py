@@ -204,7 +204,7 @@ def judged(ends: Ends, rest: Rest) -> list[Placeholders]:
     lows, highs = candidates(ends)
     low, high = _range(ends, len(lows), len(highs))
     counts = dict((*ends.lows, *ends.highs))
-    made = []
+    found = []
     for values, above in ((lows, False), (highs, True)):
         if not values:
             continue
@@ -218,8 +218,8 @@ def judged(ends: Ends, rest: Rest) -> list[Placeholders]:
         far = distance >= (width if ends_soon else _FAR * width)
         missing = far and not priced
         n = sum(counts[v] for v in values)
-        made.append(Placeholders(values, n, low, high, missing))
-    return made
+        found.append(Placeholders(values, n, low, high, missing))
+    return found
 
 
 def of_values(values: np.ndarray, counts: np.ndarray | None = None) -> list[Placeholders]:

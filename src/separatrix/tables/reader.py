@@ -482,9 +482,9 @@ class _ReadOptions:
         """A table that is in memory, as the options have it."""
         wanted = self.wanted(table.names, table.source)
         table = with_kinds(table, {n: k for n, k in wanted.items() if k not in ("number", "date")})
-        made = self.finish(table)
-        still = {n: k for n, k in wanted.items() if n in made.columns and n not in self._ordered}
-        return with_kinds(made, still)
+        read = self.finish(table)
+        still = {n: k for n, k in wanted.items() if n in read.columns and n not in self._ordered}
+        return with_kinds(read, still)
 
     def finish(self, table: Table) -> Table:
         """Read strings by what they mean, and take dates apart."""
@@ -499,7 +499,7 @@ def _in_order(
     ordered: Mapping[str, Sequence[str]], kinds: Mapping[str, str], target: str | None
 ) -> dict[str, ValueFormat]:
     """How columns are read whose levels were put in order."""
-    made = {}
+    formats = {}
     for name, levels in ordered.items():
         words = tuple(label_text(level).strip(BLANKS) for level in levels)
         if len(set(words)) < max(2, len(words)):
@@ -510,8 +510,8 @@ def _in_order(
         if name in kinds or name == target:
             why = "it is the target" if name == target else f"its kind is {kinds[name]}"
             raise DataError(f"column {quote(name)} cannot be put in order, because {why}")
-        made[name] = ValueFormat("ordered", words=words)
-    return made
+        formats[name] = ValueFormat("ordered", words=words)
+    return formats
 
 
 def _find_files(name: str) -> list[Path]:
@@ -670,14 +670,14 @@ class Layout:
         """Columns, as SQL selected them, with their kinds, read by what they mean."""
         groups = {name: self.groups[name] for name in columns}
         first = self.parts[0]
-        made = _table(columns, groups, n_rows, self.source, self.wanted, first)
+        table = _table(columns, groups, n_rows, self.source, self.wanted, first)
         if self.unusable:
             left_out = f"{joined(self.unusable)} hold no numbers, dates or strings"
-            made = replace(made, alerts=(*made.alerts, f"columns {left_out}; they are left out"))
+            table = replace(table, alerts=(*table.alerts, f"columns {left_out}; they are left out"))
         # Where semicolons part the cells, commas are free for numbers.
         plain, comma = first.is_csv, first.delimiter == ";"
         reading = replace(self.options.reading, plain=plain, comma=comma)
-        return replace(self.options, reading=reading).finish(made)
+        return replace(self.options, reading=reading).finish(table)
 
 
 def _read_parts(
@@ -799,8 +799,8 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
     if all(_holds(columns[name], name) for name in layout.named):
         layout.refuse_repeated_header(connection)
-    made = layout.table(columns, n_rows)
-    return replace(made, alerts=(*made.alerts, *layout.unmet(connection)))
+    table = layout.table(columns, n_rows)
+    return replace(table, alerts=(*table.alerts, *layout.unmet(connection)))
 
 
 def column_notes(

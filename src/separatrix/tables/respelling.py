@@ -103,7 +103,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
     DataError
         If a column that is to hold numbers or dates has a cell that is none.
     """
-    made, faults = _Made(table, reading.missing), Faults()
+    columns, faults = _Columns(table, reading.missing), Faults()
     for name in table.names:
         column = table.columns[name]
         kind = wanted.get(name)
@@ -115,12 +115,12 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         known = reading.spellings.get(name)
         if known is not None and name in reading.ordered:
             with faults.gathered():
-                made.put_in_order(name, column, known)
+                columns.put_in_order(name, column, known)
         elif known is not None:
             texts = np.ma.getdata(column)[~gone].tolist()
             strays = sorted({t for t in texts if known.kind != "truth" and known.number(t) is None})
             n = sum(map(texts.count, strays)) if len(strays) < 20 else len(strays)
-            made.take(name, column, Found(known, strays=tuple(strays), n_strays=n, known=True))
+            columns.take(name, column, Found(known, strays=tuple(strays), n_strays=n, known=True))
         if known is not None or reading.only_known:
             continue
         counts = text_counts(column)
@@ -134,17 +134,17 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         if found is None:
             if kind is not None:
                 with faults.gathered():
-                    made.insist(name, column, kind, None)
+                    columns.insist(name, column, kind, None)
             elif reading.plain:
-                made.look_for_codes(name, column)
+                columns.look_for_codes(name, column)
             continue
         if kind is not None and found.strays:
             with faults.gathered():
-                made.insist(name, column, kind, found.spelling)
+                columns.insist(name, column, kind, found.spelling)
         elif kind is not None or _is_meant(name, found, counts, reading):
-            made.take(name, column, found)
+            columns.take(name, column, found)
     faults.settle()
-    return made.table()
+    return columns.table()
 
 
 def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -> bool:
@@ -162,7 +162,7 @@ def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -
     return not (name == reading.target and (found.strays or found.marks))
 
 
-class _Made:
+class _Columns:
     """The columns that were read, and what there is to say of them."""
 
     def __init__(self, table: Table, missing: tuple[float, ...] = ()):

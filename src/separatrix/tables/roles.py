@@ -11,9 +11,9 @@ import numpy as np
 from separatrix._compiled.splitmix import GOLDEN, mixed
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
+from separatrix.data.splitting import split_rows
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting, quoted, said_by
-from separatrix.tables.split import split_rows
 from separatrix.tables.table import (
     Table,
     missing_mask,

@@ -539,14 +539,14 @@ class Part:
                 # Cell by cell all rows are asked sooner than the columns are cast.
                 raise NotAsSupposed
             return self._fetch_rows(connection, groups, select, supposed, marks, set())
-        made: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for group in dict.fromkeys(groups.values()):
             names = sorted((n for n in groups if groups[n] == group), key=self.places.__getitem__)
             places = [self.places[name] for name in names]
             chosen_cells = self.cells.chosen(select(names[0], "c"), places, self.relation())
             values = self.run(connection, chosen_cells)["f"]
-            made.update(zip(names, self.cells.split(values, len(names)), strict=True))
-        return self.cells.n_rows, made
+            columns.update(zip(names, self.cells.split(values, len(names)), strict=True))
+        return self.cells.n_rows, columns
 
     def _parses_numbers(self) -> bool:
         """Whether DuckDB's parser takes no cell for a number that is a code."""
@@ -622,10 +622,10 @@ class Part:
         relation: str,
     ) -> dict[str, Any]:
         """Columns by name, of each its own and what is selected of it."""
-        every = {f: (c, made(c)) for f, (c, made) in columns.items()}
+        every = {f: (c, cast(c)) for f, (c, cast) in columns.items()}
         sql = self._query(every, {"odd": odd}, relation)
         if odd == "false":  # nothing is asked of the columns themselves, so that plans are shorter
-            chosen = ", ".join(f"{made} AS {f}" for f, (_, made) in every.items())
+            chosen = ", ".join(f"{cast} AS {f}" for f, (_, cast) in every.items())
             sql = f"SELECT false AS odd, {chosen} FROM {relation}"
         fetched = dict(self.run(connection, sql))
         if fetched["odd"].any():
@@ -659,7 +659,7 @@ class Part:
         """SQL for columns by name, of each its own and what is selected of it, and for others."""
         # One below the other, so that what is selected is computed once.
         below = [*dict.fromkeys(c for c, _ in columns.values())]
-        below += [f"{made} AS {f}" for f, (_, made) in columns.items()]
+        below += [f"{cast} AS {f}" for f, (_, cast) in columns.items()]
         above = [*(f"{sql} AS {name}" for name, sql in others.items()), *columns]
         inner = f"SELECT {', '.join(below)} FROM {relation}"
         return f"SELECT {', '.join(above)} FROM ({inner})"
@@ -681,7 +681,7 @@ class Part:
         own = {f: columns[f][0] for f in strings}
         text = {f: f"CAST({c} AS VARCHAR)" for f, c in own.items()}
         known = self._known_levels(connection, text)
-        raw = {f: (c, made(c)) for f, (c, made) in columns.items()}
+        raw = {f: (c, cast(c)) for f, (c, cast) in columns.items()}
         raw |= {f: (own[f], text[f]) for f in strings}
         raw |= {f: (own[f], f"TRY_CAST({text[f]} AS {kind})") for f, kind in known.items()}
         others = [f"CASE WHEN {f} IS NULL THEN {text[f]} END" for f in known]
@@ -707,7 +707,7 @@ class Part:
             connection, f"SELECT {', '.join(['count(*) AS n', *selected])} FROM fetched"
         )
         most = min(_MOST_LEVELS, int(found["n"][0]) // 10)
-        chosen = {f: made(text[f]) if f in strings else f for f, (_, made) in columns.items()}
+        chosen = {f: cast(text[f]) if f in strings else f for f, (_, cast) in columns.items()}
         levels = {}
         for f in strings:
             if f in whole:
@@ -719,7 +719,7 @@ class Part:
                 continue
             levels[f] = self._levels(connection, kind, columns[f][1])
             chosen[f] = f"enum_code({coded})"
-        sql = ", ".join(["odd", *(f"{made} AS {f}" for f, made in chosen.items())])
+        sql = ", ".join(["odd", *(f"{cast} AS {f}" for f, cast in chosen.items())])
         fetched = dict(self.run(connection, f"SELECT {sql} FROM fetched"))
         self.run(connection, "DROP TABLE fetched", fetch=False)
         for f, (texts, places) in levels.items():
@@ -754,10 +754,10 @@ class Part:
         self.run(connection, sql, fetch=False)
         return kind
 
-    def _levels(self, connection: Any, kind: str, made: Callable[[str], str]) -> tuple[Any, Any]:
+    def _levels(self, connection: Any, kind: str, cast: Callable[[str], str]) -> tuple[Any, Any]:
         """The levels that the strings of a type are read as, and the place of each string."""
         raw = f"SELECT unnest(enum_range(NULL::{kind}))::VARCHAR AS c"
-        own = self.run(connection, f"SELECT {made('c')} AS level FROM ({raw})")["level"]
+        own = self.run(connection, f"SELECT {cast('c')} AS level FROM ({raw})")["level"]
         gone, texts = missing_mask(own), np.ma.getdata(own).tolist()
         known = sorted({text for text, lost in zip(texts, gone, strict=True) if not lost})
         place = {text: k for k, text in enumerate(known)}

@@ -137,7 +137,7 @@ class Table:
         ({'age': 'number', 'job': 'category'}, 2)
         """
         marks = missing_marks(missing)
-        made: dict[str, Any] = {}
+        kept: dict[str, Any] = {}
         found: dict[str, str] = {}
         dates: set[str] = set()
         notes = Remarks()
@@ -152,11 +152,11 @@ class Table:
             if is_date:
                 dates.add(name)
                 notes.add("holding dates, read as days", date_note(name))
-            made[name] = column
+            kept[name] = column
             found[name] = "number" if column.dtype != object else string_kind(column)
         table = cls(
-            names=tuple(made),
-            columns=made,
+            names=tuple(kept),
+            columns=kept,
             kinds=found,
             n_rows=next(iter(lengths.values()), 0),
             source=source,
@@ -469,14 +469,14 @@ def with_kinds(table: Table, kinds: Mapping[str, str] | None) -> Table:
             columns[name] = as_strings(column)
         found[name] = kind
     ignored = [name for name, kind in wanted.items() if kind == "ignore"]
-    made = replace(
+    table = replace(
         table,
         columns=columns,
         kinds=found,
         overridden=table.overridden | set(wanted),
         dates=frozenset(n for n in dates if found.get(n) == "number"),
     )
-    return made.drop(ignored) if ignored else made
+    return table.drop(ignored) if ignored else table
 
 
 def checked_kinds(

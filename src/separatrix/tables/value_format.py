@@ -382,17 +382,17 @@ class ValueFormat:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> ValueFormat:
         """The spelling that a file holds; ValueError where it is none."""
-        made = cls(**{**state, "words": tuple(state.get("words", ()))})
-        texts = (made.kind, made.decimal, made.unit, made.order, *made.words)
-        if not all(isinstance(text, str) for text in texts) or made.magnitudes not in (True, False):
+        form = cls(**{**state, "words": tuple(state.get("words", ()))})
+        texts = (form.kind, form.decimal, form.unit, form.order, *form.words)
+        if not all(isinstance(text, str) for text in texts) or form.magnitudes not in (True, False):
             raise ValueError("a part of a spelling is not a text")
         known = ("number", "date", "truth", "ordered")
-        if made.kind not in known or made.decimal not in (".", ","):
-            raise ValueError(f"there is no spelling {made.kind!r} with the mark {made.decimal!r}")
-        n_words = {"truth": len(made.words) == 2, "ordered": len(set(made.words)) > 1}
-        if not n_words.get(made.kind, not made.words) or (made.kind == "date") != bool(made.order):
-            raise ValueError(f"the parts of the spelling {made.kind!r} do not match")
-        return made
+        if form.kind not in known or form.decimal not in (".", ","):
+            raise ValueError(f"there is no spelling {form.kind!r} with the mark {form.decimal!r}")
+        n_words = {"truth": len(form.words) == 2, "ordered": len(set(form.words)) > 1}
+        if not n_words.get(form.kind, not form.words) or (form.kind == "date") != bool(form.order):
+            raise ValueError(f"the parts of the spelling {form.kind!r} do not match")
+        return form
 
 
 @dataclass(frozen=True)
@@ -551,16 +551,18 @@ def _numbers(
     ]
     base = ValueFormat("number", unit=named[0] if named else "", magnitudes=multiply)
     marks = (decimal,) if decimal is not None else (".", ",")
-    made = [replace(base, decimal=mark) for mark in marks]
-    each = [{text: one.number(text) for text in written} for one in made]
+    candidates = [replace(base, decimal=mark) for mark in marks]
+    each = [{text: one.number(text) for text in written} for one in candidates]
     meant = [
         sum(values[text] for text, value in known.items() if value is not None) for known in each
     ]
-    best = max(range(len(made)), key=lambda k: (meant[k], comma == (made[k].decimal == ",")))
+    best = max(
+        range(len(candidates)), key=lambda k: (meant[k], comma == (candidates[k].decimal == ","))
+    )
     ambiguous = ""
-    if len(made) == 2 and meant[0] == meant[1]:
+    if len(candidates) == 2 and meant[0] == meant[1]:
         ambiguous = next((text for text in written if each[0][text] != each[1][text]), "")
-    return made[best], meant[best], ambiguous
+    return candidates[best], meant[best], ambiguous
 
 
 def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, int, str] | None:

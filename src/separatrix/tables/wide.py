@@ -60,10 +60,10 @@ class Cells:
 
     def by_column(self, counted: dict[str, Any]) -> Any:
         """The answer to :meth:`per_column`, an array of shape (counts, columns)."""
-        made = np.zeros((len(counted) - 1, self.width), dtype=np.int64)
-        for i in range(len(made)):
-            made[i, counted["j"]] = counted[f"n{i}"]
-        return made
+        counts = np.zeros((len(counted) - 1, self.width), dtype=np.int64)
+        for i in range(len(counts)):
+            counts[i, counted["j"]] = counted[f"n{i}"]
+        return counts
 
     def row_of(
         self,

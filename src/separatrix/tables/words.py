@@ -225,9 +225,9 @@ class WordTable:
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
     if size <= len(array):
         return array
-    made = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)
-    made[: len(array)] = array
-    return made
+    grown = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -337,9 +337,9 @@ def count_words(
     if not there.all():
         indptr = np.concatenate([[0], np.cumsum(there)])[indptr]
         columns, counts = columns[there], counts[there]
-    made = sparse.csr_matrix((counts, columns, indptr), shape=(len(texts), len(names)))
-    made.sort_indices()
-    return names, made
+    matrix = sparse.csr_matrix((counts, columns, indptr), shape=(len(texts), len(names)))
+    matrix.sort_indices()
+    return names, matrix
 
 
 @njit(nogil=True, cache=True)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.labels import plain_label
 from separatrix.data.validation import check_number
 from separatrix.geometry.points import labelled_points
 from separatrix.geometry.separation.in_passes import separability_in_passes
 from separatrix.geometry.separation.separability import Separability, SeparabilityTable, decide
-from separatrix.geometry.separation.witness import Sides, plain_label
+from separatrix.geometry.separation.witness import Sides
 from separatrix.scale.blocks import BlockedData
 
 __all__ = ["separability"]

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.design import as_design
-from separatrix.data.labels import encode_among
+from separatrix.data.labels import encode_among, plain_label
 from separatrix.geometry.exact.products import product_signs
 from separatrix.geometry.exact.rational import dependency, independent, whole_numbers
 from separatrix.geometry.points import Cloud, LabelledPoints
@@ -33,7 +33,6 @@ from separatrix.geometry.separation.witness import (
     MultiplierWitness,
     Sides,
     multiplier_witness,
-    plain_label,
 )
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine, Local

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled.rounding import EPS
+from separatrix.data.labels import plain_label
 from separatrix.data.random_state import seed_of
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.exact.products import product_signs
@@ -18,7 +19,7 @@ from separatrix.geometry.exact.rational import dot, root_down, root_up, round_up
 from separatrix.geometry.points import Cloud, labelled_points
 from separatrix.geometry.separation.margin import MarginBounds, margin_bounds
 from separatrix.geometry.separation.separability import Separability, decide
-from separatrix.geometry.separation.witness import Sides, plain_label
+from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import PerceptronLoss
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from separatrix.data.labels import plain_label
 from separatrix.geometry.exact.active_set import Unbounded, exact_minimum
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
 from separatrix.geometry.exact.products import product_signs
@@ -52,7 +53,6 @@ from separatrix.geometry.separation.witness import (
     multiplier_witness,
     plain_count,
     plain_flag,
-    plain_label,
     signed_sum,
     signed_total,
     witness_from_dict,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.labels import plain_label
 from separatrix.geometry.exact.deadline import NO_DEADLINE
 from separatrix.geometry.exact.products import combination, product_signs
 from separatrix.geometry.exact.rational import dependency, independent, whole_numbers
@@ -457,11 +458,6 @@ def witness_from_dict(
             extra_multipliers=tuple(number_from_text(v) for v in record["extra_multipliers"]),
         )
     raise ValueError(f"there is no witness of the kind {record['kind']!r}")
-
-
-def plain_label(label: Any) -> Any:
-    """A label as Python's own number or text."""
-    return label.item() if hasattr(label, "item") else label
 
 
 def plain_flag(value: Any) -> bool:

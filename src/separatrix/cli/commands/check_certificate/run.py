@@ -16,6 +16,7 @@ from separatrix.cli.commands.separable.run import plane_words
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import RawTable, encode_raw
 from separatrix.cli.wording import Terminal
+from separatrix.data.labels import plain_label
 from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
 from separatrix.messages import counted, quoted, said_by
@@ -146,7 +147,7 @@ def _check_verdicts(
 
 def _require_all(path: str, raw: RawTable, verdicts: list[Separability]) -> None:
     """Refuse a certificate that leaves a verdict out: what it does not say may be what counts."""
-    classes = [c.item() if hasattr(c, "item") else c for c in np.unique(raw.y)]
+    classes = [plain_label(c) for c in np.unique(raw.y)]
     wanted = {(a, b, False) for i, a in enumerate(classes) for b in classes[i + 1 :]}
     if len(classes) > 2:
         wanted |= {(None, c, True) for c in classes}

@@ -18,7 +18,6 @@ from separatrix.assessment.comparing import (
     race,
     settings_of,
 )
-from separatrix.assessment.folds import folds_of
 from separatrix.cli.commands.compare import CLASSIFIERS, REGRESSORS, CompareOptions
 from separatrix.cli.commands.fit import training
 from separatrix.cli.commands.fit.models import build_model, suit_table
@@ -26,8 +25,7 @@ from separatrix.cli.commands.fit.training import Target
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar
 from separatrix.cli.wording import TERMINAL
-from separatrix.exceptions import DataError
-from separatrix.messages import quoted, said_by
+from separatrix.messages import quoted
 from separatrix.models.registry import OFFERS
 
 
@@ -53,25 +51,15 @@ def run(out: Output, options: CompareOptions) -> Exit:
         alerts=encoder.alerts_,
     )
     X = next(iter(entries.values())).X
-    try:
-        folds = folds_of(
-            X,
-            target.y,
-            options.cv,
-            groups=target.roles.together if options.group else None,
-            stratify=not target.quantity,
-            seed=options.seed,
-        )
-    except ValueError as error:
-        raise DataError(said_by(error)) from error
-    with _watching(out, options.cv) as told:
+    folds = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
+    with _watching(out, options.cv) as on_progress:
         found = race(
             entries,
             target.y,
             folds,
             scoring=options.scoring,
             sample_weight=target.roles.weights,
-            on_progress=told,
+            on_progress=on_progress,
         )
     with undisturbed():
         return _say(out, options, target, found)
@@ -134,11 +122,11 @@ def _watching(out: Output, n_folds: int) -> Iterator[Any]:
     """A bar that says which model and which fold it is."""
     at = [""]
 
-    def told(name: str, fold: int) -> None:
+    def on_progress(name: str, fold: int) -> None:
         at[0] = f"{name}, fold {fold + 1} of {n_folds}: "
 
     with progress_bar(shown=not out.quiet, before=lambda: at[0]):
-        yield told
+        yield on_progress
 
 
 def _say(out: Output, options: CompareOptions, target: Target, found: Comparison) -> Exit:

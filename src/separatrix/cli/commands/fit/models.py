@@ -304,50 +304,52 @@ def build_model(given: ModelOptions) -> Any:
     model = given.model or MODELS[0]
     offer = OFFERS[model]
     taken = {name: getattr(given, name) for name in offer.takes if name not in _APART}
-    made = {offer.called.get(name, name): one for name, one in taken.items() if one is not None}
+    arguments = {
+        offer.called.get(name, name): one for name, one in taken.items() if one is not None
+    }
     if "class_weight" in offer.takes and model != "lstsq":
-        made["class_weight"] = given.class_weight
+        arguments["class_weight"] = given.class_weight
         if model != "stump":
-            made["random_state"] = given.seed
+            arguments["random_state"] = given.seed
     if "no_intercept" in offer.takes:
-        made["fit_intercept"] = not given.no_intercept
+        arguments["fit_intercept"] = not given.no_intercept
     if model == "huber":
         # Its strength is that of a sum over the rows: it waits for their number.
-        made.pop("lam", None)
+        arguments.pop("lam", None)
     if model in ("lda", "qda"):
         estimated = given.shrinkage or offer.defaults["shrinkage"]
-        made["shrinkage"] = None if estimated == "none" else estimated
+        arguments["shrinkage"] = None if estimated == "none" else estimated
     if model == "logistic" and given.penalty is not None:
-        made["penalty"] = None if given.penalty == "none" else given.penalty
+        arguments["penalty"] = None if given.penalty == "none" else given.penalty
     if model == "svm":
         # Several classes are always one against the rest.
-        made.pop("multiclass", None)
-        made["penalty"] = given.penalty or "l2"
+        arguments.pop("multiclass", None)
+        arguments["penalty"] = given.penalty or "l2"
         sparse = given.penalty in _SPARSE
-        made["loss"] = given.loss or ("squared_hinge" if sparse else offer.defaults["loss"])
+        arguments["loss"] = given.loss or ("squared_hinge" if sparse else offer.defaults["loss"])
     if model == "sgd":
-        made = _stochastic(given, made)
-    return getattr(separatrix, offer.estimator)(**made)
+        arguments = _stochastic(given, arguments)
+    return getattr(separatrix, offer.estimator)(**arguments)
 
 
-def _stochastic(given: ModelOptions, made: dict[str, Any]) -> dict[str, Any]:
+def _stochastic(given: ModelOptions, arguments: dict[str, Any]) -> dict[str, Any]:
     """The parameters of stochastic gradients, which are called otherwise."""
-    made = {name: value for name, value in made.items() if name not in ("C", "lam")}
+    arguments = {name: value for name, value in arguments.items() if name not in ("C", "lam")}
     # The perceptron's updates are of one size, and the last of them makes no mistake.
     plain = given.loss == "perceptron"
-    made["loss"] = "log_loss" if given.loss in (None, "log") else given.loss
+    arguments["loss"] = "log_loss" if given.loss in (None, "log") else given.loss
     if given.average is False or (plain and given.average is None):
-        made["average"] = False
+        arguments["average"] = False
     if plain:
-        made.setdefault("eta0", 1.0)
+        arguments.setdefault("eta0", 1.0)
     if not given.penalised:
-        made["penalty"] = None
+        arguments["penalty"] = None
     elif given.lam is not None:
-        made["alpha"] = given.lam
-    made["learning_rate"], exponent = _SCHEDULES[given.rates]
+        arguments["alpha"] = given.lam
+    arguments["learning_rate"], exponent = _SCHEDULES[given.rates]
     if exponent is not None or given.kappa is not None:
-        made["power_t"] = exponent or given.kappa
-    return made
+        arguments["power_t"] = exponent or given.kappa
+    return arguments
 
 
 def suit_table(model: Any, given: ModelOptions, *, n_classes: int | None, n_rows: int) -> Any:

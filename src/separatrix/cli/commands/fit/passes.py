@@ -351,10 +351,10 @@ def _said(caught: Any, data: BlockedData) -> Iterator[str]:
     from separatrix.messages import Message, said_by
 
     for warning in caught:
-        said = said_by(warning.message)
+        message = said_by(warning.message)
         # How far the fit got has a line of its own.
-        if not (isinstance(said, Message) and said.code == "certificate"):
-            yield training.in_words(said, data.encoder)
+        if not (isinstance(message, Message) and message.code == "certificate"):
+            yield training.in_words(message, data.encoder)
 
 
 def _passes(model: Any, data: BlockedData) -> str:

@@ -145,16 +145,16 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
 def _positive(options: FitOptions, target: Target) -> Any:
     """Return the positive class of two; None for a number or for more classes."""
     classes = target.classes
-    asked = [
+    named = [
         f"--{name}"
         for name in ("positive", "threshold", "optimise")
         if getattr(options, name) is not None
     ]
     if target.quantity or len(classes) != 2:
-        if asked:
+        if named:
             has = "is a quantity" if target.quantity else f"has {len(classes):,} classes"
             raise click.UsageError(
-                f"{asked[0]} needs a target of two classes, and column {quoted(target.name)} {has}"
+                f"{named[0]} needs a target of two classes, and column {quoted(target.name)} {has}"
             )
         return None
     if options.positive is None:
@@ -252,10 +252,10 @@ def _fit(out: Output, model: Any, data: Encoded) -> None:
             model.fit(data.X, data.y, **weighted)
     finally:
         for warning in caught:
-            said = said_by(warning.message)
-            if isinstance(said, Message) and said.code in _WITH_LINES_OF_THEIR_OWN:
+            message = said_by(warning.message)
+            if isinstance(message, Message) and message.code in _WITH_LINES_OF_THEIR_OWN:
                 continue
-            out.warn(training.in_words(said, data.encoder))
+            out.warn(training.in_words(message, data.encoder))
 
 
 def _measure(

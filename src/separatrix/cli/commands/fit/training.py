@@ -33,6 +33,7 @@ from separatrix.cli.reading import (
     target_name,
 )
 from separatrix.cli.wording import Terminal
+from separatrix.data.splitting import Fold, drawn_folds
 from separatrix.exceptions import ConventionWarning, DataError, NotSeparableError
 from separatrix.messages import said_by
 from separatrix.models.registry import OFFERS
@@ -97,6 +98,18 @@ class Target(LabelledTable):
         labels = None if self.quantity else self.y[rows]
         encoder = Encoder(standardise=standardise, reference=in_units, **encoding)
         return encoder.fit(features, labels)
+
+    def folds(self, X: Any, count: int, *, grouped: bool, seed: int) -> list[Fold]:
+        """The rows of every fold to fit and to score; equal rows stay together, or groups."""
+        return drawn_folds(
+            count,
+            X,
+            self.y,
+            self.roles.weights,
+            self.roles.together if grouped else None,
+            stratify=not self.quantity,
+            seed=seed,
+        )
 
 
 def read_target(options: O) -> tuple[O, Target]:

@@ -157,8 +157,8 @@ def weight_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
     widths = [max(map(len, column)) for column in columns]
     left = width - sum(widths) - 2 * len(widths)
     # Long names give way to bars, as long as enough of them is left.
-    room = left - _BAR // 2 if left >= 3 * _BAR else left
-    features = ["feature", *(short(one["feature"], max(_SHORTEST, room)) for one in entries)]
+    of_name = left - _BAR // 2 if left >= 3 * _BAR else left
+    features = ["feature", *(short(one["feature"], max(_SHORTEST, of_name)) for one in entries)]
     longest = max(map(len, features))
     bar = min(_BAR, left - longest - 2)
     most = max(abs(entry["standardised"]) for entry in entries)

@@ -13,17 +13,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.assessment.folds import folds_of
 from separatrix.assessment.scoring import score_rows
 from separatrix.certificate import Certificate
 from separatrix.cli.commands.fit import training
 from separatrix.cli.commands.fit.models import build_model, suit_table
-from separatrix.cli.commands.fit.training import Encoded, Target
+from separatrix.cli.commands.fit.training import Encoded
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar, reading_bar, say
 from separatrix.cli.reading import exceeds_memory
-from separatrix.exceptions import DataError
 from separatrix.messages import counted, quoted, said_by
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.models.registry import OFFERS
@@ -137,7 +135,7 @@ def _in_memory(out: Output, options: PathOptions) -> _Rows:
     )
     shared: dict[str, Any] = {}
     if options.cv is not None:
-        shared["cv"] = _folds(options, target, data)
+        shared["cv"] = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
     if data.weights is not None:
         shared["sample_weight"] = data.weights
     return _Rows(
@@ -213,20 +211,6 @@ def _fit_path(
     # That a fit is above its tolerance comes last.
     caught.sort(key=lambda warning: warning.category is ConvergenceWarning)
     return path, interrupted, list(dict.fromkeys(said_by(w.message) for w in caught))
-
-
-def _folds(options: PathOptions, target: Target, data: Encoded) -> Any:
-    try:
-        return folds_of(
-            data.X,
-            data.y,
-            int(options.cv or 0),
-            groups=target.roles.together if options.group else None,
-            stratify=not target.quantity,
-            seed=options.seed,
-        )
-    except ValueError as error:
-        raise DataError(said_by(error)) from error
 
 
 def _is_to_be_widened(options: PathOptions, path: Path) -> bool:

@@ -99,13 +99,13 @@ def _of_blocks(
     """The report whose figures are of all rows of some parts, and its pictures of a sample."""
     from separatrix.assessment.measuring import measure_blocks
 
-    asked: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "positive": positive_of(stored.provenance, stored.model),
         "decision": decision_of(stored, None),
     }
-    figures = [measure_blocks(stored.model, some, key, name, **asked) for key, name, some in parts]
+    figures = [measure_blocks(stored.model, some, key, name, **shared) for key, name, some in parts]
     wording = Terminal(stored.encoder.feature_names_)
-    return Report.from_sample(stored, sample, figures=figures, wording=wording, **options)
+    return Report.from_sample(stored, sample, figures=figures, wording=wording, **shared)
 
 
 def report_fit(

@@ -122,8 +122,8 @@ def _serve(
         # Other models and the proofs, so that nobody waits for a compiler.
         threading.Thread(target=load, args=(lambda: not ended.is_set(),), daemon=True).start()
         if options.lesson is not None:
-            told = lesson_of(options.lesson, {})
-            out.answer("lesson", f"{told['title']}. {told['claim']}")
+            lesson = lesson_of(options.lesson, {})
+            out.answer("lesson", f"{lesson['title']}. {lesson['claim']}")
         out.document(Exit.DONE, {"address": address})
 
     try:
