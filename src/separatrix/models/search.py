@@ -541,8 +541,10 @@ class Clock:
 
     def __call__(self) -> bool:
         """Whether Ctrl-C or the deadline ends them."""
-        interrupted = self._interrupt is not None and self._interrupt.requested
-        return interrupted or time.perf_counter() > self.deadline
+        if self._interrupt is not None and self._interrupt.requested:
+            return True
+        # Hundreds of short fits ask, and mostly there is no deadline.
+        return self.deadline < math.inf and time.perf_counter() > self.deadline
 
     def shared(self, parts: int) -> Clock:
         """The clock of one of so many parts that share the time left."""
