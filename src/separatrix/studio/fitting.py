@@ -10,7 +10,7 @@ import numpy as np
 
 import separatrix
 from separatrix.exceptions import NotSeparableError
-from separatrix.studio.state import State, StateError
+from separatrix.studio.state import ESTIMATORS, State, StateError
 
 __all__ = ["KERNEL_TOL", "LOADED", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "fitted"]
 
@@ -91,26 +91,11 @@ class Fitted:
         return found if self.several else np.where(found > 0, self.classes[1], self.classes[0])
 
 
-_CLASSES = {
-    "perceptron": "Perceptron",
-    "logistic": "LogisticRegression",
-    "linear_svm": "LinearSVC",
-    "kernel_svm": "SVC",
-    "lda": "LinearDiscriminantAnalysis",
-    "qda": "QuadraticDiscriminantAnalysis",
-    "least_squares": "LeastSquaresClassifier",
-    "regression": "PolynomialRegression",
-    "sgd": "SGDClassifier",
-}
-
-
 def _options(state: State) -> dict[str, Any]:
     given = dict(state.parameters)
     if state.model == "perceptron":
         given.pop("start")
         given |= {"max_iter": MOST_PASSES, "record": True, "random_state": 0}
-        if given["order"] != "cyclic":
-            given["random_state"] = 0
     elif state.model == "linear_svm":
         if given["loss"] == "hard margin":
             given |= {"loss": "hinge", "C": float("inf")}
@@ -163,7 +148,7 @@ def fitted(state: State) -> Fitted:
             # How far a fit got stands in its certificate.
             warnings.simplefilter("ignore")
             for _ in range(1 if state.model in LOADED else _ATTEMPTS):
-                model = getattr(separatrix, _CLASSES[state.model])(**options)
+                model = getattr(separatrix, ESTIMATORS[state.model])(**options)
                 model.fit(X, y, **extra)
                 if getattr(model.certificate_, "status", None) != "time_limit":
                     break
