@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from contourpy import contour_generator
 
 from separatrix import PolynomialRegression
 from separatrix.data.design import as_design
@@ -15,6 +14,7 @@ from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.messages import counted
+from separatrix.plots.zero_set import Field
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.state import PANELS
@@ -38,6 +38,8 @@ _EMPTY: dict[str, Any] = {
 }
 # Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
 _GRID, _LEVELS = 25, 9
+# What a field has in place of larger values.
+_FIELD_END = 1e300
 # The width of the picture over its height.
 _WIDE = 1.65
 
@@ -127,10 +129,10 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
     ranges: tuple[dict[str, Any], ...] = ({}, {})
     note = ""
     if fit.state.model != "perceptron":
-        axes, contours = _contours(fit, theta)
+        extent, contours = _contours(fit, theta)
         note = "Contours of the objective at the fitted intercept" if contours else ""
         # What else is drawn would cut them off.
-        ranges = tuple({"range": [float(axis[0]), float(axis[-1])]} for axis in axes)
+        ranges = {"range": extent[:2]}, {"range": extent[2:]}
     if contours and fit.model.certificate_.ok:
         w1, w2 = theta[-1, :2].tolist()
         series.append({"name": "minimum", "kind": "points", "x": [w1], "y": [w2]})
@@ -151,38 +153,34 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
     return made
 
 
-def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[np.ndarray], list[dict[str, Any]]]:
-    """Level sets of what the model says that it minimises, around the answer, and their axes."""
+def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[str, Any]]]:
+    """Level sets of what the model says that it minimises, around the answer, and their extent."""
     labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
     _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
-    answer = theta[-1, :2]
+    answer, intercept = theta[-1:, :2], np.asarray(theta[-1, 2])
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
-    axes = [
-        np.linspace(centre - wide * reach, centre + wide * reach, _GRID)
-        for centre, wide in zip(answer, (_WIDE, 1.0), strict=True)
+    extent = [
+        float(centre + side * wide * reach)
+        for centre, wide in zip(answer[0], (_WIDE, 1.0), strict=True)
+        for side in (-1.0, 1.0)
     ]
-    values = np.array(
-        [
-            [_objective_at(problem, [w1, w2], theta[-1, 2]) for w1 in axes[0].tolist()]
-            for w2 in axes[1].tolist()
-        ]
-    )
-    if not np.isfinite(values).all() or not values.max() > values.min():
-        return axes, []
-    least = min(float(values.min()), _objective_at(problem, theta[-1, :2], theta[-1, 2]))
-    span = float(values.max()) - least
+
+    def objective(points: np.ndarray) -> np.ndarray:
+        thetas = (problem.to_internal(problem.join(weights, intercept)) for weights in points)
+        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
+
+    field = Field(objective, extent, cells=_GRID - 1, halvings=0, steps=0)
+    least, most = float(field.values.min()), float(field.values.max())
+    # A field ends where floats do.
+    if not least < most < _FIELD_END:
+        return extent, []
+    least = min(least, float(objective(answer)[0]))
     # Closer together near the optimum.
-    levels = least + span * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
-    found = contour_generator(axes[0], axes[1], values)
-    return axes, [
-        {"level": level, "parts": [np.asarray(part).tolist() for part in found.lines(level)]}
+    levels = least + (most - least) * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
+    return extent, [
+        {"level": level, "parts": [line.tolist() for line in field.lines(level)]}
         for level in levels.tolist()
     ]
-
-
-def _objective_at(problem: Any, weights: Any, intercept: float) -> float:
-    theta = problem.join(np.asarray(weights, dtype=float), np.asarray(intercept))
-    return float(problem.value(problem.to_internal(theta)))
 
 
 def _bound_of(fit: Fitted) -> Any:
