@@ -19,9 +19,9 @@ from separatrix.assessment.measuring import measure
 from separatrix.assessment.records import details_of, model_name, support_record
 from separatrix.geometry import Diagnosis
 from separatrix.models.parameters import non_default_parameters
-from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
-from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
-from separatrix.report.rendering import document_text, render, require_extras
+from separatrix.persistence.model_file import StoredModel, write_atomically
+from separatrix.report.files import SCHEMA
+from separatrix.report.rendering import document_text, ready_twin, render, require_extras
 from separatrix.report.reproducing import reproduction
 from separatrix.report.sections import COLUMNS, data_record, row_records, weight_record
 from separatrix.tables import Table
@@ -288,10 +288,7 @@ class Report:
         OSError
             If a file cannot be written, or exists and is no report; the message is one sentence.
         """
-        twin = twin_of(path)
-        for one in (path, twin):
-            require_report_or_nothing(one)
-            check_writable(one)
+        twin = ready_twin(path)
         page, document = self.to_html().encode("utf-8"), self.to_json().encode("ascii")
         write_atomically(twin, document)
         write_atomically(path, page)
