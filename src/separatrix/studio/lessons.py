@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.studio.shapes import iris
+from separatrix.studio.shapes import framed, iris
 from separatrix.studio.state import StateError, named
 
 __all__ = ["LESSONS", "lesson_of"]
@@ -260,16 +260,11 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
         raise StateError(f"There is no lesson {named(name)}; there are {', '.join(_LESSONS)}.")
     one = _LESSONS[name]
     points, codes, names = one.points()
-    low, high = points.min(axis=0), points.max(axis=0)
-    room = 0.1 * (high - low)
-    ends = np.stack([low - room, high + room], axis=1).tolist()
     begun = {
         **state,
+        # One scale across and up where both are measured in one unit, or in none.
+        **framed(points, codes, names, lock=names["x"] == "x1"),
         "version": 1,
-        "points": [[*row, code] for row, code in zip(points.tolist(), codes.tolist(), strict=True)],
-        "names": names,
-        # Measured in one unit, or in none.
-        "view": {"x": ends[0], "y": ends[1], "lock": names["x"] == "x1"},
         "model": one.model,
         "panel": one.panel,
         "parameters": dict(one.parameters),

@@ -12,7 +12,7 @@ from separatrix.plots.zero_set import Field, line_in
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
 
-__all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of", "width_of"]
+__all__ = ["numbers", "picture_of"]
 
 # Points of a curve and of the field, across; and steps until a place is well below a pixel.
 _FINE, _COARSE, _STEPS = 101, 48, 6
@@ -81,6 +81,20 @@ def field_of(fit: Fitted) -> dict[str, Any] | None:
     values = fit.model.predict_proba(grid)[:, 1] if probable else fit.scores(grid)
     kind = "probability" if probable else "score"
     return {"columns": _COARSE, "rows": _COARSE, "values": values.tolist(), "kind": kind}
+
+
+def picture_of(fit: Fitted) -> dict[str, Any]:
+    """What a page draws of a fit, and what it counts."""
+    plane, points = fit.plane, points_of(fit)
+    return {
+        "lines": lines_of(fit),
+        "field": field_of(fit),
+        "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
+        "ellipses": ellipses_of(fit),
+        "points": points,
+        "mistakes": sum(map(bool, points["mistake"])),
+        "width": width_of(fit),
+    }
 
 
 def _spread(fit: Fitted, values: np.ndarray) -> list[Any]:

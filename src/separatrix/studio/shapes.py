@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix.studio.state import LIMITS, StateError, named, number_of
 
-__all__ = ["SHAPES", "shape"]
+__all__ = ["SHAPES", "framed", "shape"]
 
 SHAPES: list[dict[str, Any]] = [
     {"name": "blobs", "label": "two blobs"},
@@ -50,16 +50,21 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
         codes = np.array([0, 0, 1, 1])
     else:
         points = _MAKERS[name](codes, noise, rng)
+    room = np.maximum(0.15 * np.ptp(points, axis=0), 0.5)
+    return framed(points, codes, names, lock=name not in _IRIS, room=room)
+
+
+def framed(
+    points: np.ndarray, codes: Any, names: dict[str, Any], *, lock: bool = False, room: Any = None
+) -> dict[str, Any]:
+    """Points as a page takes them, with a view that leaves room around them: by default a tenth."""
     low, high = points.min(axis=0), points.max(axis=0)
-    room = np.maximum(0.15 * (high - low), 0.5)
+    room = np.where(high > low, 0.1 * (high - low), 0.5) if room is None else room
+    ends = np.stack([low - room, high + room], axis=1).tolist()
     return {
         "points": [[*map(float, row), int(c)] for row, c in zip(points, codes, strict=True)],
         "names": names,
-        "view": {
-            "x": [float(low[0] - room[0]), float(high[0] + room[0])],
-            "y": [float(low[1] - room[1]), float(high[1] + room[1])],
-            "lock": name not in _IRIS,
-        },
+        "view": {"x": ends[0], "y": ends[1], "lock": lock},
     }
 
 

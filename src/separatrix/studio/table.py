@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.studio.shapes import framed
+
 __all__ = ["Given", "columns_of"]
 
 
@@ -103,11 +105,5 @@ def _curve(name: str, x: np.ndarray, y: np.ndarray, target: str | None) -> dict[
     places = np.stack([x, y], axis=1)[there]
     if not len(places):
         raise ValueError("X and y have no row with two numbers.")
-    low, high = places.min(axis=0), places.max(axis=0)
-    room = np.where(high > low, 0.1 * (high - low), 0.5)
-    ends = [[float(a), float(b)] for a, b in zip(low - room, high + room, strict=True)]
-    return {
-        "points": [[float(a), float(b), 0] for a, b in places],
-        "names": {"x": name, "y": target or "y", "classes": ["points", "other"]},
-        "view": {"x": ends[0], "y": ends[1], "lock": False},
-    }
+    names = {"x": name, "y": target or "y", "classes": ["points", "other"]}
+    return framed(places, [0] * len(places), names)
