@@ -92,25 +92,21 @@ class Fitted:
 
 
 def _options(state: State) -> dict[str, Any]:
-    given = dict(state.parameters)
-    if state.model == "perceptron":
-        given.pop("start")
-        given |= {"max_iter": MOST_PASSES, "record": True, "random_state": 0}
-    elif state.model == "linear_svm":
-        if given["loss"] == "hard margin":
-            given |= {"loss": "hinge", "C": float("inf")}
-        given |= {"record": True, "random_state": 0}
-    elif state.model in ("logistic", "kernel_svm"):
-        given |= {"record": True, "random_state": 0}
-    if state.model == "sgd":
-        given |= {"record": True, "average": False, "tol": None}
-    if state.model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
-        given["time_limit"] = _PATIENCE
-    if state.model == "kernel_svm":
-        given |= {"tol": KERNEL_TOL, "max_iter": MOST_ITERATIONS}
+    given = {name: value for name, value in state.parameters.items() if name != "start"}
+    if given.get("loss") == "hard margin":
+        given |= {"loss": "hinge", "C": float("inf")}
     if state.model == "lda":
         given["shrinkage"] = given["shrinkage"] or None
-    return given
+    recorded: dict[str, Any] = {"record": True, "random_state": 0}
+    timed = {**recorded, "time_limit": _PATIENCE}
+    beside: dict[str, dict[str, Any]] = {
+        "perceptron": {"max_iter": MOST_PASSES, **recorded},
+        "logistic": timed,
+        "linear_svm": timed,
+        "kernel_svm": {**timed, "tol": KERNEL_TOL, "max_iter": MOST_ITERATIONS},
+        "sgd": {"record": True, "average": False, "tol": None, "time_limit": _PATIENCE},
+    }
+    return given | beside.get(state.model, {})
 
 
 def fitted(state: State) -> Fitted:
