@@ -149,22 +149,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "count": _count,
-        "drawn": drawing_of,
-        "name": _name,
-        "number": _number,
-        "percent": _percent,
-        "pre": _pre,
-        "prose": _prose,
-        "rows": _rows,
-        "share": _share,
-        "shell": _shell,
-        "signed": _signed,
-        "tick": _plain,
-        "seconds": _seconds,
-        "tiny": _tiny,
-    }
+    own: tuple[Any, ...] = _count, _name, _number, _percent, _pre, _prose
+    own += _rows, _seconds, _share, _shell, _signed, _tiny
+    environment.filters |= {one.__name__.removeprefix("_"): one for one in own}
+    environment.filters |= {"drawn": drawing_of, "tick": _plain}
     return environment
 
 

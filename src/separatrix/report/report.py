@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from separatrix.assessment.documents import jsonable
 from separatrix.assessment.evaluation_data import EvaluationData, of_arrays, of_sample, of_table
 from separatrix.assessment.findings import diagnosis_of, finding_record
 from separatrix.assessment.measuring import measure
-from separatrix.assessment.records import details_of, model_name, support_record
+from separatrix.assessment.records import details_of, model_name, support_record, versions
 from separatrix.geometry import Diagnosis
 from separatrix.models.parameters import non_default_parameters
 from separatrix.persistence.model_file import StoredModel, write_atomically
@@ -360,7 +359,7 @@ def _document(
         "examples": row_records(evaluation),
         "data": data_record(evaluation),
         "reproduce": reproduction(evaluation),
-        "versions": _versions(provenance),
+        "versions": dict(provenance.get("versions") or versions()),
         "limits": {"columns": COLUMNS},
     }
 
@@ -370,20 +369,3 @@ def _shown(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return repr(value)
-
-
-def _versions(provenance: Mapping[str, Any]) -> dict[str, str]:
-    recorded = provenance.get("versions")
-    if recorded:
-        return dict(recorded)
-    import numpy
-    import scipy
-    import sklearn
-
-    return {
-        "separatrix": separatrix.__version__,
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
