@@ -316,9 +316,7 @@ def _drawn_and_diagnosed(
 
 
 def _document(
-    evaluation: EvaluationData,
-    diagnosis: Diagnosis | None,
-    wording: Callable[[str], str],
+    evaluation: EvaluationData, diagnosis: Diagnosis | None, wording: Callable[[str], str]
 ) -> dict[str, Any]:
     model = evaluation.model
     shown = evaluation.shown
