@@ -122,3 +122,10 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match="NaN at"):
         Field(lambda x: np.where(x[:, 0] > 0.5, np.nan, 1.0), BOX)
     assert Field(radius, BOX).lines(-1.0) == []
+
+
+def test_without_steps_a_crossing_is_interpolated() -> None:
+    field = Field(lambda x: x @ [1.0, 0.3] - 0.1, BOX, cells=8, halvings=0, steps=0)
+    (line,) = field.lines()
+    np.testing.assert_allclose(line @ [1.0, 0.3], 0.1, rtol=1e-12)
+    assert field.n_evaluations == 9 * 9
