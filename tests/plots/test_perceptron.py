@@ -26,7 +26,7 @@ from separatrix import (
     SGDClassifier,
     perceptron_bound,
 )
-from separatrix.plots import PerceptronDisplay
+from separatrix.plots import PerceptronDisplay, theme
 
 FOUR = np.array([[-1.0, 3.0], [-1.0, -1.0], [3.0, -1.0], [0.0, 1.5]]), np.array([-1, -1, 1, 1])
 THREE = np.array([[-1.0, -1.0], [1.0, 0.0], [-1.0, 1.5]]), np.array([1, -1, 1])
@@ -60,8 +60,15 @@ def four():
     return Perceptron(record=True).fit(*FOUR)
 
 
-def test_published_run_to_the_digit(four):
-    display = PerceptronDisplay.from_estimator(four, *FOUR)
+@pytest.fixture(scope="module")
+def nine(four):
+    """All updates of the published run, a panel each."""
+    with theme("light"):
+        return PerceptronDisplay.from_estimator(four, *FOUR)
+
+
+def test_published_run_to_the_digit(nine):
+    display = nine
     assert len(display.updates) == len(display.axes_) == 9
     rows = [0, 1, 3, 3, 0, 3, 3, 0, 3]
     for k in range(1, 10):
@@ -78,8 +85,7 @@ def test_published_run_to_the_digit(four):
 
 @pytest.mark.parametrize("k", range(1, 10))
 def test_arrows_add_up_and_the_boundary_is_the_zero_set(four, k):
-    display = PerceptronDisplay.from_estimator(four, *FOUR)
-    display.plot_update(k)
+    display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1]).plot_update(k)
     update = display.updates[k - 1]
     X, y = FOUR
     # Tip to tail: w_old, then y x, to w_new.
@@ -114,7 +120,7 @@ def test_arrows_add_up_and_the_boundary_is_the_zero_set(four, k):
 
 
 def test_tint_is_on_the_side_of_its_class(four):
-    display = PerceptronDisplay.from_estimator(four, *FOUR)
+    display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[9])
     negative, positive = display.axes_[-1].patches[:2]
     for patch, sign in ((negative, -1), (positive, 1)):
         centre = patch.get_xy()[:-1].mean(axis=0)
@@ -141,8 +147,8 @@ def test_without_an_offset_the_boundary_goes_through_the_origin():
     assert ends[0] @ ends[1] < 0
 
 
-def test_the_same_limits_in_every_panel_hold_points_and_arrows(four):
-    display = PerceptronDisplay.from_estimator(four, *FOUR)
+def test_the_same_limits_in_every_panel_hold_points_and_arrows(nine):
+    display = nine
     boxes = {(ax.get_xlim(), ax.get_ylim()) for ax in display.axes_}
     assert len(boxes) == 1
     shown = np.vstack([FOUR[0], [w[:2] for w in PUBLISHED]])
@@ -380,10 +386,10 @@ def test_video_where_there_is_an_encoder(four, tmp_path, monkeypatch):
     encoder.chmod(0o755)
     monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: True))
     with plt.rc_context({"animation.ffmpeg_path": str(encoder)}):
-        (path,) = display.save(tmp_path / "run.mp4", fps=1, dpi=40)
+        (path,) = display.save(tmp_path / "run.mp4", fps=1, dpi=40, updates=[2, 9])
     width, height = (2 * round(v * 40 / 2) for v in module._FRAME)
-    # Nine updates, and the last twice more.
-    assert int(path.read_text()) == 4 * width * height * 11
+    # Two updates, and the last twice more.
+    assert int(path.read_text()) == 4 * width * height * 4
 
 
 @pytest.mark.skipif(not FFMpegWriter.isAvailable(), reason="there is no ffmpeg here")

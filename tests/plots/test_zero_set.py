@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from separatrix.plots.planar import half_plane_cells
-from separatrix.plots.zero_set import Field, zero_set
+from separatrix.plots.zero_set import Field
 
 BOX = (-2.0, 2.0, -2.0, 2.0)
 
@@ -23,7 +23,8 @@ def radius(points: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("size", [1.0, 1e-12, 1e12, 1e250])
 @pytest.mark.parametrize("level", [0.0, 0.5])
 def test_a_circle_to_far_below_a_pixel(size, level) -> None:
-    (circle,) = zero_set(lambda x: size * (radius(x) ** 2 - 1.0), BOX, level=level * size)
+    field = Field(lambda x: size * (radius(x) ** 2 - 1.0), BOX, levels=(level * size,))
+    (circle,) = field.lines(level * size)
     np.testing.assert_array_equal(circle[0], circle[-1])
     expected = np.sqrt(1.0 + level)
     assert np.abs(radius(circle) - expected).max() < 1e-5
@@ -52,7 +53,7 @@ def test_few_evaluations_whatever_the_function() -> None:
 
 
 def test_jumps_are_found_too() -> None:
-    (line,) = zero_set(lambda x: np.where(x[:, 0] + 0.1 * x[:, 1] > 0.3, 1.0, -7.0), BOX)
+    (line,) = Field(lambda x: np.where(x[:, 0] + 0.1 * x[:, 1] > 0.3, 1.0, -7.0), BOX).lines()
     assert np.abs(line[:, 0] + 0.1 * line[:, 1] - 0.3).max() < 4e-5
 
 
@@ -61,7 +62,7 @@ def test_a_thin_finger_is_followed_out_of_the_coarse_cells() -> None:
     def finger(x: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(x[:, 1] - 0.03) - 0.05, np.abs(x[:, 0]) - 1.5)
 
-    lines = zero_set(finger, BOX)
+    lines = Field(finger, BOX).lines()
     assert np.abs(finger(np.concatenate(lines))).max() < 1e-4
     assert max(line[:, 0].max() for line in lines) > 1.45
 
@@ -117,7 +118,14 @@ def test_equal_scores_belong_to_the_first() -> None:
 
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="left < right"):
-        zero_set(radius, (1.0, 1.0, 0.0, 1.0))
+        Field(radius, (1.0, 1.0, 0.0, 1.0))
     with pytest.raises(ValueError, match="NaN at"):
-        zero_set(lambda x: np.where(x[:, 0] > 0.5, np.nan, 1.0), BOX)
-    assert zero_set(radius, BOX, level=-1.0) == []
+        Field(lambda x: np.where(x[:, 0] > 0.5, np.nan, 1.0), BOX)
+    assert Field(radius, BOX).lines(-1.0) == []
+
+
+def test_without_steps_a_crossing_is_interpolated() -> None:
+    field = Field(lambda x: x @ [1.0, 0.3] - 0.1, BOX, cells=8, halvings=0, steps=0)
+    (line,) = field.lines()
+    np.testing.assert_allclose(line @ [1.0, 0.3], 0.1, rtol=1e-12)
+    assert field.n_evaluations == 9 * 9

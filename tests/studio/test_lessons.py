@@ -55,9 +55,7 @@ def test_lessons_and_examples_are_the_same():
     said = {}
     for path in _EXAMPLES:
         text = path.read_text(encoding="utf-8")
-        found = re.findall(
-            r"^Open in the studio: ``separatrix studio --lesson (\w+)``$", text, re.M
-        )
+        found = _OPEN.findall(text)
         assert len(found) == 1, path.name
         said[found[0]] = text.splitlines()[1]
     assert said == {one["name"]: one["title"] for one in LESSONS}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import scipy
+import sklearn
 
+import separatrix
 from separatrix.data.design import dense
 from separatrix.kernels.functions import Kernel
 from separatrix.models.parameters import non_default_parameters
@@ -18,6 +22,17 @@ def model_name(model: Any) -> str:
     """What a model is called in words."""
     name: str = stated(model, "_label", type(model).__name__)
     return name
+
+
+def versions() -> dict[str, str]:
+    """What a fit depends on besides its data and parameters: this library and those below it."""
+    return {
+        "separatrix": separatrix.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
 
 
 def describe_model(model: Any, encoder: Any) -> dict[str, Any]:

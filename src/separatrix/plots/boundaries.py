@@ -14,7 +14,7 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import class_codes
 from separatrix.plots.planar import Extent, where_positive
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field, Function
+from separatrix.plots.zero_set import Field, Function, line_in
 
 Planes = tuple[np.ndarray, np.ndarray]
 
@@ -58,15 +58,6 @@ def difference(planes: Planes, first: int = 1, second: int = 0) -> Hyperplane:
     """Where two of some linear scores are equal; on its positive side the ``first`` is larger."""
     coef, intercept = planes
     return Hyperplane(coef[first] - coef[second], float(intercept[first] - intercept[second]))
-
-
-def line_in(plane: Hyperplane, level: float, extent: Extent) -> list[np.ndarray]:
-    """Where the score of a hyperplane has a value: one segment, or none."""
-    if not plane.w.any():
-        return []
-    lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
-    ends = Hyperplane(plane.w, plane.b - level).clip(lower, upper)
-    return [ends] if len(ends) == 2 else []
 
 
 def plot_plane(ax: Axes, plane: Hyperplane, low: Any, high: Any, **looks: Any) -> list[Line2D]:

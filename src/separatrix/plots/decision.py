@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 from separatrix.data.validation import check_choice
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.boundaries import borders, conics, difference, extent_of, line_in, points_of
+from separatrix.plots.boundaries import borders, conics, difference, extent_of, points_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
 from separatrix.plots.planar import Extent, along, box, compound, half_plane_cells, pixel_middles
@@ -35,7 +35,7 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field
+from separatrix.plots.zero_set import Field, line_in
 
 __all__ = ["DecisionDisplay"]
 

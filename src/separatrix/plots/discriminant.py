@@ -33,13 +33,7 @@ from separatrix.plots.fitted import (
     two_labels,
 )
 from separatrix.plots.planar import Extent, pixel_middles, span_of, where_positive
-from separatrix.plots.points import (
-    one_axes,
-    scatter_classes,
-    set_limits,
-    write_legend,
-    write_note,
-)
+from separatrix.plots.points import one_axes, scatter_classes, set_limits, write_legend, write_note
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
 __all__ = ["DiscriminantDisplay"]

@@ -94,9 +94,7 @@ def roc_display(
     >>> len(curves), float(curves[0].roc_auc)
     (3, 1.0)
     """
-    targets = _targets(model, X, y)
-    if positive is not None:
-        targets = _looked_for(model, targets, positive)
+    targets = _targets(model, X, y, positive)
     axes, curves = _curves(RocCurveDisplay, targets, ax)
     values = [f"AUC {curve.roc_auc:.3f}" for curve in curves]
     labels = "false positives / all negatives", "true positives / all positives"
@@ -146,9 +144,7 @@ def precision_recall_display(
     >>> curves[0].average_precision > 0.99
     True
     """
-    targets = _targets(model, X, y)
-    if positive is not None:
-        targets = _looked_for(model, targets, positive)
+    targets = _targets(model, X, y, positive)
     axes, curves = _curves(PrecisionRecallDisplay, targets, ax)
     dotted: Looks = {"lw": 1.0, "ls": (0, (1, 2))}
     for curve, (_, positive, _) in zip(curves, targets, strict=True):
@@ -219,9 +215,7 @@ def calibration_display(
             f"This {name} has scores but no probabilities to compare with observed shares; "
             "LinearSVC, SVC and Perceptron have them with calibrate='sigmoid'."
         )
-    targets = _targets(model, X, y, probabilities=True)
-    if positive is not None:
-        targets = _looked_for(model, targets, positive, highest=1.0)
+    targets = _targets(model, X, y, positive, probabilities=True)
     options = {"n_bins": n_bins, "strategy": strategy, "ref_line": False}
     axes, curves = _curves(CalibrationDisplay, targets, ax, **options)
     for curve, marker in zip(curves, class_markers(len(curves)), strict=True):
@@ -335,15 +329,15 @@ def confusion_matrix_display(
 # --- shared -------------------------------------------------------------------------------------
 
 
-def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list[Target]:
-    """One target a curve."""
+def _targets(
+    model: Any, X: Any, y: Any, positive: Any, *, probabilities: bool = False
+) -> list[Target]:
+    """One target a curve; where there are two classes, that of the positive one."""
     scores = _scores(model, X, probabilities=probabilities)
     codes = class_codes(model, y, len(scores))
     classes = np.asarray(model.classes_).tolist()
-    if one_a_class(scores, len(classes), "curve").ndim == 1:
-        columns = {1: scores}
-    else:
-        columns = dict(enumerate(scores.T))
+    single = one_a_class(scores, len(classes), "curve").ndim == 1
+    columns = {1: scores} if single else dict(enumerate(scores.T))
     for k in columns:
         count = int((codes == k).sum())
         if count in (0, len(codes)):
@@ -352,23 +346,12 @@ def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list
                 f"In these data {held} belongs to class {classes[k]!r}, so it has no curve; pass "
                 "rows of all classes."
             )
-    return [(plain(classes[k], 18), codes == k, column) for k, column in columns.items()]
-
-
-def _looked_for(
-    model: Any, targets: list[Target], positive: Any, highest: float = 0.0
-) -> list[Target]:
-    """Keep the curve of the positive class where there are two classes.
-
-    A probability of the other class is what is missing to 1, the ``highest``.
-    """
-    labels = np.asarray(model.classes_).tolist()
-    if positive not in labels or len(labels) != 2:
+    if positive is not None and (positive not in classes or len(classes) != 2):
         raise ValueError(f"positive={positive!r} is not one of two classes of the model.")
-    if positive == labels[1]:
-        return targets
-    ((_, second, scores),) = targets
-    return [(plain(labels[0], 18), ~second, highest - scores)]
+    if positive is not None and positive == classes[0]:
+        # A probability of the other class is what is missing to 1.
+        columns = {0: float(probabilities) - scores}
+    return [(plain(classes[k], 18), codes == k, column) for k, column in columns.items()]
 
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:

@@ -271,11 +271,7 @@ class SeparabilityDisplay(Display):
 
     @classmethod
     def _of(
-        cls,
-        verdict: Separability,
-        given: LabelledPoints,
-        cloud: Cloud,
-        rows: np.ndarray | None,
+        cls, verdict: Separability, given: LabelledPoints, cloud: Cloud, rows: np.ndarray | None
     ) -> SeparabilityDisplay:
         d, sides, witness = cloud.design.n_features, verdict.sides, verdict.witness
         columns = column_names(given.names, d)

@@ -14,14 +14,7 @@ from separatrix.data.labels import scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
-from separatrix.plots.fitted import (
-    column_names,
-    last_step,
-    listed,
-    quietly,
-    take_rows,
-    two_columns,
-)
+from separatrix.plots.fitted import column_names, last_step, listed, quietly, take_rows, two_columns
 from separatrix.plots.style import plain
 
 __all__ = ["View"]

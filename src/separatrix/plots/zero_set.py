@@ -9,7 +9,9 @@ from typing import cast
 import contourpy
 import numpy as np
 
-__all__ = ["Field", "zero_set"]
+from separatrix.geometry.hyperplane import Hyperplane
+
+__all__ = ["Field", "line_in"]
 
 # Cells a side of the coarse grid, and how often those that a level crosses are halved.
 _COARSE = 32
@@ -21,17 +23,19 @@ _STEPS = 14
 Function = Callable[[np.ndarray], np.ndarray]
 
 
-def zero_set(
-    function: Function,
-    extent: Sequence[float],
-    *,
-    level: float = 0.0,
-    cells: int = _COARSE,
-    halvings: int = _HALVINGS,
-) -> list[np.ndarray]:
-    """Where a function of the plane has a value, as polylines.
+def line_in(plane: Hyperplane, level: float, extent: Sequence[float]) -> list[np.ndarray]:
+    """Where the score of a hyperplane has a value: one segment, or none."""
+    if not plane.w.any():
+        return []
+    lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
+    ends = Hyperplane(plane.w, plane.b - level).clip(lower, upper)
+    return [ends] if len(ends) == 2 else []
 
-    The function is evaluated on a coarse grid; cells that the level crosses, and their
+
+class Field:
+    """Values of a function of the plane, on a grid that is fine where they cross levels.
+
+    The function is evaluated on a coarse grid; cells that a level crosses, and their
     neighbours, are halved a few times; where it crosses the edges of the finest cells is then
     solved for (Chandrupatla, 1997).  Some four thousand evaluations give a curve whose
     vertices are on the level set, and whose chords are off it by less than a thousandth of the
@@ -41,19 +45,26 @@ def zero_set(
     Parameters
     ----------
     function : callable
-        Of an array of points, shape (k, 2), to one of values, shape (k,).  It may jump; infinite
-        values have a sign.
+        Of points of shape (k, 2) to values of shape (k,), or (k, K): of these the largest, as of
+        the scores of K classes, decides the region.  It may jump; infinite values have a sign.
     extent : (float, float, float, float)
         Left, right, bottom and top of the part of the plane.
-    level : float, default=0
+    levels : sequence of float, default=(0,)
+        Near which the grid is fine; not for K values, whose grid is fine where another one
+        becomes the largest.
     cells : int, default=32
         A side of the coarse grid.
     halvings : int, default=2
+    steps : int, default=14
+        Of solving for the place where a level crosses an edge of the grid, at most; with 0 it is
+        where a function that is linear along the edge would have it.
 
-    Returns
-    -------
-    list of ndarray of shape (k, 2)
-        A closed curve ends at its first vertex.
+    Attributes
+    ----------
+    values : ndarray of shape (m, m) or (m, m, K)
+        On the fine grid, rows from bottom to top; interpolated where the coarse grid was enough.
+    n_evaluations : int
+        Points at which the function was evaluated.
 
     Raises
     ------
@@ -62,37 +73,10 @@ def zero_set(
 
     Examples
     --------
-    >>> from separatrix.plots.zero_set import zero_set
-    >>> (circle,) = zero_set(lambda x: (x**2).sum(axis=1) - 1, (-2, 2, -2, 2))
+    >>> from separatrix.plots.zero_set import Field
+    >>> (circle,) = Field(lambda x: (x**2).sum(axis=1) - 1, (-2, 2, -2, 2)).lines()
     >>> bool(abs((circle**2).sum(axis=1) - 1).max() < 1e-6)
     True
-    """
-    field = Field(function, extent, levels=(level,), cells=cells, halvings=halvings)
-    return field.lines(level)
-
-
-class Field:
-    """Values of a function of the plane, on a grid that is fine where they cross levels.
-
-    Parameters
-    ----------
-    function : callable
-        Of points of shape (k, 2) to values of shape (k,), or (k, K): of these the largest, as of
-        the scores of K classes, decides the region.
-    extent : (float, float, float, float)
-        Left, right, bottom and top.
-    levels : sequence of float, default=(0,)
-        Near which the grid is fine; not for K values, whose grid is fine where another one
-        becomes the largest.
-    cells, halvings : int
-        As for :func:`zero_set`.
-
-    Attributes
-    ----------
-    values : ndarray of shape (m, m) or (m, m, K)
-        On the fine grid, rows from bottom to top; interpolated where the coarse grid was enough.
-    n_evaluations : int
-        Points at which the function was evaluated.
     """
 
     def __init__(
@@ -103,6 +87,7 @@ class Field:
         levels: Sequence[float] = (0.0,),
         cells: int = _COARSE,
         halvings: int = _HALVINGS,
+        steps: int = _STEPS,
     ) -> None:
         left, right, bottom, top = (float(v) for v in extent)
         if not (np.all(np.isfinite([left, right, bottom, top])) and left < right and bottom < top):
@@ -112,7 +97,7 @@ class Field:
         self.extent = (left, right, bottom, top)
         self.levels = tuple(levels)
         self.n_evaluations = 0
-        self._function = function
+        self._function, self._steps = function, steps
         self._solved: dict[tuple[float, int | None], dict[int, float]] = {}
         self._n = cells << halvings
         self._known = np.zeros((self._n + 1, self._n + 1), dtype=bool)
@@ -143,11 +128,11 @@ class Field:
 
     def _fill(self, rows: np.ndarray, columns: np.ndarray) -> None:
         """Evaluate the grid's points that are not known yet."""
-        flat = np.unique(rows * (self._n + 1) + columns)
-        flat = flat[~self._known.ravel()[flat]]
-        if not len(flat):
+        asked = np.zeros_like(self._known)
+        asked[rows, columns] = True
+        rows, columns = np.nonzero(asked & ~self._known)
+        if not len(rows):
             return
-        rows, columns = np.divmod(flat, self._n + 1)
         found = self._evaluate(np.stack([columns, rows], axis=1).astype(np.float64))
         if not hasattr(self, "values"):
             self.values = np.zeros((self._n + 1, self._n + 1, *found.shape[1:]))
@@ -237,6 +222,7 @@ class Field:
         Returns
         -------
         list of ndarray of shape (m, 2)
+            A closed curve ends at its first vertex.
         """
         z = self.margin(k)(self.values)
         found = contourpy.contour_generator(z=_scaled(z - level)).lines(0.0)
@@ -288,7 +274,7 @@ class Field:
         high = low.copy()
         high[np.arange(len(rows)), axis] += 1
         ends = np.stack([z[low[:, 1], low[:, 0]], z[high[:, 1], high[:, 0]]])
-        for level in levels:
+        for level in levels if self._steps else ():
             crossing = np.flatnonzero((ends.min(axis=0) <= level) & (level <= ends.max(axis=0)))
             crossing = crossing[ends[0, crossing] != ends[1, crossing]]
             t = self._crossings(low[crossing], axis[crossing], ends[:, crossing] - level, level, k)
@@ -302,25 +288,48 @@ class Field:
         """Where along edges of the grid the level is; each edge is solved for once."""
         known = self._solved.setdefault((level, k), {})
         keys = ((low[:, 1] * (self._n + 1) + low[:, 0]) * 2 + axis).tolist()
-        from scipy.optimize.elementwise import find_root
-
         new = {key: i for i, key in enumerate(keys) if key not in known}
         which = np.array(list(new.values()), dtype=int)
         start, step, margin = low[which], np.eye(2)[axis[which]], self.margin(k)
 
-        def value(t: np.ndarray, rows: np.ndarray) -> np.ndarray:
-            i = rows.astype(int)
-            if np.all((t == 0.0) | (t == 1.0)):
-                return np.asarray(ends[t.astype(int), which[i]])
+        def value(t: np.ndarray, i: np.ndarray) -> np.ndarray:
             return np.asarray(margin(self._evaluate(start[i] + t[:, None] * step[i])) - level)
 
-        if len(which):
-            size = {"xatol": _SHARP, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0}
-            rows = np.arange(len(which))
-            bracket = np.zeros(len(which)), np.ones(len(which))
-            found = find_root(value, bracket, args=(rows,), tolerances=size, maxiter=_STEPS)
-            known.update(zip(new, found.x.tolist(), strict=True))
+        found = _roots(value, ends[0, which], ends[1, which], self._steps)
+        known.update(zip(new, found.tolist(), strict=True))
         return np.array([known[key] for key in keys])
+
+
+def _roots(
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    first: np.ndarray,
+    last: np.ndarray,
+    steps: int,
+) -> np.ndarray:
+    """Where functions with these values at 0 and 1, of unlike signs, are 0 (Chandrupatla, 1997)."""
+    rows, out = np.arange(len(first)), np.zeros(len(first))
+    (a, fa), (b, fb), t = (out + 1.0, last), (out + 0.0, first), out + 0.5
+    for _ in range(steps if len(rows) else 0):
+        x = a + t * (b - a)
+        f = value(x, rows)
+        same = (f < 0.0) == (fa < 0.0)
+        c, fc = np.where(same, a, b), np.where(same, fa, fb)
+        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        a, fa = x, f
+        out[rows] = np.where(np.abs(fb) < np.abs(fa), b, a)
+        near = _SHARP / np.abs(b - a)
+        left = (near <= 0.5) & (f != 0.0)
+        if not left.any():
+            break
+        rows, near, a, b, c, fa, fb, fc = (v[left] for v in (rows, near, a, b, c, fa, fb, fc))
+        # Inverse quadratic interpolation where it is sure to be nearer than the middle.
+        with np.errstate(all="ignore"):
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            quick = (phi * phi < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+            inverse = fa / (fb - fa) * fc / (fb - fc)
+            inverse += (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        t = np.clip(np.where(quick, inverse, 0.5), near, 1.0 - near)
+    return out
 
 
 def _scaled(z: np.ndarray) -> np.ndarray:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import Any
 
 import separatrix
 from separatrix.assessment.comparing import Comparison
 from separatrix.assessment.documents import jsonable
-from separatrix.persistence.model_file import check_writable, write_atomically
-from separatrix.report.files import GENERATOR, SCHEMA, require_report_or_nothing, twin_of
-from separatrix.report.rendering import document_text, page_of, require_extras
+from separatrix.persistence.model_file import write_atomically
+from separatrix.report.files import SCHEMA
+from separatrix.report.rendering import document_text, page_of, ready_twin, require_extras
 
 __all__ = ["save_comparison"]
 
@@ -47,10 +46,7 @@ def save_comparison(
         If jinja2 or matplotlib is not installed.
     """
     require_extras()
-    twin = twin_of(path)
-    for one in (path, twin):
-        require_report_or_nothing(one)
-        check_writable(one)
+    twin = ready_twin(path)
     document: dict[str, Any] = jsonable(
         {
             "schema": SCHEMA,
@@ -70,14 +66,11 @@ def save_comparison(
             "commands": commands,
         }
     )
-    style = files("separatrix.report").joinpath("templates", "report.css").read_text("utf-8")
     page = page_of(
         "comparison.html.jinja",
         r=document,
         title=os.path.basename(source) or source,
         picture=_picture(found),
-        style=style,
-        generator=GENERATOR,
     )
     write_atomically(twin, document_text(document).encode("ascii"))
     write_atomically(path, page.encode("utf-8"))

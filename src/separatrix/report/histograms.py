@@ -119,12 +119,14 @@ class Counting:
 
 
 def order_of(classes: Sequence[Any], positive: Any) -> list[int]:
-    """Which class lies on which: the one that is looked for lowest, where all start alike."""
-    order = list(range(len(classes)))
-    if len(classes) == 2:
-        first = classes.index(positive) if positive in classes else 1
-        return [first, 1 - first]
-    return order
+    """Which class lies on which: the one that is looked for lowest, where all start alike.
+
+    It is that of :func:`looked_for`.
+    """
+    if positive is None:
+        return list(range(len(classes)))
+    first = classes.index(positive)
+    return [first, 1 - first]
 
 
 def looked_for(part: Part, classes: Sequence[Any]) -> Any:

@@ -10,13 +10,14 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.models.registry import stated
+from separatrix.plots.fitted import take_rows
 from separatrix.plots.style import plain
 from separatrix.report.svg import drawing, to_svg
 
@@ -63,16 +64,20 @@ class Picture:
         return {k: v for k, v in asdict(self).items() if k not in ("svg", "wide")}
 
 
+# From rows and their labels to a display; what it is drawn from is in it.
+_Draw = Callable[[Any, np.ndarray], Any]
+
+
 @dataclass(frozen=True)
 class _Plan:
     key: str
     section: str
+    part: Part
+    draw: _Draw
     title: str
     caption: str
     alt: str
-    part: Part
-    most: int
-    draw: Callable[[Any, np.ndarray], Any]
+    most: int = MOST_POINTS
     wide: bool = False
 
 
@@ -84,22 +89,17 @@ def pictures_of(evaluation: EvaluationData) -> list[Picture]:
     for plan in _plans(evaluation):
         rows = _some(evaluation, plan.part, plan.most)
         before = set(plt.get_fignums())
-        picture = Picture(
-            plan.key,
-            plan.section,
-            plan.title,
-            plan.caption,
-            plan.alt,
-            rows=len(plan.part),
-            drawn=len(rows) if plan.most > 1 else len(plan.part),
-            wide=plan.wide,
-        )
+        said = {name: getattr(plan, name) for name in ("key", "section", "title", "caption", "alt")}
+        total, drawn = len(plan.part), len(rows) if plan.most > 1 else len(plan.part)
+        picture = Picture(**said, rows=total, drawn=drawn, wide=plan.wide)
         try:
             with drawing(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                figure, note = plan.draw(_rows_of(plan.part.X, rows), plan.part.y[rows])
-                caption = " ".join(filter(None, (plan.caption, _sentence(note))))
-                svg = to_svg(figure, plan.key, plan.alt)
+                display = plan.draw(take_rows(plan.part.X, rows), plan.part.y[rows])
+                # What a display says of how points of many columns are shown.
+                note = _sentence(str(getattr(display, "note", "") or ""))
+                caption = " ".join(filter(None, (plan.caption, note)))
+                svg = to_svg(display.figure_, plan.key, plan.alt)
                 found.append(replace(picture, caption=caption, svg=svg))
         except (TypeError, ValueError) as error:
             # A display refuses in one sentence what it has no picture of.
@@ -134,29 +134,26 @@ def _some(evaluation: EvaluationData, part: Part, most: int) -> np.ndarray:
     )
 
 
-def _rows_of(X: Any, rows: np.ndarray) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if sparse.issparse(X):
-        return X.tocsr()[rows]
-    if hasattr(X, "__getitem__") and hasattr(X, "schema"):  # a polars frame
-        return X[rows.tolist()]
-    return np.asarray(X)[rows]
+def _by(make: Callable[..., Any], model: Any, axes: Any = None, **options: Any) -> _Draw:
+    """A display of rows, in axes that are made when it is drawn."""
+    return lambda X, y: make(model, X, y, ax=(axes or _axes)(), **options)
 
 
 def _plans(evaluation: EvaluationData) -> Iterator[_Plan]:
-    model, part = evaluation.model, evaluation.shown
+    from separatrix import plots
+
+    model = evaluation.model
     certificate = getattr(model, "certificate_", None)
     if getattr(model, "trace_", None) is not None and certificate is not None:
         yield _Plan(
             "convergence",
             "certificate",
+            evaluation.shown,
+            lambda X, y: plots.CertificateDisplay.from_estimator(model, ax=_axes(2)),
             "Convergence of the fit",
             "The objective and the lower bound at every check. The optimum is between the two.",
             "Curves of the objective and of its lower bound against iterations, meeting.",
-            part,
-            1,
-            lambda X, y: _certificate(model),
+            most=1,
         )
     yield from _of_quantity(evaluation) if evaluation.quantity else _of_classes(evaluation)
 
@@ -164,127 +161,94 @@ def _plans(evaluation: EvaluationData) -> Iterator[_Plan]:
 def _of_classes(evaluation: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
-    model, part = evaluation.model, evaluation.shown
+    model, named, part = evaluation.model, _named(evaluation), evaluation.shown
     names = ", ".join(map(_label, evaluation.classes[:6]))
-    d = len(evaluation.feature_names)
     gaussian = hasattr(model, "moments_") and hasattr(model, "priors_")
     # The lines at a score of one are the margin only where the fit made it so.
-    margins = stated(model, "_has_margin", False)
-    two = len(evaluation.classes) == 2
-    if margins and two:
+    margins = stated(model, "_has_margin", False) and len(evaluation.classes) == 2
+    if margins:
         yield _Plan(
             "boundary",
             "pictures",
+            part,
+            _by(plots.MarginDisplay.from_estimator, named, note=False),
             "The boundary and its margin",
             f"The {part.name}, the boundary (solid) and the margin (dashed).",
             f"Points of the classes {names}, the boundary between them, and the margin lines.",
-            part,
-            MOST_POINTS,
-            lambda X, y: _figure(
-                plots.MarginDisplay.from_estimator(_named(evaluation), X, y, ax=_axes(), note=False)
-            ),
         )
     else:
         yield _Plan(
             "boundary",
             "pictures",
+            part,
+            lambda X, y: _decision(evaluation, X, y),
             "The boundary",
             f"The {part.name} and the regions in which the model predicts each class.",
             f"Points of the classes {names} and the boundary between them.",
-            part,
-            MOST_POINTS,
-            lambda X, y: _decision(evaluation, X, y),
         )
-    if gaussian and d <= 8:
+    if gaussian and len(evaluation.feature_names) <= 8:
         yield _Plan(
             "gaussians",
             "pictures",
+            part,
+            _by(plots.DiscriminantDisplay.from_estimator, named, note=False),
             "The classes as the model sees them",
             "Ellipses hold half and nine tenths of each fitted Gaussian.",
             f"Ellipses of the fitted Gaussians of {names} over the points.",
-            part,
-            MOST_POINTS,
-            lambda X, y: _figure(
-                plots.DiscriminantDisplay.from_estimator(
-                    _named(evaluation), X, y, ax=_axes(), note=False
-                )
-            ),
         )
     if not gaussian:
         # What Gaussian classes maximise is no loss of the margin.
-        yield from _margins(model, part)
-    yield from _curves(evaluation)
+        yield _Plan(
+            "margins",
+            "pictures",
+            part,
+            _by(plots.LossDisplay.from_estimator, model, lambda: _axes(2)),
+            "Margins",
+            "The margin of each row is its distance from the boundary in units of the score; it is "
+            "negative on the wrong side. Above: the loss of a row with that margin.",
+            "Curves of losses against the margin, and below them a histogram of the margins of the "
+            f"{part.name}.",
+            most=_MOST_RANKED,
+        )
+    if len(np.unique(evaluation.measured.y)) == len(evaluation.classes):
+        yield from _curves(evaluation)
 
 
 def _curves(evaluation: EvaluationData) -> Iterator[_Plan]:
     from separatrix import plots
 
-    model, measured = evaluation.model, evaluation.measured
-    if len(np.unique(measured.y)) == len(evaluation.classes):
-        yield _Plan(
+    part, many = evaluation.measured, len(evaluation.classes) > _FEW_CLASSES
+    kinds: list[tuple[str, Any, str, str, str]] = [
+        (
             "roc",
-            "metrics",
+            plots.roc_display,
             "ROC curve",
             "The true positive rate against the false positive rate for every threshold, on the "
-            f"{measured.name}.",
+            f"{part.name}.",
             "ROC curve: true positive rate against false positive rate.",
-            measured,
-            _MOST_RANKED,
-            lambda X, y: _figure(
-                plots.roc_display(model, X, y, positive=measured.positive, ax=_curve_axes(model))
-            ),
-            wide=len(evaluation.classes) > _FEW_CLASSES,
-        )
-        yield _Plan(
+        ),
+        (
             "precision-recall",
-            "metrics",
+            plots.precision_recall_display,
             "Precision and recall",
-            f"Precision against recall for every threshold, on the {measured.name}. Dotted: the "
+            f"Precision against recall for every threshold, on the {part.name}. Dotted: the "
             "precision of chance.",
             "Precision against recall.",
-            measured,
-            _MOST_RANKED,
-            lambda X, y: _figure(
-                plots.precision_recall_display(
-                    model, X, y, positive=measured.positive, ax=_curve_axes(model)
-                )
-            ),
-            wide=len(evaluation.classes) > _FEW_CLASSES,
+        ),
+    ]
+    if part.predictions.probabilities is not None:
+        said = (
+            f"The observed share of the class among the {part.name} with a given predicted "
+            "probability. On the diagonal the two agree."
         )
-        if measured.predictions.probabilities is not None:
-            yield _Plan(
-                "calibration",
-                "metrics",
-                "Calibration",
-                f"The observed share of the class among the {measured.name} with a given predicted "
-                "probability. On the diagonal the two agree.",
-                "Calibration curve: observed share against predicted probability.",
-                measured,
-                _MOST_RANKED,
-                lambda X, y: _figure(
-                    plots.calibration_display(
-                        model, X, y, positive=measured.positive, ax=_curve_axes(model)
-                    )
-                ),
-                wide=len(evaluation.classes) > _FEW_CLASSES,
-            )
-
-
-def _margins(model: Any, part: Part) -> Iterator[_Plan]:
-    from separatrix import plots
-
-    yield _Plan(
-        "margins",
-        "pictures",
-        "Margins",
-        "The margin of each row is its distance from the boundary in units of the score; it is "
-        "negative on the wrong side. Above: the loss of a row with that margin.",
-        "Curves of losses against the margin, and below them a histogram of the margins of the "
-        f"{part.name}.",
-        part,
-        _MOST_RANKED,
-        lambda X, y: _figure(plots.LossDisplay.from_estimator(model, X, y, ax=_axes(2))),
-    )
+        alt = "Calibration curve: observed share against predicted probability."
+        kinds.append(("calibration", plots.calibration_display, "Calibration", said, alt))
+    for key, make, title, caption, alt in kinds:
+        # The names of many classes want a figure made for them.
+        axes = (lambda: None) if many else _axes
+        draw = _by(make, evaluation.model, axes, positive=part.positive)
+        words = title, caption, alt
+        yield _Plan(key, "metrics", part, draw, *words, most=_MOST_RANKED, wide=many)
 
 
 def _of_quantity(evaluation: EvaluationData) -> Iterator[_Plan]:
@@ -293,84 +257,55 @@ def _of_quantity(evaluation: EvaluationData) -> Iterator[_Plan]:
     model, part, measured = evaluation.model, evaluation.shown, evaluation.measured
     target = _label(evaluation.target, 40)
     if len(evaluation.feature_names) == 1:
-        display = plots.PolynomialDisplay if hasattr(model, "powers_") else None
+        what, draw = "line", _by(plots.LeastSquaresDisplay.from_estimator, model)
+        if hasattr(model, "powers_"):
+            what, draw = "curve", _by(plots.PolynomialDisplay.from_estimator, model, lambda: None)
         yield _Plan(
             "curve",
             "pictures",
-            "The fitted curve" if display else "The fitted line",
-            f"The {part.name} and what the model predicts.",
-            f"Points and the fitted {'curve' if display else 'line'} of {target}.",
             part,
-            MOST_POINTS,
-            lambda X, y: _figure(
-                display.from_estimator(model, X, y)
-                if display
-                else plots.LeastSquaresDisplay.from_estimator(model, X, y, ax=_axes())
-            ),
+            draw,
+            f"The fitted {what}",
+            f"The {part.name} and what the model predicts.",
+            f"Points and the fitted {what} of {target}.",
         )
-    for key, kind, title, caption in (
-        (
-            "fitted",
-            "actual_vs_predicted",
-            "Observed and predicted",
-            "On the diagonal a prediction is right.",
-        ),
-        (
-            "residuals",
-            "residual_vs_predicted",
-            "Residuals",
-            "Residuals are observed minus predicted values. A pattern in them is structure that "
-            "the model misses.",
-        ),
+    each = "one point for each row."
+    missed = (
+        "Residuals are observed minus predicted values. A pattern in them is structure that the "
+        "model misses."
+    )
+    for key, title, caption in (
+        ("fitted", "Observed and predicted", "On the diagonal a prediction is right."),
+        ("residuals", "Residuals", missed),
     ):
-        yield _Plan(
-            key,
-            "pictures",
-            title,
-            f"The {measured.name}. {caption}",
-            f"{title} of {target}, one point for each row.",
-            measured,
-            MOST_POINTS,
-            _errors(evaluation, kind),
-        )
+        errors = partial(_errors, model, plain(evaluation.target, 28), key)
+        caption, alt = f"The {measured.name}. {caption}", f"{title} of {target}, {each}"
+        yield _Plan(key, "pictures", measured, errors, title, caption, alt)
 
 
-def _errors(evaluation: EvaluationData, kind: str) -> Callable[[Any, np.ndarray], Any]:
-    def draw(X: Any, y: np.ndarray) -> Any:
-        from matplotlib.ticker import MaxNLocator, ScalarFormatter
-        from sklearn.metrics import PredictionErrorDisplay
+def _errors(model: Any, target: str, key: str, X: Any, y: np.ndarray) -> Any:
+    """What was observed, or how far from it the model is, against what it predicts."""
+    from matplotlib.ticker import MaxNLocator
 
-        from separatrix.plots.points import figure_of
-        from separatrix.plots.style import class_colours, ink
+    from separatrix.plots.display import Display
+    from separatrix.plots.style import class_colours, ink
 
-        ax = _axes()
-        PredictionErrorDisplay.from_predictions(
-            y,
-            evaluation.model.predict(X),
-            kind=kind,
-            subsample=None,
-            ax=ax,
-            scatter_kwargs={
-                "s": float(np.clip(36.0 * (200.0 / max(len(y), 1)) ** 0.5, 6.0, 30.0)),
-                "alpha": float(np.clip((400.0 / max(len(y), 1)) ** 0.5, 0.3, 0.85)),
-                "color": class_colours(1)[0],
-                "linewidths": 0.0,
-            },
-            line_kwargs={"color": ink(), "linestyle": "--", "linewidth": 1.1},
-        )
-        # Round numbers, where scikit-learn divides the range into equal parts.
-        ax.xaxis.set_major_locator(MaxNLocator(5))
-        ax.yaxis.set_major_locator(MaxNLocator(6))
-        ax.xaxis.set_major_formatter(ScalarFormatter())
-        ax.yaxis.set_major_formatter(ScalarFormatter())
-        target = plain(evaluation.target, 28)
-        ax.set_xlabel(f"predicted {target}")
-        ax.set_ylabel(
-            f"observed {target}" if kind == "actual_vs_predicted" else "observed minus predicted"
-        )
-        return figure_of(ax), ""
-
-    return draw
+    display, predicted = Display(), model.predict(X)
+    display._begin(_axes())
+    ax, ends = display.ax_, np.array([predicted.min(), predicted.max()])
+    if key == "fitted":
+        ends = np.array([min(ends[0], y.min()), max(ends[1], y.max())])
+        ax.set_aspect("equal", adjustable="datalim")
+    heights, level = (y, ends) if key == "fitted" else (y - predicted, 0.0 * ends)
+    ax.plot(ends, level, color=ink(), linestyle="--", linewidth=1.1, alpha=0.7)
+    size = float(np.clip(36.0 * (200.0 / max(len(y), 1)) ** 0.5, 6.0, 30.0))
+    faint = float(np.clip((400.0 / max(len(y), 1)) ** 0.5, 0.3, 0.85))
+    ax.scatter(predicted, heights, s=size, alpha=faint, color=class_colours(1)[0], linewidths=0.0)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.yaxis.set_major_locator(MaxNLocator(6))
+    what = f"observed {target}" if key == "fitted" else "observed minus predicted"
+    ax.set(xlabel=f"predicted {target}", ylabel=what)
+    return display
 
 
 def _axes(count: int = 1) -> Any:
@@ -382,28 +317,24 @@ def _axes(count: int = 1) -> Any:
     return figure.subplots(count, 1, sharex=True)
 
 
-def _curve_axes(model: Any) -> Any:
-    """Axes for a curve a class; None where the names of many want a figure made for them."""
-    return _axes() if len(model.classes_) <= _FEW_CLASSES else None
-
-
-def _decision(evaluation: EvaluationData, X: Any, y: np.ndarray) -> tuple[Any, str]:
+def _decision(evaluation: EvaluationData, X: Any, y: np.ndarray) -> Any:
     """The regions of all classes or, where no plane shows them, of two hard to tell apart."""
     from separatrix.plots import DecisionDisplay
 
-    model = _named(evaluation)
+    make, model = DecisionDisplay.from_estimator, _named(evaluation)
     try:
-        return _figure(DecisionDisplay.from_estimator(model, X, y, ax=_axes(), note=False))
+        return make(model, X, y, ax=_axes(), note=False)
     except ValueError:
         pair = _confused(evaluation)
         if pair is None:
             raise
-        display = DecisionDisplay.from_estimator(model, X, y, classes=pair, ax=_axes(), note=False)
-        figure, note = _figure(display)
-        # What is shown of them all is a picture of one pair only.
-        one, other = map(_label, pair)
-        which = f"no plane shows all {len(evaluation.classes)} classes; these are {one!r} and "
-        return figure, f"{which}{other!r}, which the model confuses most often. {note}"
+    display = make(model, X, y, classes=pair, ax=_axes(), note=False)
+    # What is shown of them all is a picture of one pair only.
+    one, other = map(_label, pair)
+    which = f"no plane shows all {len(evaluation.classes)} classes; these are {one!r} and {other!r}"
+    note = f"{which}, which the model confuses most often. {display.note}"
+    display.view = replace(display.view, note=note)
+    return display
 
 
 def _confused(evaluation: EvaluationData) -> tuple[Any, Any] | None:
@@ -424,11 +355,6 @@ def _confused(evaluation: EvaluationData) -> tuple[Any, Any] | None:
     return classes[i].item(), classes[j].item()
 
 
-def _figure(display: Any) -> tuple[Any, str]:
-    """What a display drew, and what it says of how points of many columns are shown."""
-    return display.figure_, str(getattr(display, "note", "") or "")
-
-
 def _label(value: Any, limit: int = 24) -> str:
     """A name in a sentence, where it is no text of matplotlib's."""
     return plain(value, limit).replace("\\$", "$")
@@ -438,12 +364,6 @@ def _sentence(note: str) -> str:
     """A note as the end of a caption, where it is no text of matplotlib's."""
     text = " ".join(note.replace("\\$", "$").split()).rstrip(".")
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _certificate(model: Any) -> Any:
-    from separatrix import plots
-
-    return _figure(plots.CertificateDisplay.from_estimator(model, against="iteration", ax=_axes(2)))
 
 
 def _named(evaluation: EvaluationData) -> Any:

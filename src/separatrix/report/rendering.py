@@ -11,12 +11,13 @@ from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from importlib.util import cache_from_source, find_spec
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from separatrix.messages import percent
-from separatrix.persistence.model_file import write_atomically
-from separatrix.report.files import GENERATOR
+from separatrix.persistence.model_file import check_writable, write_atomically
+from separatrix.report.files import GENERATOR, require_report_or_nothing, twin_of
 from separatrix.report.histograms import MOST_CLASSES, drawing_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
     from markupsafe import Markup
 
-__all__ = ["document_text", "missing_extras", "page_of", "render", "require_extras"]
+__all__ = ["document_text", "missing_extras", "page_of", "ready_twin", "render", "require_extras"]
 
 _NEEDED = ("jinja2", "matplotlib")
 # The most letters of a name on the page; the JSON document has all of it.
@@ -59,20 +60,13 @@ def render(document: dict[str, Any], pictures: list[Any]) -> str:
     require_extras()
     from markupsafe import Markup
 
-    style = files("separatrix.report").joinpath("templates", "report.css").read_text("utf-8")
     sections: dict[str, list[dict[str, Any]]] = {}
     for picture in pictures:
         # The drawing comes from matplotlib and was taken apart and put together as XML.
         entry = {**picture.to_dict(), "svg": Markup(picture.svg), "wide": picture.wide}
         sections.setdefault(picture.section, []).append(entry)
-    return page_of(
-        "report.html.jinja",
-        r=document,
-        pictures=sections,
-        colours=_colours(document["model"]["classes"]),
-        style=style,
-        generator=GENERATOR,
-    )
+    colours = _colours(document["model"]["classes"])
+    return page_of("report.html.jinja", r=document, pictures=sections, colours=colours)
 
 
 def _colours(classes: list[Any] | None) -> list[str]:
@@ -82,13 +76,14 @@ def _colours(classes: list[Any] | None) -> list[str]:
     return class_colours(len(classes)) if classes and len(classes) <= MOST_CLASSES else []
 
 
-def page_of(template: str, *, style: str, picture: str | None = None, **values: Any) -> str:
-    """A page; ``style`` and ``picture`` are our own, and everything else is made harmless."""
+def page_of(template: str, *, picture: str | None = None, **values: Any) -> str:
+    """A page; the style and ``picture`` are our own, and everything else is made harmless."""
     from markupsafe import Markup
 
-    drawn = {} if picture is None else {"picture": Markup(picture)}
-    given = {"picture": None, **values, **drawn, "style": Markup(style)}
-    page = _environment().get_template(template).render(**given)
+    style = files("separatrix.report").joinpath("templates", "report.css").read_text("utf-8")
+    drawn = None if picture is None else Markup(picture)
+    own = {"picture": drawn, "style": Markup(style), "generator": GENERATOR}
+    page = _environment().get_template(template).render(**own, **values)
     # No sign of a half of a surrogate pair, which no file can hold, and one empty line at most.
     page = page.encode("utf-8", "replace").decode("utf-8")
     # Code keeps its empty lines; those between tags are the template's.
@@ -101,6 +96,23 @@ def document_text(document: dict[str, Any]) -> str:
     """A document as JSON; ASCII only, so that names of any kind survive."""
     # The schema is the first key, by which a file is known to be a report's.
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def ready_twin(path: str | PathLike[str]) -> str:
+    """The name of the document beside a page, where both can be written.
+
+    Raises
+    ------
+    ValueError
+        If it would be the page's own.
+    OSError
+        If one of them cannot be written, or exists and is no report.
+    """
+    twin = twin_of(path)
+    for one in (path, twin):
+        require_report_or_nothing(one)
+        check_writable(one)
+    return twin
 
 
 @cache
@@ -130,22 +142,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "count": _count,
-        "drawn": drawing_of,
-        "name": _name,
-        "number": _number,
-        "percent": _percent,
-        "pre": _pre,
-        "prose": _prose,
-        "rows": _rows,
-        "share": _share,
-        "shell": _shell,
-        "signed": _signed,
-        "tick": _plain,
-        "seconds": _seconds,
-        "tiny": _tiny,
-    }
+    own: tuple[Any, ...] = _count, _name, _number, _percent, _pre, _prose
+    own += _rows, _seconds, _share, _shell, _signed, _tiny
+    environment.filters |= {one.__name__.removeprefix("_"): one for one in own}
+    environment.filters |= {"drawn": drawing_of, "tick": _plain}
     return environment
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,12 +15,12 @@ from separatrix.assessment.documents import jsonable
 from separatrix.assessment.evaluation_data import EvaluationData, of_arrays, of_sample, of_table
 from separatrix.assessment.findings import diagnosis_of, finding_record
 from separatrix.assessment.measuring import measure
-from separatrix.assessment.records import details_of, model_name, support_record
+from separatrix.assessment.records import details_of, model_name, support_record, versions
 from separatrix.geometry import Diagnosis
 from separatrix.models.parameters import non_default_parameters
-from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
-from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
-from separatrix.report.rendering import document_text, render, require_extras
+from separatrix.persistence.model_file import StoredModel, write_atomically
+from separatrix.report.files import SCHEMA
+from separatrix.report.rendering import document_text, ready_twin, render, require_extras
 from separatrix.report.reproducing import reproduction
 from separatrix.report.sections import COLUMNS, data_record, row_records, weight_record
 from separatrix.tables import Table
@@ -288,10 +287,7 @@ class Report:
         OSError
             If a file cannot be written, or exists and is no report; the message is one sentence.
         """
-        twin = twin_of(path)
-        for one in (path, twin):
-            require_report_or_nothing(one)
-            check_writable(one)
+        twin = ready_twin(path)
         page, document = self.to_html().encode("utf-8"), self.to_json().encode("ascii")
         write_atomically(twin, document)
         write_atomically(path, page)
@@ -320,9 +316,7 @@ def _drawn_and_diagnosed(
 
 
 def _document(
-    evaluation: EvaluationData,
-    diagnosis: Diagnosis | None,
-    wording: Callable[[str], str],
+    evaluation: EvaluationData, diagnosis: Diagnosis | None, wording: Callable[[str], str]
 ) -> dict[str, Any]:
     model = evaluation.model
     shown = evaluation.shown
@@ -363,7 +357,7 @@ def _document(
         "examples": row_records(evaluation),
         "data": data_record(evaluation),
         "reproduce": reproduction(evaluation),
-        "versions": _versions(provenance),
+        "versions": dict(provenance.get("versions") or versions()),
         "limits": {"columns": COLUMNS},
     }
 
@@ -373,20 +367,3 @@ def _shown(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return repr(value)
-
-
-def _versions(provenance: Mapping[str, Any]) -> dict[str, str]:
-    recorded = provenance.get("versions")
-    if recorded:
-        return dict(recorded)
-    import numpy
-    import scipy
-    import sklearn
-
-    return {
-        "separatrix": separatrix.__version__,
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }

@@ -130,18 +130,11 @@ def _from_arrays(evaluation: EvaluationData) -> str:
     imports = _Imports()
     construction = _construction(evaluation, imports)
     if type(evaluation.model).__module__.startswith("separatrix"):
-        end = ["print(model.certificate_)"]
+        end = "print(model.certificate_)"
     else:
-        imports.add("separatrix", "verify")
-        end = ["print(verify(model, X, y))"]
-    lines = [
-        *imports.lines(),
-        "",
-        "# X and y are the rows of the fit.",
-        f"model = {construction}.fit(X, y)",
-        *end,
-    ]
-    return "\n".join(lines)
+        end = f"print({imports.add('separatrix', 'verify')}(model, X, y))"
+    lines = [*imports.lines(), "", "# X and y are the rows of the fit."]
+    return "\n".join([*lines, f"model = {construction}.fit(X, y)", end])
 
 
 def _reading(evaluation: EvaluationData, imports: _Imports) -> list[str]:
@@ -189,35 +182,25 @@ def _from_table(evaluation: EvaluationData) -> str:
     stratify = f", stratify={stratified}" if together or not stratified else ""
     weighted = ", sample_weight=roles.weights[fitted]" if "weight" in roles else ""
     text = _given_of_text(encoder)
-    encoding = [
-        argument
-        for argument in (
-            "" if encoder.standardise else "standardise=False",
-            "reference=True" if encoder.reference else "",
-            f"min_frequency={encoder.min_frequency}" if encoder.min_frequency else "",
-            f"text={_literal(text, imports)}" if text else "",
-        )
-        if argument
-    ]
+    arguments = (
+        "" if encoder.standardise else "standardise=False",
+        "reference=True" if encoder.reference else "",
+        f"min_frequency={encoder.min_frequency}" if encoder.min_frequency else "",
+        f"text={_literal(text, imports)}" if text else "",
+    )
     fingerprint = (evaluation.provenance.get("data") or {}).get("fingerprint")
-    lines = [
-        *imports.lines(),
-        "",
-        f"table = read_table({', '.join(reading)})",
-    ]
+    lines = [*imports.lines(), "", f"table = read_table({', '.join(reading)})"]
     if config.get("drop_missing_target"):
         lines.append(f"table = table.drop_missing({_literal(evaluation.target, imports)})")
     if fingerprint:
         lines.append(f'assert table.fingerprint() == "{fingerprint}"  # the same data')
-    lines += [
-        f"features, y = {take}(table, {_literal(evaluation.target, imports)})",
-    ]
+    lines += [f"features, y = {take}(table, {_literal(evaluation.target, imports)})"]
     if together:
         lines.append(f"features, roles = take_roles(features, {_literal(roles, imports)})")
     lines += [
         f"fitted, held_out = {'roles.split' if together else 'split_rows'}(y, "
         f"test_size={split['test_size']!r}, seed={split['seed']!r}{stratify})",
-        f"encoder = Encoder({', '.join(encoding)}).fit(features.select(fitted))",
+        f"encoder = Encoder({', '.join(filter(None, arguments))}).fit(features.select(fitted))",
     ]
     if encoder.dependent_:
         lines.append(f"encoder.leave_out({_literal(list(encoder.dependent_), imports)})")

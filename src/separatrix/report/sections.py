@@ -160,8 +160,7 @@ def row_records(evaluation: EvaluationData) -> dict[str, Any]:
         own = np.searchsorted(classes, part.y)
         chosen = np.searchsorted(classes, predicted.labels)
         assert predicted.scores is not None
-        lead, other = _leads(predicted, chosen)
-        by = _against(predicted, chosen, own)
+        lead, other, by = _leads(predicted, chosen, own)
         mistakes = np.flatnonzero(chosen != own)
         wrong = mistakes[np.argsort(-by[mistakes], kind="stable")][:ROWS]
         unsure = np.argsort(lead, kind="stable")[:ROWS]
@@ -178,34 +177,19 @@ def row_records(evaluation: EvaluationData) -> dict[str, Any]:
     return record
 
 
-def _ranked(predicted: Any) -> np.ndarray:
-    """A column a class: probabilities where there are some, and scores where not."""
-    if predicted.probabilities is not None:
-        return np.asarray(predicted.probabilities)
-    scores = np.asarray(predicted.scores)
-    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-
-
-def _leads(predicted: Any, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lead of the predicted class over the next one, and which class that is."""
-    columns = _ranked(predicted)
+def _leads(predicted: Any, chosen: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The lead of the predicted class over the next one, which that is, and that over the own."""
     if np.ndim(predicted.scores) == 1:
         # Where probabilities are rounded to 1, scores still differ.
-        return np.abs(predicted.scores), 1 - chosen
+        lead = np.abs(predicted.scores)
+        return lead, 1 - chosen, np.where(chosen == own, 0.0, lead)
+    columns = predicted.scores if predicted.probabilities is None else predicted.probabilities
+    rows, columns = np.arange(len(chosen)), np.asarray(columns)
     rest = columns.copy()
-    rest[np.arange(len(chosen)), chosen] = -np.inf
+    rest[rows, chosen] = -np.inf
     second = rest.argmax(axis=1)
-    rows = np.arange(len(chosen))
-    return columns[rows, chosen] - columns[rows, second], second
-
-
-def _against(predicted: Any, chosen: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """The lead of the predicted class over the true one."""
-    if np.ndim(predicted.scores) == 1:
-        return np.where(chosen == own, 0.0, np.abs(predicted.scores))
-    columns, rows = _ranked(predicted), np.arange(len(chosen))
-    lead: np.ndarray = columns[rows, chosen] - columns[rows, own]
-    return lead
+    most = columns[rows, chosen]
+    return most - columns[rows, second], second, most - columns[rows, own]
 
 
 def _row(
@@ -338,14 +322,14 @@ def _parts(evaluation: EvaluationData) -> list[dict[str, Any]]:
 def data_record(evaluation: EvaluationData) -> dict[str, Any]:
     """The rows, the columns, and what became of them."""
     provenance = evaluation.provenance
-    part = evaluation.shown
+    part, parts = evaluation.shown, _parts(evaluation)
     record: dict[str, Any] = {
         "source": evaluation.source,
         "target": evaluation.target,
         "fingerprint": evaluation.fingerprint,
         "same_data": evaluation.same_data,
-        "parts": _parts(evaluation),
-        "rows": sum(one["n"] for one in _parts(evaluation)),
+        "parts": parts,
+        "rows": sum(one["n"] for one in parts),
         "sample": len(part) if evaluation.figures else None,
         "features": len(evaluation.feature_names),
         "split": provenance.get("split") if evaluation.same_data else None,

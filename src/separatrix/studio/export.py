@@ -63,11 +63,7 @@ def _seen_by_all(view: dict[str, Any]) -> dict[str, Any]:
     flat, tall = _SHAPES
     more_x = max(0.0, flat * (top - bottom) - (right - left)) / 2.0
     more_y = max(0.0, (right - left) / tall - (top - bottom)) / 2.0
-    return {
-        **view,
-        "x": [left - more_x, right + more_x],
-        "y": [bottom - more_y, top + more_y],
-    }
+    return {**view, "x": [left - more_x, right + more_x], "y": [bottom - more_y, top + more_y]}
 
 
 def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) -> dict[str, Any]:
@@ -76,9 +72,8 @@ def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) ->
     seen = _seen_by_all(state["view"])
     answer: dict[str, Any] = {}
     for panel in [one["kind"] for one in PANELS[state["model"]]] or ["none"]:
-        answer = _said(
-            kernel, {"type": "ask", "seq": 1, "state": {**state, "panel": panel, "view": seen}}
-        )
+        asked = {**state, "panel": panel, "view": seen}
+        answer = _said(kernel, {"type": "ask", "seq": 1, "state": asked})
         panels[panel] = _short(answer.pop("panel"))
     frames: list[Any] = []
     left = _MOST_LETTERS

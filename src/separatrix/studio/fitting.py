@@ -10,7 +10,7 @@ import numpy as np
 
 import separatrix
 from separatrix.exceptions import NotSeparableError
-from separatrix.studio.state import State, StateError
+from separatrix.studio.state import ESTIMATORS, State, StateError
 
 __all__ = ["KERNEL_TOL", "LOADED", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "fitted"]
 
@@ -91,41 +91,22 @@ class Fitted:
         return found if self.several else np.where(found > 0, self.classes[1], self.classes[0])
 
 
-_CLASSES = {
-    "perceptron": "Perceptron",
-    "logistic": "LogisticRegression",
-    "linear_svm": "LinearSVC",
-    "kernel_svm": "SVC",
-    "lda": "LinearDiscriminantAnalysis",
-    "qda": "QuadraticDiscriminantAnalysis",
-    "least_squares": "LeastSquaresClassifier",
-    "regression": "PolynomialRegression",
-    "sgd": "SGDClassifier",
-}
-
-
 def _options(state: State) -> dict[str, Any]:
-    given = dict(state.parameters)
-    if state.model == "perceptron":
-        given.pop("start")
-        given |= {"max_iter": MOST_PASSES, "record": True, "random_state": 0}
-        if given["order"] != "cyclic":
-            given["random_state"] = 0
-    elif state.model == "linear_svm":
-        if given["loss"] == "hard margin":
-            given |= {"loss": "hinge", "C": float("inf")}
-        given |= {"record": True, "random_state": 0}
-    elif state.model in ("logistic", "kernel_svm"):
-        given |= {"record": True, "random_state": 0}
-    if state.model == "sgd":
-        given |= {"record": True, "average": False, "tol": None}
-    if state.model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
-        given["time_limit"] = _PATIENCE
-    if state.model == "kernel_svm":
-        given |= {"tol": KERNEL_TOL, "max_iter": MOST_ITERATIONS}
+    given = {name: value for name, value in state.parameters.items() if name != "start"}
+    if given.get("loss") == "hard margin":
+        given |= {"loss": "hinge", "C": float("inf")}
     if state.model == "lda":
         given["shrinkage"] = given["shrinkage"] or None
-    return given
+    recorded: dict[str, Any] = {"record": True, "random_state": 0}
+    timed = {**recorded, "time_limit": _PATIENCE}
+    beside: dict[str, dict[str, Any]] = {
+        "perceptron": {"max_iter": MOST_PASSES, **recorded},
+        "logistic": timed,
+        "linear_svm": timed,
+        "kernel_svm": {**timed, "tol": KERNEL_TOL, "max_iter": MOST_ITERATIONS},
+        "sgd": {"record": True, "average": False, "tol": None, "time_limit": _PATIENCE},
+    }
+    return given | beside.get(state.model, {})
 
 
 def fitted(state: State) -> Fitted:
@@ -163,7 +144,7 @@ def fitted(state: State) -> Fitted:
             # How far a fit got stands in its certificate.
             warnings.simplefilter("ignore")
             for _ in range(1 if state.model in LOADED else _ATTEMPTS):
-                model = getattr(separatrix, _CLASSES[state.model])(**options)
+                model = getattr(separatrix, ESTIMATORS[state.model])(**options)
                 model.fit(X, y, **extra)
                 if getattr(model.certificate_, "status", None) != "time_limit":
                     break

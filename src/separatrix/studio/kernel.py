@@ -16,17 +16,10 @@ from separatrix.studio.code import command_of, python_of
 from separatrix.studio.fitting import LOADED, Fitted, fitted
 from separatrix.studio.lessons import LESSONS, lesson_of
 from separatrix.studio.panels import panel_of
-from separatrix.studio.pictures import (
-    ellipses_of,
-    field_of,
-    lines_of,
-    numbers,
-    points_of,
-    width_of,
-)
+from separatrix.studio.pictures import numbers, picture_of
 from separatrix.studio.proof import LOADED as PROVED
 from separatrix.studio.proof import PROOFS, proof_of
-from separatrix.studio.shapes import SHAPES, around, shape
+from separatrix.studio.shapes import SHAPES, framed, shape
 from separatrix.studio.state import (
     FAR,
     LIMITS,
@@ -204,26 +197,19 @@ class StudioModel:
         start = time.perf_counter()
         fit = fitted(parse(message.get("state")))
         self._last, self._asked = fit, copy.deepcopy(message["state"])
-        steps, points, lines = steps_of(fit), points_of(fit), lines_of(fit)
+        steps, picture = steps_of(fit), picture_of(fit)
         seq = _seq_of(message)
         self._fits.pop(seq, None)
         self._fits = dict([*self._fits.items(), (seq, (fit, steps))][-_KEPT:])
-        plane = fit.plane
         return {
             "type": "answer",
             "pair": list(fit.pair),
-            "lines": lines,
-            "field": field_of(fit),
-            "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
-            "points": points,
-            "ellipses": ellipses_of(fit),
+            **picture,
             "certificate": certificate_of(fit),
-            "summary": _summary(fit, lines),
-            "overlap": _overlap(fit, points["mistake"]),
-            "mistakes": sum(map(bool, points["mistake"])),
-            "width": width_of(fit),
+            "summary": _summary(fit, picture["lines"]),
+            "overlap": _overlap(fit, picture["points"]["mistake"]),
             "steps": steps,
-            "panel": panel_of(fit, steps, points),
+            "panel": panel_of(fit, steps, picture["points"]),
             "code": {"python": python_of(fit), "command": command_of(fit)},
             "milliseconds": 1e3 * (time.perf_counter() - start),
         }
@@ -271,18 +257,8 @@ class StudioModel:
         note = _note(len(places), len(chosen), *left_out)
         codes = np.searchsorted(classes, labels[chosen])
         names = classes.tolist() if len(classes) > 1 else [*classes.tolist(), "other"]
-        return {
-            "points": [
-                [*map(float, row), int(c)] for row, c in zip(places[chosen], codes, strict=True)
-            ],
-            "names": {
-                "x": x,
-                "y": y,
-                "classes": _shortened(names),
-            },
-            "view": around(places[chosen], lock=False),
-            "note": note,
-        }
+        called = {"x": x, "y": y, "classes": _shortened(names)}
+        return {**framed(places[chosen], codes, called), "note": note}
 
     def _prove(self, message: dict[str, Any]) -> dict[str, Any]:
         return proof_of(parse(message.get("state")), message.get("what", ""))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from separatrix.studio.shapes import around, iris
+from separatrix.studio.shapes import framed, iris
 from separatrix.studio.state import StateError, named
 
 __all__ = ["LESSONS", "lesson_of"]
@@ -21,26 +22,6 @@ _PLAIN = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
 
 def _set(points: Any, codes: Any, **names: Any) -> _Points:
     return np.array(points, dtype=float), np.array(codes), {**_PLAIN, **names}
-
-
-def _petals() -> _Points:
-    return iris(species=(0, 1))
-
-
-def _inside_and_outside() -> _Points:
-    return _set([(0, 1), (1, 0), (3, 3), (-3, 3), (0, -4)], [1, 1, 0, 0, 0])
-
-
-def _four() -> _Points:
-    return _set([(-1, 3), (-1, -1), (3, -1), (0, 1.5)], [0, 0, 1, 1])
-
-
-def _three() -> _Points:
-    return _set([(-1, -1), (1, 0), (-1, 1.5)], [1, 0, 1])
-
-
-def _sepals() -> _Points:
-    return iris(columns=(0, 1), species=(0, 2))
 
 
 def _tumours(columns: tuple[str, str], every: int) -> _Points:
@@ -58,16 +39,13 @@ def _tumours(columns: tuple[str, str], every: int) -> _Points:
     )
 
 
-def _perimeters() -> _Points:
-    return _tumours(("worst perimeter", "worst texture"), 5)
-
-
-def _radii() -> _Points:
-    return _tumours(("mean radius", "mean texture"), 2)
+# Those that more than one lesson has.
+_PERIMETERS = partial(_tumours, ("worst perimeter", "worst texture"), 5)
+_FOUR = partial(_set, [(-1, 3), (-1, -1), (3, -1), (0, 1.5)], [0, 0, 1, 1])
 
 
 def _standardised() -> _Points:
-    points, codes, names = _perimeters()
+    points, codes, names = _PERIMETERS()
     points = (points - points.mean(axis=0)) / points.std(axis=0)
     names |= {axis: f"{names[axis]}, standardised" for axis in ("x", "y")}
     return points.round(4), codes, names
@@ -126,7 +104,7 @@ class _Lesson:
 _LESSONS = {
     "hyperplanes": _Lesson(
         "Hyperplanes and half-spaces",
-        _petals,
+        partial(iris, species=(0, 1)),
         "perceptron",
         "mistakes",
         {"start": [1.0, 1.0, -3.0]},
@@ -136,7 +114,7 @@ _LESSONS = {
     ),
     "separable": _Lesson(
         "Separable or not, and how to prove it",
-        _inside_and_outside,
+        partial(_set, [(0, 1), (1, 0), (3, 3), (-3, 3), (0, -4)], [1, 1, 0, 0, 0]),
         "perceptron",
         "theorem",
         {},
@@ -145,7 +123,7 @@ _LESSONS = {
     ),
     "perceptron": _Lesson(
         "The perceptron, step by step",
-        _four,
+        _FOUR,
         "perceptron",
         "mistakes",
         {},
@@ -154,7 +132,7 @@ _LESSONS = {
     ),
     "convergence": _Lesson(
         "Why the perceptron stops",
-        _four,
+        _FOUR,
         "perceptron",
         "theorem",
         {},
@@ -163,7 +141,7 @@ _LESSONS = {
     ),
     "margins": _Lesson(
         "Why margins",
-        _perimeters,
+        _PERIMETERS,
         "linear_svm",
         "loss",
         {"C": 1.0 / 1140.0},
@@ -172,7 +150,7 @@ _LESSONS = {
     ),
     "maximum_margin": _Lesson(
         "The maximum margin",
-        _three,
+        partial(_set, [(-1, -1), (1, 0), (-1, 1.5)], [1, 0, 1]),
         "linear_svm",
         "loss",
         {"loss": "hard margin"},
@@ -181,7 +159,7 @@ _LESSONS = {
     ),
     "soft_margins": _Lesson(
         "Soft margins, slack and support vectors",
-        _sepals,
+        partial(iris, columns=(0, 1), species=(0, 2)),
         "linear_svm",
         "loss",
         {"loss": "hard margin"},
@@ -200,7 +178,7 @@ _LESSONS = {
     ),
     "logistic": _Lesson(
         "Logistic regression: how sure to be",
-        _radii,
+        partial(_tumours, ("mean radius", "mean texture"), 2),
         "logistic",
         "loss",
         {"C": 1e4},
@@ -262,11 +240,9 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
     points, codes, names = one.points()
     begun = {
         **state,
+        # One scale across and up where both are measured in one unit, or in none.
+        **framed(points, codes, names, lock=names["x"] == "x1"),
         "version": 1,
-        "points": [[*row, code] for row, code in zip(points.tolist(), codes.tolist(), strict=True)],
-        "names": names,
-        # Measured in one unit, or in none.
-        "view": around(points, lock=names["x"] == "x1"),
         "model": one.model,
         "panel": one.panel,
         "parameters": dict(one.parameters),

@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from contourpy import contour_generator
 
 from separatrix import PolynomialRegression
 from separatrix.data.design import as_design
@@ -15,6 +14,7 @@ from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.messages import counted
+from separatrix.plots.zero_set import Field
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.state import PANELS
@@ -38,6 +38,8 @@ _EMPTY: dict[str, Any] = {
 }
 # Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
 _GRID, _LEVELS = 25, 9
+# What a field has in place of larger values.
+_FIELD_END = 1e300
 # The width of the picture over its height.
 _WIDE = 1.65
 
@@ -58,13 +60,8 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
         return None
     if fit.several and (fit.state.panel != "objective" or steps is None):
         pairs = fit.state.model == "kernel_svm"
-        note = (
-            "With more than two classes, each pair has its own machine: keep points of two classes "
-            "to see this picture."
-            if pairs
-            else "With more than two classes, each class has its own weights: keep points of two "
-            "classes to see this picture."
-        )
+        own = "each pair has its own machine" if pairs else "each class has its own weights"
+        note = f"With more than two classes, {own}: keep points of two classes to see this picture."
         return {**_EMPTY, "kind": fit.state.panel, "note": note}
     return maker(fit, steps, points)
 
@@ -72,6 +69,10 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
 def _panel(kind: str, title: str, x: str, y: str, series: list[Any], **more: Any) -> dict[str, Any]:
     return {"kind": kind, "title": title, "x": {"label": x}, "y": {"label": y}, "series": series,
             "note": "", **more}  # fmt: skip
+
+
+def _series(kind: str, name: str, x: Any, y: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "x": x, "y": y, **more}
 
 
 def _loss(fit: Fitted, steps: Any, points: dict[str, Any]) -> Any:
@@ -83,19 +84,11 @@ def _loss(fit: Fitted, steps: Any, points: dict[str, Any]) -> Any:
     margin = np.array([points["margin"][row] for row in fit.rows], dtype=float)
     reach = float(np.clip(np.abs(margin).max(initial=2.0), 2.0, 8.0))
     z = np.linspace(-reach, reach, 161)
-    series: list[Any] = [{"name": "loss", "kind": "line", "x": z, "y": loss.value(z)}]
+    series = [_series("line", "loss", z, loss.value(z))]
     for code, sign in zip(fit.pair, (-1, 1), strict=True):
         own = fit.y == sign
-        series.append(
-            {
-                "name": fit.state.classes[code],
-                "kind": "points",
-                "class": code,
-                "x": np.clip(margin[own], -reach, reach),
-                "y": loss.value(np.clip(margin[own], -reach, reach)),
-                "index": fit.rows[own],
-            }
-        )
+        x, more = np.clip(margin[own], -reach, reach), {"class": code, "index": fit.rows[own]}
+        series.append(_series("points", fit.state.classes[code], x, loss.value(x), **more))
     return _panel("loss", "The loss of each point", "margin z = y (w·x + b)", "loss", series)
 
 
@@ -106,9 +99,9 @@ def _objective(fit: Fitted, steps: Any, points: Any) -> Any:
     primal, dual = (np.array(steps[key], dtype=float) for key in ("objective", "bound"))
     dual[~np.isfinite(dual)] = np.nan
     series = [
-        {"name": "gap", "kind": "area", "x": x, "y": dual, "y2": primal},
-        {"name": "objective", "kind": "line", "x": x, "y": primal},
-        {"name": "lower bound", "kind": "line", "x": x, "y": dual},
+        _series("area", "gap", x, dual, y2=primal),
+        _series("line", "objective", x, primal),
+        _series("line", "lower bound", x, dual),
     ]
     follow = [[float(k), float(value)] for k, value in enumerate(primal)]
     note = "The optimum is between the two curves"
@@ -122,67 +115,55 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
     if steps is None or steps["theta"] is None:
         return None
     theta = np.array(steps["theta"], dtype=float)
-    series = [{"name": "path", "kind": "line", "x": theta[:, 0], "y": theta[:, 1]}]
+    series = [_series("line", "path", theta[:, 0], theta[:, 1])]
     contours: list[Any] = []
     ranges: tuple[dict[str, Any], ...] = ({}, {})
     note = ""
     if fit.state.model != "perceptron":
-        axes, contours = _contours(fit, theta)
+        extent, contours = _contours(fit, theta)
         note = "Contours of the objective at the fitted intercept" if contours else ""
         # What else is drawn would cut them off.
-        ranges = tuple({"range": [float(axis[0]), float(axis[-1])]} for axis in axes)
+        ranges = {"range": extent[:2]}, {"range": extent[2:]}
     if contours and fit.model.certificate_.ok:
         w1, w2 = theta[-1, :2].tolist()
-        series.append({"name": "minimum", "kind": "points", "x": [w1], "y": [w2]})
+        series.append(_series("points", "minimum", [w1], [w2]))
         note += ", around the diamond at their minimum"
-    panel = _panel(
-        "weights",
-        "The path of the weights",
-        "w\u2081",
-        "w\u2082",
-        series,
-        follow=theta[:, :2].tolist(),
-        equal=True,
-        contours=contours,
-        note=f"{note}." if note else "",
-    )
+    more = {"follow": theta[:, :2].tolist(), "equal": True, "contours": contours}
+    more["note"] = f"{note}." if note else ""
+    panel = _panel("weights", "The path of the weights", "w\u2081", "w\u2082", series, **more)
     for axis, range_ in zip(("x", "y"), ranges, strict=True):
         panel[axis] |= range_
     return panel
 
 
-def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[np.ndarray], list[dict[str, Any]]]:
-    """Level sets of what the model says that it minimises, around the answer, and their axes."""
+def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[str, Any]]]:
+    """Level sets of what the model says that it minimises, around the answer, and their extent."""
     labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
     _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
-    answer = theta[-1, :2]
+    answer, intercept = theta[-1:, :2], np.asarray(theta[-1, 2])
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
-    axes = [
-        np.linspace(centre - wide * reach, centre + wide * reach, _GRID)
-        for centre, wide in zip(answer, (_WIDE, 1.0), strict=True)
+    extent = [
+        float(centre + side * wide * reach)
+        for centre, wide in zip(answer[0], (_WIDE, 1.0), strict=True)
+        for side in (-1.0, 1.0)
     ]
-    values = np.array(
-        [
-            [_objective_at(problem, [w1, w2], theta[-1, 2]) for w1 in axes[0].tolist()]
-            for w2 in axes[1].tolist()
-        ]
-    )
-    if not np.isfinite(values).all() or not values.max() > values.min():
-        return axes, []
-    least = min(float(values.min()), _objective_at(problem, theta[-1, :2], theta[-1, 2]))
-    span = float(values.max()) - least
+
+    def objective(points: np.ndarray) -> np.ndarray:
+        thetas = (problem.to_internal(problem.join(weights, intercept)) for weights in points)
+        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
+
+    field = Field(objective, extent, cells=_GRID - 1, halvings=0, steps=0)
+    least, most = float(field.values.min()), float(field.values.max())
+    # A field ends where floats do.
+    if not least < most < _FIELD_END:
+        return extent, []
+    least = min(least, float(objective(answer)[0]))
     # Closer together near the optimum.
-    levels = least + span * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
-    found = contour_generator(axes[0], axes[1], values)
-    return axes, [
-        {"level": level, "parts": [np.asarray(part).tolist() for part in found.lines(level)]}
+    levels = least + (most - least) * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
+    return extent, [
+        {"level": level, "parts": [line.tolist() for line in field.lines(level)]}
         for level in levels.tolist()
     ]
-
-
-def _objective_at(problem: Any, weights: Any, intercept: float) -> float:
-    theta = problem.join(np.asarray(weights, dtype=float), np.asarray(intercept))
-    return float(problem.value(problem.to_internal(theta)))
 
 
 def _bound_of(fit: Fitted) -> Any:
@@ -215,14 +196,7 @@ def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
     corrections = int(fit.model.mistakes_.sum())
     counts = np.zeros(len(fit.state.points), dtype=np.int64)
     counts[fit.rows] = fit.model.mistakes_
-    series = [
-        {
-            "name": "mistakes",
-            "kind": "bars",
-            "x": np.arange(1, len(counts) + 1, dtype=float),
-            "y": counts,
-        }
-    ]
+    series = [_series("bars", "mistakes", np.arange(1, len(counts) + 1, dtype=float), counts)]
     note = f"{counted(corrections, 'correction')} in all. {_said_of(_bound_of(fit))}"
     return _panel("mistakes", "Mistakes by point", "point", "mistakes", series, note=note)
 
@@ -233,15 +207,14 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
         return None
     plain = fit.options["margin"] == 0.0 and fit.options["learning_rate"] == 1.0
     bound = _bound_of(fit)
+    words = "theorem", "Why it stops", "corrections k", "length"
     if not (plain and bound.from_zero):
         note = (
             "The two sides of the proof are drawn for a start at zero, a rate of 1 and no margin."
         )
-        return _panel("theorem", "Why it stops", "corrections k", "length", [], note=note)
+        return _panel(*words, [], note=note)
     if bound.margin is None or not bound.margin.lower > 0.0:
-        return _panel(
-            "theorem", "Why it stops", "corrections k", "length", [], note=_said_of(bound)
-        )
+        return _panel(*words, [], note=_said_of(bound))
     lifted = np.array([1.0 if fit.options["fit_intercept"] else 0.0])
     unit = np.array([*bound.verdict.hyperplane.w, bound.verdict.hyperplane.b])
     unit[2:] *= lifted
@@ -256,32 +229,27 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
     gamma = float(np.min(fit.y * (X @ unit)))
     length = np.linalg.norm(after, axis=1)
     series = [
-        {"name": "\u221ak R", "kind": "line", "x": k, "y": np.sqrt(k) * bound.radius},
-        {"name": "\u2016\u03b8\u2016", "kind": "line", "x": k, "y": length},
-        {"name": "\u03b8\u00b7u", "kind": "line", "x": k, "y": after @ unit},
-        {"name": "k\u03b3", "kind": "line", "x": k, "y": k * gamma},
+        _series("line", "\u221ak R", k, np.sqrt(k) * bound.radius),
+        _series("line", "\u2016\u03b8\u2016", k, length),
+        _series("line", "\u03b8\u00b7u", k, after @ unit),
+        _series("line", "k\u03b3", k, k * gamma),
     ]
     follow = [[float(j), float(length[j])] for j in count.tolist()]
     note = (
         "k\u03b3 \u2264 \u03b8\u00b7u \u2264 \u2016\u03b8\u2016 \u2264 \u221ak R: a line "
         f"stays below a square root only for so long. {_said_of(bound)}"
     )
-    return _panel("theorem", "Why it stops", "corrections k", "length", series, follow=follow,
-                  note=note)  # fmt: skip
+    return _panel(*words, series, follow=follow, note=note)
 
 
 def _rates(fit: Fitted, steps: Any, points: Any) -> Any:
     options = fit.options
-    schedule = schedule_of(
-        options["learning_rate"],
-        fit.model.eta0_,
-        alpha=options["alpha"],
-        power_t=fit.model.power_t,
-    )
+    alpha, power = options["alpha"], fit.model.power_t
+    schedule = schedule_of(options["learning_rate"], fit.model.eta0_, alpha=alpha, power_t=power)
     batches = math.ceil(len(fit.y) / options["batch_size"])
     last = max(2, batches * options["max_iter"])
     k = np.unique(np.geomspace(1, last, 80).round())
-    series = [{"name": "rate", "kind": "line", "x": k, "y": schedule(k)}]
+    series = [_series("line", "rate", k, schedule(k))]
     follow = None
     if steps is not None:
         follow = [
@@ -304,6 +272,6 @@ def _degree(fit: Fitted, steps: Any, points: Any) -> Any:
             model = PolynomialRegression(degree=degree, lam=fit.options["lam"])
             residual = fit.y - model.fit(fit.X, fit.y).predict(fit.X)
         errors.append(float(np.sqrt(np.mean(residual**2))))
-    series = [{"name": "error", "kind": "line", "x": degrees.astype(float), "y": errors}]
+    series = [_series("line", "error", degrees.astype(float), errors)]
     note = "A higher degree never fits these points worse, but it may predict new ones worse."
     return _panel("degree", "Error by degree", "degree", "root mean square", series, note=note)

@@ -6,19 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
-from contourpy import contour_generator
 
+from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.plots.zero_set import Field, line_in
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
 
-__all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of", "width_of"]
+__all__ = ["numbers", "picture_of"]
 
-# Of the grid that a curve is followed on, and of the field.
-_FINE, _COARSE = 101, 48
+# Points of a curve and of the field, across; and steps until a place is well below a pixel.
+_FINE, _COARSE, _STEPS = 101, 48, 6
 # What counts as no multiplier, of the largest.
 _NONE = 1e-9
-# Of an edge of the grid, until the place on it is well below a pixel.
-_HALVINGS = 6
 
 
 def numbers(values: Any) -> Any:
@@ -36,86 +35,45 @@ def numbers(values: Any) -> Any:
     return values
 
 
-def _grid(fit: Fitted, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    low, high, bottom, top = fit.state.view
-    x, y = np.linspace(low, high, size), np.linspace(bottom, top, size)
-    return x, y, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-
-
-def _level_sets(
-    x: np.ndarray, y: np.ndarray, values: np.ndarray, levels: list[int]
-) -> list[dict[str, Any]]:
-    contours = []
-    found = contour_generator(x, y, values)
-    for level in levels:
-        parts = [np.asarray(part).tolist() for part in found.lines(float(level))]
-        kind = "boundary" if level == 0 else "margin"
-        contours.append({"level": level, "kind": kind, "parts": parts})
-    return contours
-
-
 def lines_of(fit: Fitted) -> list[dict[str, Any]]:
     """The boundary, the lines at the margin, or the curve of a regression."""
     if fit.regression:
-        low, high = fit.state.view[:2]
-        x = np.linspace(low, high, _FINE)
+        x = np.linspace(*fit.state.view[:2], _FINE)
         curve = np.stack([x, fit.model.predict(x[:, None])], axis=1)
         return [{"level": 0, "kind": "curve", "parts": [curve.tolist()]}]
-    if fit.several:
-        return _borders(fit)
-    levels = [-1, 0, 1] if fit.state.model in ("linear_svm", "kernel_svm", "sgd") else [0]
-    # A plane is what it is at four corners.
-    size = 2 if fit.plane is not None else _FINE
-    if fit.state.model == "least_squares":
-        # Its targets.
-        levels = [-1, 0, 1]
-    x, y, grid = _grid(fit, size)
-    values = fit.scores(grid).reshape(size, size)
-    return _level_sets(x, y, values, levels)
-
-
-def _borders(fit: Fitted) -> list[dict[str, Any]]:
-    """Where the two best of several classes are equally good."""
-    x, y, grid = _grid(fit, _FINE)
-    scores = fit.scores(grid).reshape(_FINE, _FINE, -1)
-    parts = []
-    # Every border is one of all classes but the last.
-    for k in range(len(fit.classes) - 1):
-        for part in contour_generator(x, y, _ahead(scores, k)).lines(0.0):
-            # The votes of pairs jump, and where three classes meet is a kink: what is between two
-            # corners of the grid is not told by the values there.
-            parts.append(_sharpened(fit, k, np.asarray(part), x, y).tolist())
-    return [{"level": 0, "kind": "boundary", "parts": parts}]
-
-
-def _ahead(scores: np.ndarray, k: int) -> np.ndarray:
-    """How far a class is ahead of the best other one."""
-    ahead: np.ndarray = scores[..., k] - np.delete(scores, k, axis=-1).max(axis=-1)
-    return ahead
-
-
-def _sharpened(fit: Fitted, k: int, line: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """A line whose corners are on edges of a grid, with each where the class changes there."""
-    corner = np.array([x[0], y[0]])
-    step = np.array([x[1] - x[0], y[1] - y[0]])
-    at = (line - corner) / step
-    # Of a corner one coordinate is that of a line of the grid.
-    along = np.abs(at - np.rint(at)) > 1e-9
-    low, high = np.where(along, np.floor(at), at), np.where(along, np.ceil(at), at)
-    own = _ahead(fit.scores(corner + step * low), k) > 0.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        same = (_ahead(fit.scores(corner + step * middle), k) > 0.0) == own
-        low = np.where(same[:, None], middle, low)
-        high = np.where(same[:, None], high, middle)
-    return corner + step * (low + high) / 2.0
+    # Of least squares the levels are its targets.
+    beside = fit.state.model in ("linear_svm", "kernel_svm", "sgd", "least_squares")
+    levels = [-1, 0, 1] if beside and not fit.several else [0]
+    if fit.plane is not None:
+        plane = Hyperplane(*fit.plane)
+        found = [line_in(plane, level, fit.state.view) for level in levels]
+    else:
+        # The votes of pairs jump, and where three classes meet is a kink: the scores at two corners
+        # of the grid do not tell what is between them.
+        steps = _STEPS if fit.several else 0
+        field = Field(
+            fit.scores, fit.state.view, levels=levels, cells=_FINE - 1, halvings=0, steps=steps
+        )
+        # Every border is one of all classes but the last.
+        regions = range(len(fit.classes) - 1) if fit.several else [None]
+        found = [[line for k in regions for line in field.lines(at, k)] for at in levels]
+    return [
+        {
+            "level": level,
+            "kind": "boundary" if level == 0 else "margin",
+            "parts": [line.tolist() for line in lines],
+        }
+        for level, lines in zip(levels, found, strict=True)
+    ]
 
 
 def field_of(fit: Fitted) -> dict[str, Any] | None:
     """Probabilities of the second class over the view, or scores; of several, the classes."""
     if fit.regression:
         return None
-    _, _, grid = _grid(fit, _COARSE)
+    low, high, bottom, top = fit.state.view
+    axes = np.linspace(low, high, _COARSE), np.linspace(bottom, top, _COARSE)
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
     if fit.several:
         classes = fit.predicted(grid).tolist()
         return {"columns": _COARSE, "rows": _COARSE, "values": classes, "kind": "class"}
@@ -123,6 +81,20 @@ def field_of(fit: Fitted) -> dict[str, Any] | None:
     values = fit.model.predict_proba(grid)[:, 1] if probable else fit.scores(grid)
     kind = "probability" if probable else "score"
     return {"columns": _COARSE, "rows": _COARSE, "values": values.tolist(), "kind": kind}
+
+
+def picture_of(fit: Fitted) -> dict[str, Any]:
+    """What a page draws of a fit, and what it counts."""
+    plane, points = fit.plane, points_of(fit)
+    return {
+        "lines": lines_of(fit),
+        "field": field_of(fit),
+        "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
+        "ellipses": ellipses_of(fit),
+        "points": points,
+        "mistakes": sum(map(bool, points["mistake"])),
+        "width": width_of(fit),
+    }
 
 
 def _spread(fit: Fitted, values: np.ndarray) -> list[Any]:

@@ -148,17 +148,15 @@ class _Conversation:
 
     async def _listen(self) -> None:
         while True:
-            try:
+            message: Any = None
+            # Bytes, brackets in brackets in brackets, or no JSON.
+            with contextlib.suppress(KeyError, RecursionError, ValueError):
                 text = await self.socket.receive_text()
                 message = json.loads(text) if len(text) <= _LONGEST else None
-            except (KeyError, RecursionError, ValueError):
-                # Bytes, brackets in brackets in brackets, or no JSON.
-                message = None
-            if not isinstance(message, dict):
-                await self._say({"type": "error", "seq": 0, "text": "That is not a message."})
-            elif message.get("type") == "custom":
+            kind = _kind(message)
+            if kind == "custom":
                 await self._queue(message.get("content"))
-            elif message.get("type") != "traits":
+            elif kind != "traits":
                 await self._say({"type": "error", "seq": 0, "text": "That is not a message."})
 
     async def _queue(self, content: Any) -> None:

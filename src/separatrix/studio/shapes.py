@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix.studio.state import LIMITS, StateError, named, number_of
 
-__all__ = ["SHAPES", "around", "shape"]
+__all__ = ["SHAPES", "framed", "shape"]
 
 SHAPES: list[dict[str, Any]] = [
     {"name": "blobs", "label": "two blobs"},
@@ -50,11 +50,26 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
         codes = np.array([0, 0, 1, 1])
     else:
         points = _MAKERS[name](codes, noise, rng)
-    extent = np.ptp(points, axis=0)
+    padding = np.maximum(0.15 * np.ptp(points, axis=0), 0.5)
+    return framed(points, codes, names, lock=name not in _IRIS, padding=padding)
+
+
+def framed(
+    points: np.ndarray,
+    codes: Any,
+    names: dict[str, Any],
+    *,
+    lock: bool = False,
+    padding: Any = None,
+) -> dict[str, Any]:
+    """Points as a page takes them, with a view that leaves space around them: by default a tenth."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    padding = np.where(high > low, 0.1 * (high - low), 0.5) if padding is None else padding
+    ends = np.stack([low - padding, high + padding], axis=1).tolist()
     return {
         "points": [[*map(float, row), int(c)] for row, c in zip(points, codes, strict=True)],
         "names": names,
-        "view": around(points, np.maximum(0.15 * extent, 0.5), lock=name not in _IRIS),
+        "view": {"x": ends[0], "y": ends[1], "lock": lock},
     }
 
 
@@ -119,15 +134,3 @@ def _strip(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndar
 
 
 _MAKERS = {"blobs": _blobs, "moons": _moons, "circles": _circles, "xor": _xor, "strip": _strip}
-
-
-def around(points: np.ndarray, padding: np.ndarray | None = None, *, lock: bool) -> dict[str, Any]:
-    """The view that has all points, with some padding: by default a tenth of their extent.
-
-    ``lock``: whether both axes are measured in one unit.
-    """
-    low, high = points.min(axis=0), points.max(axis=0)
-    if padding is None:
-        padding = np.where(high > low, 0.1 * (high - low), 0.5)
-    x, y = np.stack([low - padding, high + padding], axis=1).tolist()
-    return {"x": x, "y": y, "lock": lock}

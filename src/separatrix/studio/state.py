@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "ESTIMATORS",
     "FAR",
     "LIMITS",
     "LONGEST_NAME",
@@ -65,145 +66,101 @@ def number_of(given: Any, what: str, low: float = -FAR, high: float = FAR) -> fl
     return float(given)
 
 
+# A row for each model: its name, what it is called and is said to do, the estimator, its panels,
+# and what its picture can show.
+_ROWS = [
+    ("perceptron", "Perceptron", "Corrects its line mistake by mistake.",
+     "Perceptron", "mistakes theorem weights", "field theta"),
+    ("logistic", "Logistic regression", "Gives each class a probability.",
+     "LogisticRegression", "loss objective weights", "field theta"),
+    ("linear_svm", "Linear SVM", "The widest street between the classes.",
+     "LinearSVC", "loss objective weights", "field margin slack support theta"),
+    ("kernel_svm", "Kernel SVM", "A street in a space of features.",
+     "SVC", "loss objective", "field margin slack support"),
+    ("lda", "LDA", "A Gaussian for each class, all of one covariance.",
+     "LinearDiscriminantAnalysis", "", "field ellipses theta"),
+    ("qda", "QDA", "A Gaussian with its own covariance for each class.",
+     "QuadraticDiscriminantAnalysis", "", "field ellipses"),
+    ("least_squares", "Least squares", "Fits the targets \u22121 and +1.",
+     "LeastSquaresClassifier", "", "field margin residuals theta"),
+    ("regression", "Regression to y", "Fits a polynomial in x to y.",
+     "PolynomialRegression", "degree", "residuals"),
+    ("sgd", "Stochastic gradient", "A gradient step for each point.",
+     "SGDClassifier", "loss objective weights rates", "field margin slack theta"),
+]  # fmt: skip
+_LABELS = {
+    "degree": "error by degree",
+    "loss": "loss over margin",
+    "mistakes": "mistakes by point",
+    "objective": "objective and bound",
+    "rates": "learning rates",
+    "theorem": "why it stops",
+    "weights": "weights",
+}
+
+MODELS = [{"name": name, "label": label, "help": does} for name, label, does, *_ in _ROWS]
+ESTIMATORS = {name: estimator for name, _, _, estimator, _, _ in _ROWS}
+PANELS = {
+    name: [{"kind": kind, "label": _LABELS[kind]} for kind in panels.split()]
+    for name, _, _, _, panels, _ in _ROWS
+}
+SHOWN = {name: shown.split() for name, *_, shown in _ROWS}
+
+
 def _parameter(model: str, name: str, label: str, kind: str, default: Any, **more: Any) -> Any:
     return {"model": model, "name": name, "label": label, "kind": kind, "default": default,
             "help": "", **more}  # fmt: skip
 
 
+def _choice(model: str, name: str, label: str, *choices: str) -> Any:
+    """The first one is where the page begins."""
+    return _parameter(model, name, label, "choice", choices[0], choices=[*choices])
+
+
+def _number(
+    model: str, name: str, label: str, kind: str, default: Any, low: float, high: float, **more: Any
+) -> Any:
+    """A number, or a vector of them; ``when`` says beside which others it means something."""
+    return _parameter(model, name, label, kind, default, low=low, high=high, **more)
+
+
 def _strength(model: str, **more: Any) -> Any:
     text = "How much the losses weigh beside the penalty: a small C widens the street."
-    return _parameter(model, "C", "C", "log", 1.0, low=1e-4, high=1e4, help=text, **more)
+    return _number(model, "C", "C", "log", 1.0, 1e-4, 1e4, help=text, **more)
 
 
-MODELS = [
-    {
-        "name": "perceptron",
-        "label": "Perceptron",
-        "help": "Corrects its line mistake by mistake.",
-    },
-    {
-        "name": "logistic",
-        "label": "Logistic regression",
-        "help": "Gives each class a probability.",
-    },
-    {"name": "linear_svm", "label": "Linear SVM", "help": "The widest street between the classes."},
-    {
-        "name": "kernel_svm",
-        "label": "Kernel SVM",
-        "help": "A street in a space of features.",
-    },
-    {"name": "lda", "label": "LDA", "help": "A Gaussian for each class, all of one covariance."},
-    {"name": "qda", "label": "QDA", "help": "A Gaussian with its own covariance for each class."},
-    {"name": "least_squares", "label": "Least squares", "help": "Fits the targets \u22121 and +1."},
-    {"name": "regression", "label": "Regression to y", "help": "Fits a polynomial in x to y."},
-    {
-        "name": "sgd",
-        "label": "Stochastic gradient",
-        "help": "A gradient step for each point.",
-    },
-]
-
-# Parameters that mean something only beside certain values of others.
-_POLY = {"kernel": ["poly"]}
+_POLY, _LIFTED = {"kernel": ["poly"]}, {"kernel": ["rbf", "poly"]}
+_SOFT, _RATED = {"loss": ["hinge", "squared_hinge"]}, {"learning_rate": ["invscaling", "constant"]}
 
 PARAMETERS = [
-    _parameter(
-        "perceptron", "order", "order", "choice", "cyclic", choices=["cyclic", "random", "restart"]
-    ),
-    _parameter("perceptron", "learning_rate", "rate", "log", 1.0, low=1e-3, high=1e3),
-    _parameter("perceptron", "margin", "margin", "linear", 0.0, low=0.0, high=5.0),
+    _choice("perceptron", "order", "order", "cyclic", "random", "restart"),
+    _number("perceptron", "learning_rate", "rate", "log", 1.0, 1e-3, 1e3),
+    _number("perceptron", "margin", "margin", "linear", 0.0, 0.0, 5.0),
     _parameter("perceptron", "fit_intercept", "intercept", "bool", True),
-    _parameter("perceptron", "start", "start", "vector", [0.0, 0.0, 0.0], low=-10.0, high=10.0),
+    _number("perceptron", "start", "start", "vector", [0.0, 0.0, 0.0], -10.0, 10.0),
     _strength("logistic"),
-    _parameter("logistic", "penalty", "penalty", "choice", "l2", choices=["l2", "l1"]),
-    _parameter("logistic", "steepness", "steepness", "log", 1.0, low=0.1, high=10.0),
-    _parameter(
-        "linear_svm",
-        "loss",
-        "loss",
-        "choice",
-        "hinge",
-        choices=["hinge", "squared_hinge", "hard margin"],
-    ),
-    _strength("linear_svm", when={"loss": ["hinge", "squared_hinge"]}),
-    _parameter(
-        "kernel_svm", "kernel", "kernel", "choice", "rbf", choices=["rbf", "poly", "linear"]
-    ),
-    _parameter(
-        "kernel_svm",
-        "gamma",
-        "gamma",
-        "log",
-        0.5,
-        low=1e-3,
-        high=1e2,
-        when={"kernel": ["rbf", "poly"]},
-    ),
-    _parameter("kernel_svm", "degree", "degree", "int", 3, low=1, high=8, when=_POLY),
-    _parameter("kernel_svm", "coef0", "coef0", "linear", 1.0, low=0.0, high=10.0, when=_POLY),
+    _choice("logistic", "penalty", "penalty", "l2", "l1"),
+    _number("logistic", "steepness", "steepness", "log", 1.0, 0.1, 10.0),
+    _choice("linear_svm", "loss", "loss", "hinge", "squared_hinge", "hard margin"),
+    _strength("linear_svm", when=_SOFT),
+    _choice("kernel_svm", "kernel", "kernel", "rbf", "poly", "linear"),
+    _number("kernel_svm", "gamma", "gamma", "log", 0.5, 1e-3, 1e2, when=_LIFTED),
+    _number("kernel_svm", "degree", "degree", "int", 3, 1, 8, when=_POLY),
+    _number("kernel_svm", "coef0", "coef0", "linear", 1.0, 0.0, 10.0, when=_POLY),
     _strength("kernel_svm"),
-    _parameter("lda", "shrinkage", "shrinkage", "linear", 0.0, low=0.0, high=1.0),
-    _parameter("qda", "reg_param", "regularisation", "linear", 0.0, low=0.0, high=1.0),
-    _parameter("least_squares", "lam", "lambda", "linear", 0.0, low=0.0, high=100.0),
-    _parameter("regression", "degree", "degree", "int", 1, low=1, high=12),
-    _parameter("regression", "lam", "lambda", "linear", 0.0, low=0.0, high=10.0),
-    _parameter(
-        "sgd", "loss", "loss", "choice", "hinge", choices=["hinge", "log_loss", "squared_hinge"]
-    ),
-    _parameter("sgd", "alpha", "alpha", "log", 0.01, low=1e-5, high=1.0),
-    _parameter(
-        "sgd",
-        "learning_rate",
-        "schedule",
-        "choice",
-        "optimal",
-        choices=["optimal", "invscaling", "constant"],
-    ),
-    _parameter(
-        "sgd",
-        "eta0",
-        "first rate",
-        "log",
-        0.1,
-        low=1e-4,
-        high=10.0,
-        when={"learning_rate": ["invscaling", "constant"]},
-    ),
-    _parameter("sgd", "batch_size", "batch", "int", 1, low=1, high=64),
-    _parameter("sgd", "max_iter", "passes", "int", 20, low=1, high=200),
-    _parameter("sgd", "random_state", "seed", "int", 0, low=0, high=999),
+    _number("lda", "shrinkage", "shrinkage", "linear", 0.0, 0.0, 1.0),
+    _number("qda", "reg_param", "regularisation", "linear", 0.0, 0.0, 1.0),
+    _number("least_squares", "lam", "lambda", "linear", 0.0, 0.0, 100.0),
+    _number("regression", "degree", "degree", "int", 1, 1, 12),
+    _number("regression", "lam", "lambda", "linear", 0.0, 0.0, 10.0),
+    _choice("sgd", "loss", "loss", "hinge", "log_loss", "squared_hinge"),
+    _number("sgd", "alpha", "alpha", "log", 0.01, 1e-5, 1.0),
+    _choice("sgd", "learning_rate", "schedule", "optimal", "invscaling", "constant"),
+    _number("sgd", "eta0", "first rate", "log", 0.1, 1e-4, 10.0, when=_RATED),
+    _number("sgd", "batch_size", "batch", "int", 1, 1, 64),
+    _number("sgd", "max_iter", "passes", "int", 20, 1, 200),
+    _number("sgd", "random_state", "seed", "int", 0, 0, 999),
 ]
-
-_OBJECTIVE = {"kind": "objective", "label": "objective and bound"}
-_LOSS = {"kind": "loss", "label": "loss over margin"}
-_WEIGHTS = {"kind": "weights", "label": "weights"}
-PANELS = {
-    "perceptron": [
-        {"kind": "mistakes", "label": "mistakes by point"},
-        {"kind": "theorem", "label": "why it stops"},
-        _WEIGHTS,
-    ],
-    "logistic": [_LOSS, _OBJECTIVE, _WEIGHTS],
-    "linear_svm": [_LOSS, _OBJECTIVE, _WEIGHTS],
-    "kernel_svm": [_LOSS, _OBJECTIVE],
-    "lda": [],
-    "qda": [],
-    "least_squares": [],
-    "regression": [{"kind": "degree", "label": "error by degree"}],
-    "sgd": [_LOSS, _OBJECTIVE, _WEIGHTS, {"kind": "rates", "label": "learning rates"}],
-}
-
-SHOWN = {
-    "perceptron": ["field", "theta"],
-    "logistic": ["field", "theta"],
-    "linear_svm": ["field", "margin", "slack", "support", "theta"],
-    "kernel_svm": ["field", "margin", "slack", "support"],
-    "lda": ["field", "ellipses", "theta"],
-    "qda": ["field", "ellipses"],
-    "least_squares": ["field", "margin", "residuals", "theta"],
-    "regression": ["residuals"],
-    "sgd": ["field", "margin", "slack", "theta"],
-}
 
 
 @dataclass(frozen=True, eq=False)

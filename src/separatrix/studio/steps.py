@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.studio.fitting import Fitted
-from separatrix.studio.pictures import field_of, lines_of, points_of, width_of
+from separatrix.studio.pictures import picture_of
 
 __all__ = ["frame_of", "steps_of"]
 
@@ -101,17 +101,10 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
         formula.append(f"The best weights of the run are \u03b8 = {_vector(last)}")
         visit.append(None)
         mistake.append(False)
-    count = len(theta)
-    return {
-        "count": count,
-        "theta": theta,
-        "objective": [None] * count,
-        "bound": [None] * count,
-        "visit": visit,
-        "mistake": mistake,
-        "formula": formula,
-        "label": "update" if len(visits) == len(updates) else "visit",
-    }
+    nothing = [None] * len(theta)
+    return {"count": len(theta), "theta": theta, "objective": nothing, "bound": nothing,
+            "visit": visit, "mistake": mistake, "formula": formula,
+            "label": "update" if len(visits) == len(updates) else "visit"}  # fmt: skip
 
 
 def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
@@ -143,16 +136,9 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
             where = f"The best of the run: {where}"
         gap = f"objective {primal:.5g} \u2212 bound {dual:.5g} = gap {primal - dual:.2g}"
         formula.append(f"{where}: {gap}")
-    return {
-        "count": count,
-        "theta": theta,
-        "objective": objective,
-        "bound": bound,
-        "visit": None,
-        "mistake": None,
-        "formula": formula,
-        "label": "epoch" if fit.state.model == "sgd" else "iterate",
-    }
+    return {"count": count, "theta": theta, "objective": objective, "bound": bound,
+            "visit": None, "mistake": None, "formula": formula,
+            "label": "epoch" if fit.state.model == "sgd" else "iterate"}  # fmt: skip
 
 
 def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
@@ -184,17 +170,8 @@ def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
         *weights, intercept = steps["theta"][step]
         model.coef_, model.intercept_ = np.array([weights]), np.array([intercept])
     then = replace(fit, model=model)
-    plane = then.plane
-    points = points_of(then)
+    picture = picture_of(then)
     if fit.state.model == "linear_svm":
         # Multipliers follow from a plane that is optimal.
-        points |= {"alpha": None, "kind": None}
-    return {
-        "lines": lines_of(then),
-        "field": field_of(then),
-        "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
-        "ellipses": [],
-        "points": points,
-        "mistakes": sum(map(bool, points["mistake"])),
-        "width": width_of(then),
-    }
+        picture["points"] |= {"alpha": None, "kind": None}
+    return picture

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.studio.shapes import around
+from separatrix.studio.shapes import framed
 
 __all__ = ["Given", "columns_of"]
 
@@ -105,8 +105,5 @@ def _curve(name: str, x: np.ndarray, y: np.ndarray, target: str | None) -> dict[
     places = np.stack([x, y], axis=1)[there]
     if not len(places):
         raise ValueError("X and y have no row with two numbers.")
-    return {
-        "points": [[float(a), float(b), 0] for a, b in places],
-        "names": {"x": name, "y": target or "y", "classes": ["points", "other"]},
-        "view": around(places, lock=False),
-    }
+    names = {"x": name, "y": target or "y", "classes": ["points", "other"]}
+    return framed(places, [0] * len(places), names)

@@ -10,23 +10,11 @@ from separatrix.studio.state import StateError, named
 __all__ = ["TOURS", "tour"]
 
 
-def _tour(
-    title: str,
-    setting: dict[str, Any],
-    claim: str,
-    drag: str,
-    watch: str,
-    question: str,
-    choices: list[str],
-    right: int,
-    why: str,
-) -> dict[str, Any]:
-    return {"title": title, "setting": setting, "claim": claim, "drag": drag, "watch": watch,
-            "question": question, "choices": choices, "right": right, "why": why}  # fmt: skip
+# What a row of the table has, in its order; ``right`` is the place of an answer among ``choices``.
+_PARTS = "title", "setting", "claim", "drag", "watch", "question", "choices", "right", "why"
 
-
-_TOURS = {
-    "start": _tour(
+_TOURS: dict[str, tuple[Any, ...]] = {
+    "start": (
         "The start changes the mistakes",
         {"shape": ("strip", 20), "model": "perceptron", "panel": "mistakes"},
         "From any start the perceptron ends at a line without mistakes, but not always at the "
@@ -38,7 +26,7 @@ _TOURS = {
         1,
         "On separable points the theorem bounds the number of corrections from every start.",
     ),
-    "outlier": _tour(
+    "outlier": (
         "One outlier and the hard margin",
         {"shape": ("strip", 30), "model": "linear_svm", "panel": "loss",
          "parameters": {"loss": "hard margin"}},
@@ -50,7 +38,7 @@ _TOURS = {
         1,
         "Only support vectors have a multiplier other than zero, and only they hold the boundary.",
     ),
-    "street": _tour(
+    "street": (
         "A smaller C widens the street",
         {"shape": ("blobs", 60), "model": "linear_svm", "panel": "loss"},
         "C weighs the losses against the width of the street.",
@@ -61,7 +49,7 @@ _TOURS = {
         0,
         "With little weight on the losses, a wide street with points inside it costs less.",
     ),
-    "kernel": _tour(
+    "kernel": (
         "A kernel bends the boundary",
         {"shape": ("circles", 60), "model": "kernel_svm", "panel": "loss"},
         "A plane in a space of features can separate what no line separates.",
@@ -72,7 +60,7 @@ _TOURS = {
         0,
         "The convex hulls of the circles have a point in common; the button Separable? shows it.",
     ),
-    "away": _tour(
+    "away": (
         "Without a penalty the weights diverge",
         {"shape": ("strip", 30), "model": "logistic", "panel": "objective",
          "parameters": {"C": 10000.0}},
@@ -85,7 +73,7 @@ _TOURS = {
         0,
         "Without a penalty every separating line improves when its weights are made longer.",
     ),
-    "degree": _tour(
+    "degree": (
         "A high degree overfits",
         {"shape": ("moons", 24), "model": "regression", "panel": "degree"},
         "A curve of higher degree fits its own points more closely.",
@@ -98,7 +86,7 @@ _TOURS = {
     ),
 }  # fmt: skip
 
-TOURS = [{"name": name, "title": one["title"]} for name, one in _TOURS.items()]
+TOURS = [{"name": name, "title": title} for name, (title, *_) in _TOURS.items()]
 
 
 def tour(name: str, state: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +99,7 @@ def tour(name: str, state: dict[str, Any]) -> dict[str, Any]:
     """
     if name not in list(_TOURS):
         raise StateError(f"There is no tour {named(name)}.")
-    one = dict(_TOURS[name])
+    one = dict(zip(_PARTS, _TOURS[name], strict=True))
     setting = one.pop("setting")
     kind, n = setting["shape"]
     begun = {

@@ -7,22 +7,11 @@ from importlib.resources import files
 
 __all__ = ["ORDER", "joined", "style"]
 
-ORDER = (
-    *("dom", "numbers", "store", "share", "host", "kernel", "voice", "view", "field", "marks"),
-    *(
-        "points",
-        "score",
-        "pointer",
-        "lines",
-        "picture",
-        "names",
-        "toolbar",
-        "chart",
-        "panels",
-        "time",
-    ),
-    *("controls", "data", "proof", "out", "tours", "keys", "bar", "studio"),
+_SCRIPTS = (
+    "dom numbers store share host kernel voice view field marks points score pointer lines picture "
+    "names toolbar chart panels time controls data proof out tours keys bar studio"
 )
+ORDER = tuple(_SCRIPTS.split())
 """The scripts, each after those that it imports."""
 
 _IMPORT = re.compile(r"^import .*\n", re.MULTILINE)

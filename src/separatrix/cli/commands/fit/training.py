@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import platform
 import shlex
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,12 +15,10 @@ from typing import Any, TypeVar
 
 import click
 import numpy as np
-import scipy
-import sklearn
 
-import separatrix
 from separatrix._compiled import pool
 from separatrix.assessment.decision import Decision
+from separatrix.assessment.records import versions
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
@@ -319,13 +316,7 @@ def origin_record(
         # Files of earlier versions have those of features, which may be standardised.
         "weights_per": "unit",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "separatrix": separatrix.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
+        "versions": versions(),
     }
 
 
