@@ -7,6 +7,12 @@ are constants, so that the same data lead to the same method on every machine an
 Of the passes of dual descent only the least number can be forecast.  Where the margins settle soon,
 a few dozen do what one Hessian costs; elsewhere it takes thousands, and sizes and norms alone do
 not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`.
+
+Forecasts of products are several times too high in the median, and when to leave dual descent was
+chosen beside them.  Forecasts without that bias, fitted to 200 drawn tables with a patience stated
+as a factor, looked better there and were worse on 48 others: 42 and 40 of these took at most 1.3
+times the best method's time to a gap of 1e-4 and of 1e-6, where 43 and 42 do, and 2.8 times at
+worst instead of 1.7.  It was better for log loss, and worse for the hinge and its square.
 """
 
 from __future__ import annotations
