@@ -35,6 +35,7 @@ from separatrix import (
     QuadraticDiscriminantAnalysis,
     verify,
 )
+from separatrix.data.moments import Moments
 
 # Before version 1.8 scikit-learn's quadratic analysis divided by n_k - 1, and had no solvers.
 SOLVERS = "solver" in inspect.signature(SklearnQDA).parameters
@@ -846,3 +847,12 @@ def test_axes_of_quadratic_classes() -> None:
     ):
         np.testing.assert_allclose((axes * variances) @ axes.T, covariance, atol=1e-12)
         assert np.all(np.diff(variances) <= 0.0)
+
+
+def test_verification_reads_the_rows_once(monkeypatch) -> None:
+    X, y = load_iris(return_X_y=True)
+    models = LinearDiscriminantAnalysis().fit(X, y), SklearnLDA().fit(X, y)
+    of, seen = Moments.of, []
+    monkeypatch.setattr(Moments, "of", lambda *rows, **how: seen.append(rows) or of(*rows, **how))
+    # Of two sets of planes in the one, and of two divisors in the other.
+    assert all(verify(model, X, y).ok for model in models) and len(seen) == len(models)

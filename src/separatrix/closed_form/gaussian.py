@@ -861,25 +861,17 @@ def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCe
 
 
 def certify_gaussian(
-    design: Design | None,
-    codes: np.ndarray | None,
-    n_classes: int,
+    moments: Moments,
     *,
-    moments: Moments | None = None,
     means: np.ndarray | None = None,
     covariance: np.ndarray | None = None,
+    planes: Sequence[tuple[np.ndarray, np.ndarray]] = (),
     priors: np.ndarray | None = None,
-    coef: np.ndarray | None = None,
-    intercept: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
+    empirical: bool = False,
     pooled: bool = True,
     kind: str = "mle",
-    shrinkage: float | str | None = None,
-    reg_param: float = 0.0,
-    given: np.ndarray | None = None,
-    empirical: bool = False,
     tol: float = _TOLERANCE,
-    names: Names | None = None,
+    **options: Any,
 ) -> ResidualCertificate:
     """How far a model, of any library, is from the closed form on these rows.
 
@@ -888,29 +880,21 @@ def certify_gaussian(
 
     Parameters
     ----------
-    design : Design
-    codes : ndarray of int, shape (n_samples,)
-    n_classes : int
-    moments : Moments, optional
-        Of the rows, where these are not at hand.
+    moments : Moments
+        Of the rows.
     means : ndarray of shape (K, p), optional
     covariance : ndarray of shape (p, p), or (K, p, p) unless ``pooled``, optional
+    planes : sequence of (coef, intercept)
+        Of a linear model: shapes (K, p) and (K,), or (1, p) and (1,), up to what is the same for
+        all classes, which decides nothing.  Of several the worst counts, part by part.
     priors : ndarray of shape (K,), optional
         Of the model; default: shares of the weights.
-    coef, intercept : ndarray of shape (K, p) and (K,), or (1, p) and (1,), optional
-        Of a linear model; up to what is the same for all classes, which decides nothing.
-    weights : ndarray of shape (n_samples,), optional
-    pooled : bool
-    kind : {"mle", "unbiased"}
-    shrinkage : float, "auto" or None
-    reg_param : float, default=0.0
-    given : ndarray of shape (K, p, p), optional
-        Covariances of the classes, where they are not those of the moments.
     empirical : bool, default=False
         Whether ``priors`` are to be the shares of the weights: then they are a part, too.
+    pooled, kind, options
+        As ``pooled``, ``covariance`` and the other options of :func:`estimate`.
     tol : float, default=1e-8
         What each part may be off by.
-    names : Names, optional
 
     Returns
     -------
@@ -924,27 +908,7 @@ def certify_gaussian(
         Where the closed form does not exist on these rows.
     """
     start = time.perf_counter()
-    names = names or Names()
-    if moments is None:
-        assert design is not None
-        moments = Moments.of(
-            design,
-            codes=codes,
-            n_classes=n_classes,
-            weights=weights,
-            pooled=pooled,
-            fourth=shrinkage == "auto",
-        )
-    found = estimate(
-        moments,
-        pooled=pooled,
-        priors=priors,
-        covariance=kind,
-        shrinkage=shrinkage,
-        reg_param=reg_param,
-        given=given,
-        names=names,
-    )
+    found = estimate(moments, pooled=pooled, priors=priors, covariance=kind, **options)
     own = found.gaussians
     residuals: dict[str, float] = {}
     if empirical and priors is not None:
@@ -953,15 +917,13 @@ def certify_gaussian(
     if means is not None:
         residuals["means"] = _mean_residual(own, np.asarray(means, dtype=np.float64))
     if covariance is not None:
-        theirs = np.asarray(covariance, dtype=np.float64)
         name = "covariance" if pooled else "covariances"
-        residuals[name] = _covariance_residual(own, theirs[None] if pooled else theirs)
-    if coef is not None and pooled:
-        coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
-        residuals[_LINEAR_EQUATIONS] = _direction_residual(own, coef)
-        if intercept is not None:
-            offsets = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
-            residuals["offsets"] = _offset_residual(own, coef, offsets)
+        residuals[name] = _covariance_residual(own, np.asarray(covariance, dtype=np.float64))
+    for coef, intercept in planes:
+        at = np.atleast_2d(np.asarray(coef, dtype=np.float64)), np.atleast_1d(intercept)
+        found_at = _direction_residual(own, at[0]), _offset_residual(own, *at)
+        for name, residual in zip((_LINEAR_EQUATIONS, "offsets"), found_at, strict=True):
+            residuals[name] = float(np.maximum(residuals.get(name, 0.0), residual))
     if not residuals:
         return found.certificate
     parts = [
@@ -995,7 +957,7 @@ def _mean_residual(own: Gaussians, means: np.ndarray) -> float:
 def _covariance_residual(own: Gaussians, theirs: np.ndarray) -> float:
     """The largest row sum of a difference of covariances, relative, in standard deviations."""
     worst = 0.0
-    for matrix, right in zip(theirs, own.matrices, strict=True):
+    for matrix, right in zip(_stacked(theirs), own.matrices, strict=True):
         scale, correlations = _correlations(right)
         unit = np.where(scale > 0, scale, 1.0)
         rest = _row_sums(matrix / unit[:, None] / unit - correlations)
