@@ -297,7 +297,10 @@ def _keeps(found: NormalResidual, condition: float) -> bool:
 
 def _factorised(gram: np.ndarray) -> tuple[np.ndarray, float] | None:
     """Cholesky's upper factor, and LAPACK's ``rcond``; None where that leaves too few digits."""
-    norm = float(np.abs(gram).sum(axis=0).max(initial=0.0))
+    if not len(gram):
+        # LAPACK would call that an illegal leading dimension, aloud, on standard output.
+        return gram, 1.0
+    norm = float(np.abs(gram).sum(axis=0).max())
     root, info = lapack.dpotrf(gram, lower=False, clean=True, overwrite_a=True)
     if info != 0:
         return None
