@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -44,7 +45,7 @@ def positive(d: int, seed: int = 0) -> np.ndarray:
 def test_factor(d: int) -> None:
     S = positive(d)
     factor = Cholesky.of(S, certify=True)
-    L = factor.lower * factor.scale[:, None]
+    L = factor.lower / factor.scale[:, None]
     np.testing.assert_allclose(L @ L.T, S, rtol=1e-11, atol=1e-12)
     assert not np.triu(factor.lower, 1).any()
     np.testing.assert_allclose(factor.log_determinant, np.linalg.slogdet(S)[1], rtol=1e-11)
@@ -55,20 +56,20 @@ def test_factor(d: int) -> None:
     exact = np.linalg.cond(R, 1)
     assert 0.3 * exact <= factor.condition <= 1.0000001 * exact
     assert factor.residual <= 1e-15
-    rows = right.T / factor.scale
+    rows = right.T * factor.scale
     np.testing.assert_allclose(factor.whiten(rows.copy()) @ L.T, right.T, atol=1e-8)
 
 
 def test_the_residual_of_a_wrong_factor_shows() -> None:
     S = positive(300)
-    scale, R = np.sqrt(np.diag(S)), S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
+    R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
     factor = Cholesky.of(S)
     norm = np.abs(R).sum(axis=0).max()
     for i, j in [(0, 0), (299, 3), (299, 299), (280, 260), (10, 2)]:
         wrong = factor.lower.copy()
         wrong[i, j] += 1e-6
         true = np.abs(wrong @ wrong.T - R).sum(axis=1).max() / norm
-        found = gaussian._product_residual(wrong, S, scale, norm)
+        found = gaussian._product_residual(replace(factor, lower=wrong), S)
         assert found == pytest.approx(true, rel=1e-6)
     assert np.isnan(factor.residual)
 
@@ -394,7 +395,7 @@ def test_samples_have_the_distribution() -> None:
     drawn, codes = own.sample(6000, np.random.RandomState(1))
     for k in range(3):
         factor = own.factor(k)
-        white = factor.whiten((drawn[codes == k] - own.means[k]) / factor.scale)
+        white = factor.whiten((drawn[codes == k] - own.means[k]) * factor.scale)
         # Independent standard normals, by their own distribution and by that of their lengths.
         assert kstest(white.ravel(), "norm").pvalue > 1e-3
         assert kstest((white**2).sum(axis=1), "chi2", args=(5,)).pvalue > 1e-3
