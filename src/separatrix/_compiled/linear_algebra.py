@@ -84,8 +84,8 @@ def unit_diagonal(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Zeros for a row without anything on the diagonal.
     """
-    roots = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
-    scale = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+    diagonal = np.diagonal(matrix)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
     # One side after the other: a product of two scales could overflow.
     out = matrix * scale[:, None]
     out *= scale
@@ -94,6 +94,8 @@ def unit_diagonal(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def sums_of_sizes(matrix: np.ndarray) -> np.ndarray:
     """Sums of the sizes of the entries of each row, a few rows at a time."""
+    if len(matrix) <= _ROWS:
+        return np.add.reduce(np.abs(matrix), axis=1)
     blocks = [matrix[a : a + _ROWS] for a in range(0, len(matrix), _ROWS)]
     return np.concatenate([np.abs(block).sum(axis=1) for block in blocks])
 
@@ -134,7 +136,7 @@ class Factor:
         norm = float(sums_of_sizes(upper).max())
         # L' by rows, which LAPACK makes sooner than L by rows.
         # NaN would pass through LAPACK.
-        if not (np.all(scale > 0.0) and norm < math.inf and blas.cholesky(upper)):
+        if not (scale.min() > 0.0 and norm < math.inf and blas.cholesky(upper)):
             return None
         clear_below(upper)
         return cls(scale, upper.T, norm)

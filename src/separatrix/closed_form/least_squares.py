@@ -296,9 +296,10 @@ def _keeps(found: NormalResidual, condition: float) -> bool:
 
 def _cholesky(inner: np.ndarray, ridge: float) -> np.ndarray | None:
     """The upper factor of ``inner + ridge I``, if its condition number leaves digits."""
-    penalised = inner.copy()
-    penalised[np.diag_indices_from(penalised)] += ridge
-    factor = Factor.of(penalised)
+    if ridge > 0.0:
+        inner = inner.copy()
+        inner.flat[:: len(inner) + 1] += ridge
+    factor = Factor.of(inner)
     if factor is None or not factor.condition <= _CHOLESKY_LIMIT:
         return None
     return np.ascontiguousarray(factor.lower.T / factor.scale)
