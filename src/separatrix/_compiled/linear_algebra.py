@@ -21,6 +21,7 @@ __all__ = [
     "inner",
     "largest_of_rows",
     "lengths_of",
+    "norms_of",
     "solve_positive",
     "solve_upper",
     "squared_distance",
@@ -223,6 +224,12 @@ def lengths_of(a: np.ndarray) -> np.ndarray:
     top = np.abs(a).max(axis=0)
     safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
     return safe * np.sqrt(np.square(a / safe).sum(axis=0))
+
+
+def norms_of(a: np.ndarray) -> np.ndarray:
+    """The same, of numbers whose squares are in the range of float64."""
+    out: np.ndarray = np.sqrt(np.einsum("ij,ij->j", a, a))
+    return out
 
 
 def conjugate_gradients(

@@ -48,7 +48,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from separatrix._compiled.linear_algebra import Factor, solve_upper, unit_diagonal
+from separatrix._compiled.linear_algebra import Factor, lengths_of, solve_upper, unit_diagonal
 from separatrix.certificate import Certificate
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
@@ -665,11 +665,11 @@ def undetermined(factor: TriangularFactor, rank: int, names: Sequence[str]) -> s
     """
     d = len(names)
     triangle = factor.r[:, :d]
-    lengths = np.sqrt(np.square(triangle).sum(axis=0))
+    lengths = lengths_of(triangle)
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     # Directions along which the fit does not change.
     open_ = np.linalg.svd(triangle / lengths)[2][rank:]
-    parts = np.sqrt(np.square(open_).sum(axis=0))
+    parts = lengths_of(open_)
     found = [names[int(j)] for j in np.flatnonzero(parts > 1e-6)]
     return _first_names(found)
 

@@ -35,17 +35,16 @@ import scipy.linalg
 
 from separatrix._compiled import pool
 from separatrix._compiled.blas import add_products_by_rows
-from separatrix._compiled.linear_algebra import Factor, solve_upper
+from separatrix._compiled.linear_algebra import Factor, lengths_of, solve_upper
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.conjugate_gradients import conjugate_gradients, null_space
+from separatrix.closed_form.cgls import cgls, null_space
 from separatrix.closed_form.normal_equations import (
     MOST_STEPS,
     LeastSquaresProblem,
     NormalEquations,
     NormalInverse,
     NormalResidual,
-    lengths_of,
     refine,
 )
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
@@ -444,7 +443,7 @@ def _by_iteration(
         right = root[:, None] * residual
         if damp:
             right = np.vstack([right, -damp * coef])
-        answer, taken, estimate = conjugate_gradients(
+        answer, taken, estimate = cgls(
             forward, backward, right, lengths, np.full(m, goal), limit - steps
         )
         steps, condition = steps + taken, max(condition, estimate)

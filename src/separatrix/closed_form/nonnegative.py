@@ -21,11 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from separatrix._compiled.linear_algebra import lengths_of
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
-    lengths_of,
 )
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
 from separatrix.data.design import Design

@@ -39,6 +39,7 @@ import numpy as np
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import add_closely, multiply_parts, sum_parts, two_sum
+from separatrix._compiled.linear_algebra import lengths_of
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
@@ -46,7 +47,6 @@ from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
     NormalInverse,
-    lengths_of,
     refine_in_parts,
 )
 from separatrix.closed_form.triangular import TriangularFactor
