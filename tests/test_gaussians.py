@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as Sklea
 from sklearn.preprocessing import StandardScaler
 
 from separatrix._compiled import blas
+from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form import gaussian
 from separatrix.closed_form.gaussian import (
     Cholesky,
@@ -43,7 +45,7 @@ def positive(d: int, seed: int = 0) -> np.ndarray:
 def test_factor(d: int) -> None:
     S = positive(d)
     factor = Cholesky.of(S, certify=True)
-    L = factor.lower * factor.scale[:, None]
+    L = factor.lower / factor.scale[:, None]
     np.testing.assert_allclose(L @ L.T, S, rtol=1e-11, atol=1e-12)
     assert not np.triu(factor.lower, 1).any()
     np.testing.assert_allclose(factor.log_determinant, np.linalg.slogdet(S)[1], rtol=1e-11)
@@ -54,20 +56,20 @@ def test_factor(d: int) -> None:
     exact = np.linalg.cond(R, 1)
     assert 0.3 * exact <= factor.condition <= 1.0000001 * exact
     assert factor.residual <= 1e-15
-    rows = right.T / factor.scale
+    rows = right.T * factor.scale
     np.testing.assert_allclose(factor.whiten(rows.copy()) @ L.T, right.T, atol=1e-8)
 
 
 def test_the_residual_of_a_wrong_factor_shows() -> None:
     S = positive(300)
-    scale, R = np.sqrt(np.diag(S)), S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
+    R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
     factor = Cholesky.of(S)
     norm = np.abs(R).sum(axis=0).max()
     for i, j in [(0, 0), (299, 3), (299, 299), (280, 260), (10, 2)]:
         wrong = factor.lower.copy()
         wrong[i, j] += 1e-6
         true = np.abs(wrong @ wrong.T - R).sum(axis=1).max() / norm
-        found = gaussian._product_residual(wrong, S, scale, norm)
+        found = gaussian._product_residual(replace(factor, lower=wrong), S)
         assert found == pytest.approx(true, rel=1e-6)
     assert np.isnan(factor.residual)
 
@@ -393,7 +395,7 @@ def test_samples_have_the_distribution() -> None:
     drawn, codes = own.sample(6000, np.random.RandomState(1))
     for k in range(3):
         factor = own.factor(k)
-        white = factor.whiten((drawn[codes == k] - own.means[k]) / factor.scale)
+        white = factor.whiten((drawn[codes == k] - own.means[k]) * factor.scale)
         # Independent standard normals, by their own distribution and by that of their lengths.
         assert kstest(white.ravel(), "norm").pvalue > 1e-3
         assert kstest((white**2).sum(axis=1), "chi2", args=(5,)).pvalue > 1e-3
@@ -402,6 +404,16 @@ def test_samples_have_the_distribution() -> None:
 
 
 # --- certificates ------------------------------------------------------------------------------
+
+
+def certified(
+    X, y, k, *, coef=None, intercept=None, weights=None, shrinkage=None, **given
+) -> ResidualCertificate:
+    pooled = given.get("pooled", True)
+    options = {"weights": weights, "pooled": pooled, "fourth": shrinkage == "auto"}
+    moments = Moments.of(as_design(X), codes=y, n_classes=k, **options)
+    planes = [] if coef is None else [(coef, intercept)]
+    return certify_gaussian(moments, planes=planes, shrinkage=shrinkage, **given)
 
 
 @pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
@@ -416,21 +428,21 @@ def test_a_foreign_model_is_certified_from_the_rows(shrinkage) -> None:
         "coef": model.coef_,
         "intercept": model.intercept_,
     }
-    certificate = certify_gaussian(as_design(X), y, 3, **given, **options)
+    certificate = certified(X, y, 3, **given, **options)
     assert certificate.ok and len(certificate.parts) == 4
     assert certificate.relative_residual < 1e-12
     # What is the same for all classes decides nothing.
     moved = {**given, "coef": model.coef_ + np.arange(1.0, 5.0)}
-    assert certify_gaussian(as_design(X), y, 3, **moved, **options).ok
+    assert certified(X, y, 3, **moved, **options).ok
     for name in ("means", "covariance", "coef", "intercept"):
         wrong = given[name].copy()
         wrong.flat[1] += 1e-4 * np.abs(wrong).max()
-        bad = certify_gaussian(as_design(X), y, 3, **{**given, name: wrong}, **options)
+        bad = certified(X, y, 3, **{**given, name: wrong}, **options)
         assert not bad.ok, name
-    assert certify_gaussian(as_design(X), y, 3, **given, empirical=True, **options).ok
+    assert certified(X, y, 3, **given, empirical=True, **options).ok
     wrong = {**given, "priors": np.array([0.3, 0.3, 0.4])}
-    assert not certify_gaussian(as_design(X), y, 3, **wrong, empirical=True, **options).ok
-    other = certify_gaussian(as_design(X[1:]), y[1:], 3, **given, **options)
+    assert not certified(X, y, 3, **wrong, empirical=True, **options).ok
+    other = certified(X[1:], y[1:], 3, **given, **options)
     assert not other.ok and other.relative_residual > 1e-5
 
 
@@ -441,13 +453,13 @@ def test_two_classes_and_weights_are_certified() -> None:
     model = SklearnLDA(solver="lsqr").fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     given = {"means": model.means_, "coef": model.coef_, "intercept": model.intercept_}
     weights = times.astype(float)
-    assert certify_gaussian(as_design(X), y, 2, **given, weights=weights).ok
-    assert not certify_gaussian(as_design(X), y, 2, **given).ok
+    assert certified(X, y, 2, **given, weights=weights).ok
+    assert not certified(X, y, 2, **given).ok
     svd = SklearnLDA(solver="svd").fit(X, y)
     given = {"means": svd.means_, "coef": svd.coef_, "intercept": svd.intercept_}
     # What it divides by changed from version to version.
     kinds = ("mle", "unbiased")
-    fits = [certify_gaussian(as_design(X), y, 2, **given, kind=kind).ok for kind in kinds]
+    fits = [certified(X, y, 2, **given, kind=kind).ok for kind in kinds]
     assert sorted(fits) == [False, True]
 
 
@@ -459,13 +471,13 @@ def test_a_foreign_quadratic_model_is_certified() -> None:
 
     def fits() -> list[bool]:
         options = {**given, "pooled": False}
-        return [certify_gaussian(as_design(X), y, 3, **options, kind=k).ok for k in kinds]
+        return [certified(X, y, 3, **options, kind=k).ok for k in kinds]
 
     assert sorted(fits()) == [False, True]
     given["covariance"][2, 0, 1] *= 1.001
     assert fits() == [False, False]
     # Alone, it certifies its own solution.
-    assert certify_gaussian(as_design(X), y, 3, pooled=False).parts[2].ok
+    assert certified(X, y, 3, pooled=False).parts[2].ok
 
 
 def test_the_certificate_of_an_estimate() -> None:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from separatrix._compiled.linear_algebra import (
+    Factor,
     conjugate_gradients,
+    factorise,
     largest_of_rows,
     solve_positive,
     sums_of_rows,
@@ -38,6 +40,30 @@ def test_a_singular_system_that_has_solutions() -> None:
     x = solve_positive(matrix, rhs)
     np.testing.assert_allclose(matrix @ x, rhs, atol=1e-8)
     assert np.linalg.norm(x) < 100.0
+
+
+@pytest.mark.parametrize("n", [0, 1, 9, 200])
+def test_a_factor_and_its_condition_number(n: int, capfd) -> None:
+    units = np.logspace(-100, 100, n)
+    matrix = positive(n) * units[:, None] * units
+    factor, rhs = Factor.of(matrix), np.ones((n, 2)) * units[:, None]
+    assert factor is not None and not np.triu(factor.lower, 1).any()
+    scaled = factor.lower @ factor.lower.T
+    np.testing.assert_allclose(matrix * factor.scale[:, None] * factor.scale, scaled, atol=1e-13)
+    np.testing.assert_allclose(matrix @ factor.solve(rhs) / units[:, None], 1.0, rtol=1e-7)
+    np.testing.assert_allclose(factor.solve(rhs), factorise(matrix).solve(rhs), rtol=1e-9)
+    exact = np.linalg.cond(scaled, 1) if n else 1.0
+    assert 0.3 * exact <= factor.condition <= 1.0000001 * exact
+    # LAPACK calls an empty matrix an illegal argument, aloud.
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_has_no_factor() -> None:
+    assert Factor.of(np.ones((3, 3))) is None
+    assert Factor.of(np.diag([1.0, 0.0])) is None
+    assert Factor.of(np.diag([1.0, -1.0])) is None
+    assert Factor.of(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
+    assert Factor.of(np.array([[1.0, np.nan], [np.nan, 1.0]])) is None
 
 
 def test_zero_rows() -> None:

@@ -317,3 +317,15 @@ def test_data_of_other_columns_are_refused():
     basis = PolynomialBasis(np.zeros(2), np.ones(2), np.ones((2, 2, 3)), np.eye(2, dtype=np.int16))
     with pytest.raises(ValueError, match="The data have 3 columns, and the polynomials have 2"):
         PolynomialDesign(as_design(np.zeros((4, 3))), basis)
+
+
+def test_a_constant_is_solved_for_like_any_polynomial(capfd) -> None:
+    X, y = np.ones((9, 2)), np.arange(9.0)[:, None] ** 2 + 1e6
+    weights = np.arange(9.0) % 3
+    found = fit_polynomial(
+        as_design(X), y, PolynomialBasis.of(as_design(X), 3, weights=weights), weights=weights
+    )
+    assert found.intercept[0] == pytest.approx(np.average(y[:, 0], weights=weights), rel=1e-15)
+    assert found.certificate.ok and found.certificate.orthogonality < 1e-12
+    # LAPACK calls an empty matrix an illegal argument, aloud.
+    assert capfd.readouterr() == ("", "")

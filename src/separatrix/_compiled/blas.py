@@ -25,6 +25,8 @@ __all__ = ["add_gram", "add_gram_by_columns", "add_products_by_rows", "cholesky"
 
 # Ranges of columns that a Gram matrix is shared out by.
 _TILES = 6
+# Columns up to which Python's lock costs less than going without it.
+_FEW = 32
 
 _MODULES = {"dsyrk": "cython_blas", "dpotrf": "cython_lapack"}
 
@@ -126,7 +128,8 @@ def cholesky(matrix: np.ndarray) -> bool:
     if not len(matrix):
         # LAPACK would call that an illegal leading dimension, aloud, on standard output.
         return True
-    potrf = _routine("dpotrf")
+    # Of a few columns the wrapper is the faster one, and holds nobody up.
+    potrf = _routine("dpotrf") if len(matrix) > _FEW else None
     if potrf is None:
         # By columns as it lies: overwritten, not copied.
         factor, failed = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 import scipy.linalg
@@ -12,21 +15,27 @@ from separatrix._compiled import blas
 
 __all__ = [
     "Factor",
+    "clear_below",
     "conjugate_gradients",
     "factorise",
     "inner",
     "largest_of_rows",
     "lengths_of",
+    "norms_of",
     "solve_positive",
     "solve_upper",
     "squared_distance",
     "sums_of_rows",
+    "sums_of_sizes",
+    "unit_diagonal",
 ]
 
 
 # Entries at a time of long vectors: what is in between stays in the cache, where fresh memory for
 # it would cost more than the arithmetic.
 _BLOCK = 8192
+# Rows of a matrix in the cache.
+_ROWS = 128
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> float:
@@ -71,19 +80,84 @@ def _over_columns(operation: np.ufunc, a: np.ndarray) -> np.ndarray:
     return out
 
 
-@dataclass(frozen=True)
+def unit_diagonal(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One over the roots of the diagonal, and the matrix scaled by them from both sides.
+
+    Zeros for a row without anything on the diagonal.
+    """
+    diagonal = np.diagonal(matrix)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
+    # One side after the other: a product of two scales could overflow.
+    out = matrix * scale[:, None]
+    out *= scale
+    return scale, out
+
+
+def sums_of_sizes(matrix: np.ndarray) -> np.ndarray:
+    """Sums of the sizes of the entries of each row, a few rows at a time."""
+    if len(matrix) <= _ROWS:
+        return np.add.reduce(np.abs(matrix), axis=1)
+    blocks = [matrix[a : a + _ROWS] for a in range(0, len(matrix), _ROWS)]
+    return np.concatenate([np.abs(block).sum(axis=1) for block in blocks])
+
+
+def clear_below(matrix: np.ndarray) -> None:
+    """Overwrite what is below the diagonal by zeros."""
+    for i in range(1, len(matrix)):
+        matrix[i, :i] = 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class Factor:
-    """A positive definite matrix, factorised with its diagonal scaled to one."""
+    """A positive definite matrix, factorised with its diagonal scaled to one.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (p,)
+        One over the roots of the diagonal.
+    lower : ndarray of shape (p, p)
+        The triangle ``L``, by columns: the scaled matrix is ``L L'``.
+    norm : float
+        That of the scaled matrix, the largest row sum; NaN where it was not asked for.
+    """
 
     scale: np.ndarray
-    factor: np.ndarray
+    lower: np.ndarray
+    norm: float = math.nan
+
+    @classmethod
+    def of(cls, matrix: np.ndarray, scale: np.ndarray | None = None) -> Self | None:
+        """The factor of a matrix, scaled by ``scale`` if that is given; None if it has none."""
+        if scale is None:
+            scale, upper = unit_diagonal(matrix)
+        else:
+            upper = matrix * scale[:, None] * scale
+        if not len(scale):
+            return cls(scale, upper, 1.0)
+        norm = float(sums_of_sizes(upper).max())
+        # L' by rows, which LAPACK makes sooner than L by rows.
+        # NaN would pass through LAPACK.
+        if not (scale.min() > 0.0 and norm < math.inf and blas.cholesky(upper)):
+            return None
+        clear_below(upper)
+        return cls(scale, upper.T, norm)
+
+    @cached_property
+    def condition(self) -> float:
+        """The condition number of the scaled matrix in the 1-norm, estimated (Higham, 1988)."""
+        if not len(self.scale):
+            # LAPACK would call that an illegal leading dimension, aloud, on standard output.
+            return 1.0
+        inverse = float(scipy.linalg.lapack.dpocon(self.lower, self.norm, uplo="L")[0])
+        return 1.0 / inverse if inverse > 0.0 else math.inf
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """The solution ``x`` of ``matrix x = rhs``."""
         if not rhs.size:
             return np.zeros(rhs.shape)
-        x, _ = scipy.linalg.lapack.dpotrs(self.factor, self.scale * rhs, lower=1)
-        out: np.ndarray = self.scale * x
+        scale = self.scale if rhs.ndim == 1 else self.scale[:, None]
+        x, _ = scipy.linalg.lapack.dpotrs(self.lower, scale * rhs, lower=1)
+        out: np.ndarray = scale * x
         return out
 
 
@@ -150,6 +224,12 @@ def lengths_of(a: np.ndarray) -> np.ndarray:
     top = np.abs(a).max(axis=0)
     safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
     return safe * np.sqrt(np.square(a / safe).sum(axis=0))
+
+
+def norms_of(a: np.ndarray) -> np.ndarray:
+    """The same, of numbers whose squares are in the range of float64."""
+    out: np.ndarray = np.sqrt(np.einsum("ij,ij->j", a, a))
+    return out
 
 
 def conjugate_gradients(

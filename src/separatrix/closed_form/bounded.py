@@ -24,13 +24,13 @@ import numpy as np
 import scipy
 
 from separatrix._compiled import pool
+from separatrix._compiled.linear_algebra import lengths_of
 from separatrix._compiled.rounding import EPS
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
     bounds_in,
-    lengths_of,
 )
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
 from separatrix.data.design import Design

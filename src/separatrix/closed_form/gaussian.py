@@ -23,9 +23,9 @@ import functools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -34,8 +34,15 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from separatrix._compiled import memory, pool, row_access
-from separatrix._compiled.blas import add_gram, cholesky
+from separatrix._compiled.blas import add_gram
 from separatrix._compiled.compilation import njit
+from separatrix._compiled.linear_algebra import (
+    Factor,
+    clear_below,
+    solve_upper,
+    sums_of_sizes,
+    unit_diagonal,
+)
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
@@ -137,49 +144,37 @@ def require_memory(n_features: int, n_matrices: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Cholesky:
+class Cholesky(Factor):
     """A covariance as ``D L L' D``: standard deviations, and a triangle of the correlations.
 
     Attributes
     ----------
     scale : ndarray of shape (r,)
+        One over the standard deviations.
     lower : ndarray of shape (r, r)
-        By columns.
-    condition : float
-        Condition number of the correlations, in the 1-norm, estimated (Higham, 1988).
     residual : float
         ``|L L' - R| / |R|`` for the correlations ``R``, in the largest row sum; NaN where it was
         not asked for.
     """
 
-    scale: np.ndarray
-    lower: np.ndarray
-    condition: float
     residual: float = math.nan
 
     @classmethod
-    def of(cls, covariance: np.ndarray, *, certify: bool = False) -> Cholesky | None:
+    def of(  # type: ignore[override]
+        cls, covariance: np.ndarray, *, certify: bool = False
+    ) -> Self | None:
         """The factor, with its residual if ``certify``; None for a singular matrix, to rounding."""
-        scale, upper = _correlations(covariance)
-        r = len(scale)
-        if not r:
-            return cls(scale, np.empty((0, 0)), 1.0, 0.0)
-        if np.any(scale == 0.0):
+        found = super().of(covariance)
+        if found is None or not len(found.scale):
+            return found
+        if np.min(np.diagonal(found.lower)) ** 2 <= _least_residual(len(found.scale)):
             return None
-        norm = float(_row_sums(upper).max())
-        # L' by rows, which LAPACK makes sooner than L by rows.
-        if not cholesky(upper) or np.min(np.diagonal(upper)) ** 2 <= _least_residual(r):
-            return None
-        _clear_below(upper)
-        lower = upper.T
-        rcond = float(scipy.linalg.lapack.dpocon(lower, norm, uplo="L")[0])
-        residual = _product_residual(lower, covariance, scale, norm) if certify else math.nan
-        return cls(scale, lower, 1.0 / rcond if rcond > 0 else math.inf, residual)
+        return replace(found, residual=_product_residual(found, covariance)) if certify else found
 
     @property
     def log_determinant(self) -> float:
         """``log |Sigma|``: sums of logarithms neither overflow nor underflow."""
-        return 2.0 * float(np.log(np.diagonal(self.lower)).sum() + np.log(self.scale).sum())
+        return 2.0 * float(np.log(np.diagonal(self.lower)).sum() - np.log(self.scale).sum())
 
     @functools.cached_property
     def _corners(self) -> list[np.ndarray]:
@@ -188,7 +183,7 @@ class Cholesky:
         for a in range(0, len(self.lower), _CORNER):
             part = self.lower[a : a + _CORNER, a : a + _CORNER]
             eye = np.eye(len(part))
-            out.append(scipy.linalg.solve_triangular(part, eye, lower=True, check_finite=False))
+            out.append(solve_upper(part.T, eye, transposed=True))
         return out
 
     def whiten(self, block: np.ndarray) -> np.ndarray:
@@ -204,67 +199,36 @@ class Cholesky:
             part[:] = part @ corner.T
         return block
 
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        """``Sigma^-1 right`` for ``right`` of shape (r, m)."""
-        scaled = right / self.scale[:, None]
-        if len(self.scale):
-            scaled = scipy.linalg.cho_solve((self.lower, True), scaled, check_finite=False)
-        return np.asarray(scaled / self.scale[:, None])
-
     def inverse(self) -> np.ndarray:
         """``Sigma^-1``, for those who want to see it; nothing here computes with it."""
         out = self.solve(np.eye(len(self.scale)))
         return 0.5 * (out + out.T)
 
 
-def _product_residual(
-    lower: np.ndarray, covariance: np.ndarray, scale: np.ndarray, norm: float
-) -> float:
-    """``|L L' - R| / norm`` in the largest row sum, for the correlations ``R``.
+def _product_residual(factor: Factor, covariance: np.ndarray) -> float:
+    """``|L L' - R| / |R|`` in the largest row sum, for the correlations ``R``.
 
     A few columns of ``L`` at a time: a third of the multiplications of the whole product.
     """
-    inverse = 1.0 / scale
-    rest = covariance * -inverse[:, None]
-    rest *= inverse
-    upper = np.ascontiguousarray(lower.T)
+    rest = covariance * -factor.scale[:, None]
+    rest *= factor.scale
+    upper = np.ascontiguousarray(factor.lower.T)
     for a in range(0, len(upper), _ROWS):
         add_gram(upper[a : a + _ROWS, a:], rest[a:, a:])
-    _clear_below(rest)
+    clear_below(rest)
     np.abs(rest, out=rest)
     # What is below the diagonal is the mirror image.
     sums = rest.sum(axis=0) + rest.sum(axis=1) - np.diagonal(rest)
-    return float(sums.max()) / norm
-
-
-def _clear_below(matrix: np.ndarray) -> None:
-    for i in range(1, len(matrix)):
-        matrix[i, :i] = 0.0
-
-
-def _row_sums(matrix: np.ndarray) -> np.ndarray:
-    """Sums of the sizes of the entries of each row, a few rows at a time."""
-    blocks = [matrix[a : a + _ROWS] for a in range(0, len(matrix), _ROWS)]
-    return np.concatenate([np.abs(block).sum(axis=1) for block in blocks])
+    return float(sums.max()) / factor.norm
 
 
 def _least_residual(r: int) -> float:
     return _RESIDUAL * max(1.0, r / 100.0)
 
 
-def _correlations(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviations, and correlations: zero for a column without variance."""
-    scale = np.sqrt(np.diagonal(covariance))
-    inverse = _inverse(scale)
-    # One side after the other: a product of two scales could overflow.
-    out = covariance * inverse[:, None]
-    out *= inverse
-    return scale, out
-
-
-def _inverse(values: np.ndarray) -> np.ndarray:
-    """One by each; 0 for 0."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+def _deviations(covariance: np.ndarray) -> np.ndarray:
+    out: np.ndarray = np.sqrt(np.diagonal(covariance))
+    return out
 
 
 @njit(nogil=True, cache=True)
@@ -308,26 +272,20 @@ class _Support:
     @classmethod
     def of(cls, covariance: np.ndarray) -> _Support:
         p = len(covariance)
-        scale, correlations = _correlations(covariance)
-        if np.all(scale > 0):
-            factor = Cholesky.of(covariance)
-            if factor is not None:
-                none = np.empty(0, dtype=np.intp)
-                return cls(np.arange(p), none, np.empty((0, p)), factor)
+        factor = Cholesky.of(covariance)
+        if factor is not None:
+            return cls(np.arange(p), np.empty(0, dtype=np.intp), np.empty((0, p)), factor)
+        scale, correlations = unit_diagonal(covariance)
         lower, kept = np.zeros((p + 1, p)), np.zeros(p, dtype=np.int64)
         r = _in_order(correlations, 2.0 * _least_residual(p), lower, kept)
         index = kept[:r].astype(np.intp)
         dropped = np.setdiff1d(np.arange(p), index)
         factor = Cholesky.of(covariance[np.ix_(index, index)])
         if factor is None:
-            factor = Cholesky(scale[index], np.ascontiguousarray(lower[:r, :r]), math.inf)
-        slopes = np.zeros((len(dropped), r))
-        if r and len(dropped):
-            solved = scipy.linalg.cho_solve(
-                (factor.lower, True), correlations[np.ix_(index, dropped)], check_finite=False
-            )
-            slopes = solved.T
-        return cls(index, dropped, slopes, factor)
+            factor = Cholesky(scale[index], np.asfortranarray(lower[:r, :r]), math.inf)
+        # From deviations to deviations.
+        across = Factor(np.ones(r), factor.lower).solve(correlations[np.ix_(index, dropped)])
+        return cls(index, dropped, across.T, factor)
 
     def describe(
         self, scale: np.ndarray, names: Names, where: str = "", *, capital: bool = False
@@ -384,10 +342,10 @@ def ledoit_wolf(moments: Moments, k: int) -> tuple[float, np.ndarray]:
     assert moments.fourth is not None and moments.unit is not None
     w, p = float(moments.weight[k]), moments.n_columns
     covariance = moments.scatter[k] / w if w > 0 else np.zeros((p, p))
-    scale, correlations = _correlations(covariance)
+    scale, correlations = unit_diagonal(covariance)
     if p == 1 or w <= 0:
         return 0.0, covariance
-    inverse = _inverse(np.square(scale / moments.unit))
+    inverse = np.square(scale * moments.unit)
     mu = float(np.trace(correlations)) / p
     squares = float(inverse @ moments.fourth[k] @ inverse)
     size = float(np.sum(correlations * correlations))
@@ -397,7 +355,7 @@ def ledoit_wolf(moments: Moments, k: int) -> tuple[float, np.ndarray]:
     shrunk = (1.0 - intensity) * correlations
     shrunk[np.diag_indices(p)] += intensity * mu
     # Of a column without variance there is no unit but its own.
-    units = np.where(scale > 0, scale, 1.0)
+    units = np.where(scale > 0, _deviations(covariance), 1.0)
     shrunk *= units[:, None]
     shrunk *= units
     return intensity, shrunk
@@ -732,7 +690,7 @@ def _apart(
     names: Names,
 ) -> str | None:
     """How the classes differ in a direction without variance within them, if they do."""
-    scale, means, steps = np.sqrt(np.diagonal(covariance)), moments.mean, moments.steps
+    scale, means, steps = _deviations(covariance), moments.mean, moments.steps
     k, p = means.shape
     unit = np.where(scale > 0, scale, 1.0)
     step = (steps - (priors[:, None] * steps).sum(axis=0)) / unit
@@ -774,7 +732,7 @@ def _apart(
 
 
 def _redundant(support: _Support, covariance: np.ndarray, names: Names) -> str:
-    scale = np.sqrt(np.diagonal(covariance))
+    scale = _deviations(covariance)
     return Message(
         "redundant",
         columns=support.describe(scale, names, capital=True),
@@ -794,7 +752,7 @@ def _singular(covariance: np.ndarray, kept: np.ndarray, k: int, weight: float, n
     # Back to the numbers of all columns.
     support = _Support(kept[own.kept], kept[own.dropped], own.slopes, own.factor)
     scale = np.zeros(int(kept.max(initial=0)) + 1)
-    scale[kept] = np.sqrt(np.diagonal(covariance))
+    scale[kept] = _deviations(covariance)
     return Message("singular_in_class", label=label, why=support.describe(scale, names, " there"))
 
 
@@ -813,14 +771,14 @@ def _linear_residual(
     """
     if not len(kept):
         return 0.0
-    scale, correlations = _correlations(covariance)
+    scale, correlations = unit_diagonal(covariance)
     if len(kept) < len(scale):
         correlations = correlations[kept]
     # In standard deviations: D^-1 (Sigma w - m).
-    solution = solution * scale[:, None]
-    right = right[kept] * _inverse(scale)[kept, None]
+    solution = solution * _deviations(covariance)[:, None]
+    right = right[kept] * scale[kept, None]
     rest = np.abs(correlations @ solution - right).max(axis=0)
-    size = float(_row_sums(correlations).max()) * np.abs(solution).max(axis=0)
+    size = float(sums_of_sizes(correlations).max()) * np.abs(solution).max(axis=0)
     size += np.abs(right).max(axis=0)
     return float(np.max(np.divide(rest, size, out=np.zeros_like(rest), where=rest > 0)))
 
@@ -861,25 +819,17 @@ def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCe
 
 
 def certify_gaussian(
-    design: Design | None,
-    codes: np.ndarray | None,
-    n_classes: int,
+    moments: Moments,
     *,
-    moments: Moments | None = None,
     means: np.ndarray | None = None,
     covariance: np.ndarray | None = None,
+    planes: Sequence[tuple[np.ndarray, np.ndarray]] = (),
     priors: np.ndarray | None = None,
-    coef: np.ndarray | None = None,
-    intercept: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
+    empirical: bool = False,
     pooled: bool = True,
     kind: str = "mle",
-    shrinkage: float | str | None = None,
-    reg_param: float = 0.0,
-    given: np.ndarray | None = None,
-    empirical: bool = False,
     tol: float = _TOLERANCE,
-    names: Names | None = None,
+    **options: Any,
 ) -> ResidualCertificate:
     """How far a model, of any library, is from the closed form on these rows.
 
@@ -888,29 +838,21 @@ def certify_gaussian(
 
     Parameters
     ----------
-    design : Design
-    codes : ndarray of int, shape (n_samples,)
-    n_classes : int
-    moments : Moments, optional
-        Of the rows, where these are not at hand.
+    moments : Moments
+        Of the rows.
     means : ndarray of shape (K, p), optional
     covariance : ndarray of shape (p, p), or (K, p, p) unless ``pooled``, optional
+    planes : sequence of (coef, intercept)
+        Of a linear model: shapes (K, p) and (K,), or (1, p) and (1,), up to what is the same for
+        all classes, which decides nothing.  Of several the worst counts, part by part.
     priors : ndarray of shape (K,), optional
         Of the model; default: shares of the weights.
-    coef, intercept : ndarray of shape (K, p) and (K,), or (1, p) and (1,), optional
-        Of a linear model; up to what is the same for all classes, which decides nothing.
-    weights : ndarray of shape (n_samples,), optional
-    pooled : bool
-    kind : {"mle", "unbiased"}
-    shrinkage : float, "auto" or None
-    reg_param : float, default=0.0
-    given : ndarray of shape (K, p, p), optional
-        Covariances of the classes, where they are not those of the moments.
     empirical : bool, default=False
         Whether ``priors`` are to be the shares of the weights: then they are a part, too.
+    pooled, kind, options
+        As ``pooled``, ``covariance`` and the other options of :func:`estimate`.
     tol : float, default=1e-8
         What each part may be off by.
-    names : Names, optional
 
     Returns
     -------
@@ -924,27 +866,7 @@ def certify_gaussian(
         Where the closed form does not exist on these rows.
     """
     start = time.perf_counter()
-    names = names or Names()
-    if moments is None:
-        assert design is not None
-        moments = Moments.of(
-            design,
-            codes=codes,
-            n_classes=n_classes,
-            weights=weights,
-            pooled=pooled,
-            fourth=shrinkage == "auto",
-        )
-    found = estimate(
-        moments,
-        pooled=pooled,
-        priors=priors,
-        covariance=kind,
-        shrinkage=shrinkage,
-        reg_param=reg_param,
-        given=given,
-        names=names,
-    )
+    found = estimate(moments, pooled=pooled, priors=priors, covariance=kind, **options)
     own = found.gaussians
     residuals: dict[str, float] = {}
     if empirical and priors is not None:
@@ -953,15 +875,13 @@ def certify_gaussian(
     if means is not None:
         residuals["means"] = _mean_residual(own, np.asarray(means, dtype=np.float64))
     if covariance is not None:
-        theirs = np.asarray(covariance, dtype=np.float64)
         name = "covariance" if pooled else "covariances"
-        residuals[name] = _covariance_residual(own, theirs[None] if pooled else theirs)
-    if coef is not None and pooled:
-        coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
-        residuals[_LINEAR_EQUATIONS] = _direction_residual(own, coef)
-        if intercept is not None:
-            offsets = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
-            residuals["offsets"] = _offset_residual(own, coef, offsets)
+        residuals[name] = _covariance_residual(own, np.asarray(covariance, dtype=np.float64))
+    for coef, intercept in planes:
+        at = np.atleast_2d(np.asarray(coef, dtype=np.float64)), np.atleast_1d(intercept)
+        found_at = _direction_residual(own, at[0]), _offset_residual(own, *at)
+        for name, residual in zip((_LINEAR_EQUATIONS, "offsets"), found_at, strict=True):
+            residuals[name] = float(np.maximum(residuals.get(name, 0.0), residual))
     if not residuals:
         return found.certificate
     parts = [
@@ -995,11 +915,11 @@ def _mean_residual(own: Gaussians, means: np.ndarray) -> float:
 def _covariance_residual(own: Gaussians, theirs: np.ndarray) -> float:
     """The largest row sum of a difference of covariances, relative, in standard deviations."""
     worst = 0.0
-    for matrix, right in zip(theirs, own.matrices, strict=True):
-        scale, correlations = _correlations(right)
+    for matrix, right in zip(_stacked(theirs), own.matrices, strict=True):
+        scale, correlations = unit_diagonal(right)
         unit = np.where(scale > 0, scale, 1.0)
-        rest = _row_sums(matrix / unit[:, None] / unit - correlations)
-        norm = float(_row_sums(correlations).max()) or 1.0
+        rest = sums_of_sizes(matrix * unit[:, None] * unit - correlations)
+        norm = float(sums_of_sizes(correlations).max()) or 1.0
         worst = max(worst, float(rest.max()) / norm)
     return worst
 
@@ -1134,7 +1054,7 @@ class Gaussians:
             if factor is None:
                 names = names or Names()
                 which = "" if covariance.ndim == 2 else f" of class {names.label(k)}"
-                why = _Support.of(own).describe(np.sqrt(np.diagonal(own)), names)
+                why = _Support.of(own).describe(_deviations(own), names)
                 raise DataError(f"The covariance{which} is singular: {why}.")
             factors.append(factor)
         return cls(means, covariance, priors, index, tuple(factors), rest)
@@ -1232,16 +1152,14 @@ class Gaussians:
             Of the variance between the classes that each has.
         """
         factor, r = self.factors[0], len(self.kept)
-        steps = self.centred_means[:, self.kept] / factor.scale
+        steps = self.centred_means[:, self.kept] * factor.scale
         white = factor.whiten(np.ascontiguousarray(steps)) * np.sqrt(self.priors)[:, None]
         out = np.zeros((self.n_features, count))
         if not r:
             return out, np.zeros(count)
         _, sizes, axes = scipy.linalg.svd(white, full_matrices=False, check_finite=False)
-        solved = scipy.linalg.solve_triangular(
-            factor.lower, axes[:count].T, lower=True, trans="T", check_finite=False
-        )
-        out[self.kept, : solved.shape[1]] = solved / factor.scale[:, None]
+        solved = solve_upper(factor.lower.T, axes[:count].T)
+        out[self.kept, : solved.shape[1]] = solved * factor.scale[:, None]
         out = self._in_range(out.T).T
         largest = np.abs(out * self.spread()[:, None]).argmax(axis=0)
         out *= np.where(out[largest, np.arange(count)] < 0, -1.0, 1.0)
@@ -1307,10 +1225,9 @@ class Gaussians:
             size = np.abs(x).max(axis=1, keepdims=True)
             for k in range(self.n_classes):
                 factor = self.factor(k)
-                inverse = 1.0 / factor.scale
-                largest = inverse.max()
+                largest = factor.scale.max()
                 with np.errstate(under="ignore"):
-                    own = (x / size - self.means[k, self.kept] / size) * (inverse / largest)
+                    own = (x / size - self.means[k, self.kept] / size) * (factor.scale / largest)
                     squares = np.einsum("ij,ij->i", *[factor.whiten(np.ascontiguousarray(own))] * 2)
                 logs[part, k] = np.log(squares) + 2.0 * (np.log(size[:, 0]) + np.log(largest))
         with np.errstate(under="ignore"):
@@ -1348,13 +1265,13 @@ class Gaussians:
         if self.pooled:
             factor = self.factors[0]
             steps = (means - centres) + rest
-            white = factor.whiten(np.ascontiguousarray(steps / factor.scale))
+            white = factor.whiten(np.ascontiguousarray(steps * factor.scale))
             rest = np.zeros((1, len(kept)))
         for part, block in design.blocks(start, stop, size=size):
             own = buffer[: len(block)]
             rows = row_access.read_only(block)
             for k, (factor, centre) in enumerate(zip(self.factors, centres, strict=True)):
-                _standardise(rows, kept, centre, rest[k], 1.0 / factor.scale, own)
+                _standardise(rows, kept, centre, rest[k], factor.scale, own)
                 factor.whiten(own)
                 if white is None:
                     np.einsum("ij,ij->i", own, own, out=out[part, k])
@@ -1379,7 +1296,7 @@ class Gaussians:
         out = self.means[codes]
         for k in range(self.n_classes):
             rows, factor = np.flatnonzero(codes == k), self.factor(k)
-            own = (noise[rows] @ factor.lower.T) * factor.scale
+            own = (noise[rows] @ factor.lower.T) / factor.scale
             out[np.ix_(rows, self.kept)] += own
             if len(dropped):
                 matrix = self.matrices[0 if self.pooled else k]

@@ -46,9 +46,9 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.special
 
+from separatrix._compiled.linear_algebra import Factor, lengths_of, solve_upper, unit_diagonal
 from separatrix.certificate import Certificate
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
@@ -622,7 +622,7 @@ def _in_coordinates(factor: TriangularFactor, rows: np.ndarray) -> np.ndarray:
     """Rows, less the means, in coordinates in which the columns are orthonormal."""
     d = factor.n_features
     triangle = factor.r[:d, :d]
-    return scipy.linalg.solve_triangular(triangle, rows.T, trans="T", check_finite=False).T
+    return solve_upper(triangle, rows.T, transposed=True).T
 
 
 def _variances(combinations: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -665,11 +665,11 @@ def undetermined(factor: TriangularFactor, rank: int, names: Sequence[str]) -> s
     """
     d = len(names)
     triangle = factor.r[:, :d]
-    lengths = np.sqrt(np.square(triangle).sum(axis=0))
+    lengths = lengths_of(triangle)
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     # Directions along which the fit does not change.
     open_ = np.linalg.svd(triangle / lengths)[2][rank:]
-    parts = np.sqrt(np.square(open_).sum(axis=0))
+    parts = lengths_of(open_)
     found = [names[int(j)] for j in np.flatnonzero(parts > 1e-6)]
     return _first_names(found)
 
@@ -702,15 +702,11 @@ def _f_test(f: float, d: int, df: float) -> dict[str, float]:
 
 def _wald(coordinates: np.ndarray, covariance: np.ndarray) -> float:
     """Wald's statistic for the hypothesis that all coordinates are zero."""
-    try:
-        root = np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        # Too few rows have a residual to tell all coefficients apart.
+    factor = Factor.of(covariance)
+    # Too few rows may have a residual to tell all coefficients apart.
+    if factor is None or not len(coordinates):
         return math.nan
-    if not len(root):
-        return math.nan
-    solved = scipy.linalg.solve_triangular(root, coordinates, lower=True, check_finite=False)
-    return float(solved @ solved)
+    return float(coordinates @ factor.solve(coordinates))
 
 
 def _sandwich(
@@ -823,11 +819,11 @@ def _information(
     else:
         information = hessian[np.ix_(order, order)]
     information = np.ascontiguousarray(0.5 * (information + information.T))
-    try:
-        step = -_solved(information, gradient)
-    except np.linalg.LinAlgError:
+    factor = Factor.of(information)
+    if factor is None:
         # Columns that depend on one another: whoever asks is told which.
         return information, scores, gradient
+    step = -factor.solve(gradient)
     direction = np.zeros_like(theta)
     if problem.output_shape:
         direction[order, 1:] = step.reshape(problem.output_shape[0] - 1, rows).T
@@ -839,21 +835,6 @@ def _information(
     return information, scores, gradient
 
 
-def _scaled(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The information with a diagonal of ones, and what it was scaled by."""
-    diagonal = np.diagonal(information)
-    if not np.all(diagonal > 0.0):
-        raise np.linalg.LinAlgError("a column carries no information")
-    scale = 1.0 / np.sqrt(diagonal)
-    return information * scale[:, None] * scale, scale
-
-
-def _solved(information: np.ndarray, right: np.ndarray) -> np.ndarray:
-    scaled, scale = _scaled(information)
-    factor = scipy.linalg.cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)
-    return scale * scipy.linalg.cho_solve(factor, scale * right, check_finite=False)
-
-
 def _contrasts(theta: np.ndarray, problem: LinearProblem) -> np.ndarray:
     """The numbers of classes 1, 2, ... in the order of the information."""
     if problem.fit_intercept:
@@ -863,18 +844,14 @@ def _contrasts(theta: np.ndarray, problem: LinearProblem) -> np.ndarray:
 
 def _half_inverse(information: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, float]:
     """``H`` with ``H' H`` the inverse, and the condition number with a diagonal of ones."""
-    try:
-        scaled, scale = _scaled(information)
-        values = np.linalg.eigvalsh(scaled)
+    factor, condition = Factor.of(information), math.inf
+    if factor is not None:
+        values = np.linalg.eigvalsh(unit_diagonal(information)[1])
         condition = float(values[-1] / values[0]) if values[0] > 0.0 else math.inf
-        if not condition <= _CONDITION:
-            raise np.linalg.LinAlgError("columns depend on one another")
-        lower = np.linalg.cholesky(scaled)
-    except np.linalg.LinAlgError:
+    if factor is None or not condition <= _CONDITION:
         columns = _dependent(information, names)
-        raise ValueError(Message("summary_of_dependent", columns=columns)) from None
-    half = scipy.linalg.solve_triangular(lower, np.diag(scale), lower=True, check_finite=False)
-    return half, condition
+        raise ValueError(Message("summary_of_dependent", columns=columns))
+    return solve_upper(factor.lower.T, np.diag(factor.scale), transposed=True), condition
 
 
 def _dependent(information: np.ndarray, names: Sequence[str]) -> str:
@@ -883,8 +860,7 @@ def _dependent(information: np.ndarray, names: Sequence[str]) -> str:
     empty = [name for name, value in zip(names, diagonal, strict=True) if not value > 0.0]
     if empty:
         return _first_names(empty)
-    scale = 1.0 / np.sqrt(diagonal)
-    vector = np.abs(np.linalg.eigh(information * scale[:, None] * scale)[1][:, 0])
+    vector = np.abs(np.linalg.eigh(unit_diagonal(information)[1])[1][:, 0])
     return _first_names([names[int(i)] for i in np.flatnonzero(vector > 1e-3 * vector.max())])
 
 

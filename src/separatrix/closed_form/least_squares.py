@@ -32,14 +32,13 @@ from functools import partial
 
 import numpy as np
 import scipy.linalg
-import scipy.linalg.lapack as lapack
 
 from separatrix._compiled import pool
 from separatrix._compiled.blas import add_products_by_rows
-from separatrix._compiled.linear_algebra import solve_upper
+from separatrix._compiled.linear_algebra import Factor, lengths_of, solve_upper
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.conjugate_gradients import conjugate_gradients, null_space
+from separatrix.closed_form.cgls import cgls, null_space
 from separatrix.closed_form.normal_equations import (
     MOST_STEPS,
     LeastSquaresProblem,
@@ -47,7 +46,6 @@ from separatrix.closed_form.normal_equations import (
     NormalInverse,
     NormalResidual,
     bounds_in,
-    lengths_of,
     refine,
 )
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
@@ -63,7 +61,7 @@ __all__ = [
     "solve_least_squares",
 ]
 
-# 1 / rcond of the scaled sums of products up to which Cholesky's factor is refined.
+# Condition number of the scaled sums of products up to which Cholesky's factor is refined.
 _CHOLESKY_LIMIT = 1e12
 # Columns up to which a matrix of all pairs of them is made, and the same for rows.
 MOST_SQUARE = 8192
@@ -296,23 +294,15 @@ def _keeps(found: NormalResidual, condition: float) -> bool:
     return bool(condition <= _KEPT and offset <= _KEPT_OFFSET and fit * _KEPT_FIT >= 1.0)
 
 
-def _factorised(gram: np.ndarray) -> tuple[np.ndarray, float] | None:
-    """Cholesky's upper factor, and LAPACK's ``rcond``; None where that leaves too few digits."""
-    norm = float(np.abs(gram).sum(axis=0).max(initial=0.0))
-    root, info = lapack.dpotrf(gram, lower=False, clean=True, overwrite_a=True)
-    if info != 0:
-        return None
-    inverse_condition = float(lapack.dpocon(root, norm, uplo="U")[0])
-    return (root, inverse_condition) if inverse_condition * _CHOLESKY_LIMIT >= 1.0 else None
-
-
 def _cholesky(inner: np.ndarray, ridge: float) -> np.ndarray | None:
     """The upper factor of ``inner + ridge I``, if its condition number leaves digits."""
-    scale = np.sqrt(np.diagonal(inner) + ridge)
-    scaled = inner / scale[:, None] / scale
-    np.fill_diagonal(scaled, 1.0)
-    found = _factorised(scaled)
-    return None if found is None else np.ascontiguousarray(found[0] * scale)
+    if ridge > 0.0:
+        inner = inner.copy()
+        inner.flat[:: len(inner) + 1] += ridge
+    factor = Factor.of(inner)
+    if factor is None or not factor.condition <= _CHOLESKY_LIMIT:
+        return None
+    return np.ascontiguousarray(factor.lower.T / factor.scale)
 
 
 def _factor_of(problem: LeastSquaresProblem) -> TriangularFactor:
@@ -350,15 +340,15 @@ def _by_rows(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
     gram[~used, ~used] = typical
     if problem.fit_intercept:
         gram += np.outer(root, root) * (typical / max(weight, 1.0))
-    factorised = _factorised(gram)
-    if factorised is None:
+    # As they are: in other units the rows would have another condition number.
+    factor = Factor.of(gram, np.ones(n))
+    if factor is None or not factor.condition <= _CHOLESKY_LIMIT:
         return None
-    factor, inverse_condition = factorised
     right = root[:, None] * (problem.targets - equations.target_mean)
     v = np.zeros_like(right)
     best: NormalResidual | None = None
     for steps in range(MOST_STEPS):  # noqa: B007
-        trial = v + scipy.linalg.cho_solve((factor, False), right, check_finite=False)
+        trial = v + factor.solve(right)
         weighted = root[:, None] * trial
         coef = design.t_dot(weighted) - np.outer(equations.mean, weighted.sum(axis=0))
         found = equations.at(np.ascontiguousarray(coef.T))
@@ -374,7 +364,7 @@ def _by_rows(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
         method="rows",
         steps=steps,
         rank=d if problem.ridge > 0.0 else min(d, int(used.sum()) - int(problem.fit_intercept)),
-        condition=float(np.sqrt(1.0 / inverse_condition)),
+        condition=float(np.sqrt(factor.condition)),
     )
 
 
@@ -454,7 +444,7 @@ def _by_iteration(
         right = root[:, None] * residual
         if damp:
             right = np.vstack([right, -damp * coef])
-        answer, taken, estimate = conjugate_gradients(
+        answer, taken, estimate = cgls(
             forward, backward, right, lengths, np.full(m, goal), limit - steps
         )
         steps, condition = steps + taken, max(condition, estimate)

@@ -21,7 +21,7 @@ import scipy.linalg.lapack as lapack
 
 from separatrix._compiled import compilation, pool, row_access
 from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
-from separatrix._compiled.linear_algebra import lengths_of, solve_upper
+from separatrix._compiled.linear_algebra import lengths_of, norms_of, solve_upper
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.projection import Columns
@@ -36,7 +36,6 @@ __all__ = [
     "NormalInverse",
     "NormalResidual",
     "dot_once_rounded",
-    "lengths_of",
     "refine",
     "refine_in_parts",
     "triangle_of",
@@ -652,8 +651,8 @@ class NormalResidual:
         change = np.where(np.isfinite(change), change, 0.0)
         level = np.zeros(len(self.intercept))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            sizes = _norms(of.penalised[:, None] * change)
-            whole = _norms(of.penalised[:, None] * self.coef.T) + 1e-300
+            sizes = norms_of(of.penalised[:, None] * change)
+            whole = norms_of(of.penalised[:, None] * self.coef.T) + 1e-300
             if of.level:
                 level = self.sums / of.weight - of.mean @ change
                 sizes += np.abs(self.sums) / np.sqrt(of.weight)
@@ -663,12 +662,6 @@ class NormalResidual:
         step = np.empty((len(level), 1 + len(change)))
         step[:, 0], step[:, 1:] = level, change.T
         return step, relative
-
-
-def _norms(a: np.ndarray) -> np.ndarray:
-    """Lengths of the columns, of numbers whose squares are in the range of float64."""
-    out: np.ndarray = np.sqrt(np.add.reduce(a * a, axis=0))
-    return out
 
 
 def _or_one(a: np.ndarray) -> np.ndarray:
@@ -843,7 +836,7 @@ class NormalInverse:
         while rank and size[rank - 1] < 1e-4 and noise.any():
             k = rank - 1
             head = upper[:k, :k]
-            expected = noise[order[k]] + np.abs(_triangular(head, upper[:k, k])) @ noise[order[:k]]
+            expected = noise[order[k]] + np.abs(solve_upper(head, upper[:k, k])) @ noise[order[:k]]
             if size[k] > 4.0 * expected:
                 break
             rank = k
@@ -853,7 +846,7 @@ class NormalInverse:
         self._rest = rest = self._live[order[rank:]]
         if not len(rest):
             return
-        over = _triangular(self.upper, upper[:rank, rank : rank + len(rest)])
+        over = solve_upper(self.upper, upper[:rank, rank : rank + len(rest)])
         # What is left of a coefficient that is zero would be blown up by unequal units.
         over[np.abs(over) < 1e3 * NEGLIGIBLE] = 0.0
         d = self.n_columns
@@ -874,30 +867,23 @@ class NormalInverse:
         """Coefficients of least norm for a solution in the basis, in columns of unit length."""
         w = np.zeros((self.n_columns, z.shape[1]))
         if 0 < self.rank < len(self._rest):
-            return self._span @ _triangular(self._span_r, z, trans="T")
+            return self._span @ solve_upper(self._span_r, z, transposed=True)
         w[self.basis] = z / self.scale[self.basis, None]
         if len(self._rest) and self.rank:
             # Three times: what is large in one unit hides what is small in another.
             for _ in range(3):
-                w -= self._relations @ _triangular(self._span_r, self._span.T @ w)
+                w -= self._relations @ solve_upper(self._span_r, self._span.T @ w)
         return w
 
     def solve(self) -> np.ndarray:
         """Coefficients (n_features, m) for the targets that came with the rows."""
-        return self._least_norm(_triangular(self.upper, self._right))
+        return self._least_norm(solve_upper(self.upper, self._right))
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
         """``(A'A + ridge I)^-1 gradient`` for (d, m): seminormal equations (Bjorck, 1987)."""
         right = gradient[self.basis] / self.scale[self.basis, None]
-        half = _triangular(self.upper, right, trans="T")
-        return self._least_norm(_triangular(self.upper, half))
-
-
-def _triangular(upper: np.ndarray, right: np.ndarray, trans: str = "N") -> np.ndarray:
-    """The solution of ``upper x = right``, or of that with ``upper'``; with no rows, none."""
-    if not len(upper):
-        return np.zeros(right.shape)
-    return solve_upper(upper, right, transposed=trans == "T")
+        half = solve_upper(self.upper, right, transposed=True)
+        return self._least_norm(solve_upper(self.upper, half))
 
 
 def triangle_of(rows: np.ndarray) -> np.ndarray:

@@ -28,26 +28,25 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import add_closely, multiply_parts, sum_parts, two_sum
+from separatrix._compiled.linear_algebra import lengths_of
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
-    lengths_of,
+    NormalInverse,
     refine_in_parts,
 )
 from separatrix.closed_form.triangular import TriangularFactor
@@ -463,20 +462,24 @@ class PolynomialBasis:
             out.append(polynomials)
         return out
 
-    def _expanded(self, term: int) -> Iterator[tuple[bytes, int, int]]:
-        """A term as a sum of plain powers: exponents, and a coefficient over a power of two."""
-        row = self.powers[term]
-        columns = np.flatnonzero(row)
-        places = sum(int(row[j]) * self._steps[j][0] for j in columns)
-        choices = [range(int(row[j]) + 1) for j in columns]
-        for exponents in itertools.product(*choices):
+    def _expanded(self, term: _Exponents) -> Iterator[tuple[int, int, int]]:
+        """A term as a sum of plain powers: their places, and coefficients over a power of two."""
+        own = [(j, power) for j, power in enumerate(term) if power]
+        places = sum(power * self._steps[j][0] for j, power in own)
+        plain = list(term)
+        for exponents in itertools.product(*(range(power + 1) for _, power in own)):
             value = 1
-            for j, power in zip(columns, exponents, strict=True):
-                value *= self._single[j][row[j]][power]
+            for (j, power), exponent in zip(own, exponents, strict=True):
+                value *= self._single[j][power][exponent]
+                plain[j] = exponent
             if value:
-                plain = np.zeros_like(row)
-                plain[columns] = exponents
-                yield plain.tobytes(), value, places
+                yield self._place[tuple(plain)], value, places
+
+    @cached_property
+    def _place(self) -> dict[_Exponents, int]:
+        """Where the coefficient of each term stands, that of the constant first."""
+        terms = [(0,) * len(self.top), *map(tuple, self.powers.tolist())]
+        return {term: k for k, term in enumerate(terms)}
 
     def to_powers(self, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of plain powers: exact, rounded once.
@@ -497,12 +500,11 @@ class PolynomialBasis:
             for a, b in zip(high, low, strict=True)
         ]
         places = max((_places(v) for own in exact for v in own), default=0)
-        terms = [(0,) * len(self.top), *map(tuple, self.powers.tolist())]
         out = np.empty(high.shape)
         for k, own in enumerate(exact):
-            whole = {t: int(v * (1 << places)) for t, v in zip(terms, own, strict=True) if v}
+            whole = {t: int(v * (1 << places)) for t, v in zip(self._place, own, strict=True) if v}
             plain, more = self._expand(whole)
-            out[k] = [_ratio(plain.get(t, 0), places + more) for t in terms]
+            out[k] = [_ratio(plain.get(t, 0), places + more) for t in self._place]
         return np.ascontiguousarray(out[:, 1:]), out[:, 0].copy()
 
     def _expand(self, values: dict[_Exponents, int]) -> tuple[dict[_Exponents, int], int]:
@@ -535,15 +537,11 @@ class PolynomialBasis:
 
         Coefficients of plain powers are ``L c``, and the constant is ``b + tau . c``.
         """
-        place = {row.tobytes(): i for i, row in enumerate(self.powers)}
-        matrix, constant = np.zeros((self.n_terms, self.n_terms)), np.zeros(self.n_terms)
-        for term in range(self.n_terms):
+        out = np.zeros((1 + self.n_terms, 1 + self.n_terms))
+        for term, k in self._place.items():
             for plain, value, places in self._expanded(term):
-                if plain in place:
-                    matrix[place[plain], term] = _ratio(value, places)
-                else:
-                    constant[term] = _ratio(value, places)
-        return matrix, constant
+                out[plain, k] = _ratio(value, places)
+        return out[1:, 1:], out[0, 1:]
 
     def off_powers(
         self, plain: Sequence[float], coef: Sequence[float], intercept: float
@@ -552,13 +550,10 @@ class PolynomialBasis:
 
         In fractions, at most 1.  ``plain`` has the constant first; what is not finite counts as 0.
         """
-        place = {row.tobytes(): 1 + i for i, row in enumerate(self.powers)}
-        sums, sizes = ([Fraction(intercept)] + [Fraction(0)] * self.n_terms for _ in range(2))
-        sizes[0] = abs(sizes[0])
-        for term, c in enumerate(coef):
-            for powers, value, places in self._expanded(term):
+        sums, sizes = ([Fraction(0)] * len(plain) for _ in range(2))
+        for term, c in zip(self._place, [intercept, *coef], strict=True):
+            for k, value, places in self._expanded(term):
                 own = Fraction(c) * Fraction(value, 1 << places)
-                k = place.get(powers, 0)
                 sums[k] += own
                 sizes[k] += abs(own)
         return [
@@ -778,8 +773,6 @@ def fit_polynomial(
     PolynomialFit
     """
     terms = PolynomialDesign(design, basis)
-    if not basis.n_terms:
-        return _constant(terms, targets, weights)
     options: dict[str, Any] = {"weights": weights, "ridge": ridge, "fit_intercept": True}
     solution = solve_least_squares(terms, targets, **options)
     coef, intercept, factor = solution.coef, solution.intercept, solution.factor
@@ -809,6 +802,8 @@ def fit_polynomial(
             )
             if again.relative_residual <= max(certificate.relative_residual, 1e-15):
                 coef, intercept, certificate = high[:, 1:], high[:, 0], again
+    if not basis.n_terms:
+        certificate = replace(certificate, equations="the residuals' sum is zero")
     plain_coef, plain_intercept = basis.to_powers(high, low)
     s = np.ones(len(targets)) if weights is None else weights
     residuals = targets - terms.dot(np.ascontiguousarray(coef.T)) - intercept
@@ -823,35 +818,6 @@ def fit_polynomial(
         solution.rank,
         solution.factor,
         certificate,
-    )
-
-
-def _constant(
-    terms: PolynomialDesign, targets: np.ndarray, weights: np.ndarray | None
-) -> PolynomialFit:
-    """Columns that bear no power, or degree 0: the mean."""
-    start = time.perf_counter()
-    m = targets.shape[1]
-    factor = TriangularFactor.of(terms, targets, weights, True)
-    s = np.ones(len(targets)) if weights is None else weights
-    mean = s @ targets / s.sum()
-    # Once more, so that the residuals add up to nothing but rounding.
-    mean = mean + s @ (targets - mean) / s.sum()
-    residuals = targets - mean
-    sizes = s @ np.abs(targets)
-    ratios = np.abs(s @ residuals) / np.where(sizes > 0.0, sizes, 1.0)
-    certificate = ResidualCertificate.of(
-        equations="the residuals' sum is zero",
-        relative_residual=float(ratios.max()),
-        condition=1.0,
-        rank=0,
-        n_columns=0,
-        seconds=time.perf_counter() - start,
-    )
-    none = np.zeros((m, 0))
-    mse = s @ np.square(residuals) / s.sum()
-    return PolynomialFit(
-        terms.basis, none, mean, none.copy(), mean.copy(), mse, 0, factor, certificate
     )
 
 
@@ -918,11 +884,8 @@ def degree_errors(
     for i, degree in enumerate(degrees):
         own = basis.leading(degree)
         if own:
-            a, b = r[:, :own], right
-            if ridge > 0.0:
-                a = np.vstack([a, math.sqrt(ridge) * np.eye(own)])
-                b = np.vstack([b, np.zeros((own, m))])
-            coefs[i, :own] = scipy.linalg.lstsq(a, b, check_finite=False)[0]
+            leading = np.hstack([r[:, :own], right])
+            coefs[i, :own] = NormalInverse(leading, own, ridge).solve()
         training[i] = np.square(right - r @ coefs[i]).sum() / (factor.weight * m)
     flat = np.ascontiguousarray(coefs.transpose(1, 0, 2).reshape(k, len(degrees) * m))
     constant = factor.mean[k:] - factor.mean[:k] @ coefs

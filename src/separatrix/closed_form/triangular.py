@@ -12,7 +12,7 @@ import scipy.linalg
 
 from separatrix._compiled import pool
 from separatrix._compiled.double_double import sum_parts
-from separatrix._compiled.linear_algebra import solve_upper
+from separatrix._compiled.linear_algebra import lengths_of, solve_upper
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
@@ -22,7 +22,6 @@ from separatrix.closed_form.normal_equations import (
     NormalInverse,
     NormalResidual,
     dot_once_rounded,
-    lengths_of,
     refine,
     triangle_of,
 )

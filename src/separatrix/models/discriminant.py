@@ -72,15 +72,28 @@ _MOMENTS = rules.record(
 )
 
 
+def moments_of_classes(
+    design: Design, labels: Labels, *, pooled: bool, shrinkage: float | str | None
+) -> Moments:
+    """What covariances of classes are made of, in one pass over the rows."""
+    return Moments.of(
+        design,
+        codes=labels.codes,
+        n_classes=len(labels.classes),
+        weights=labels.weights,
+        pooled=pooled,
+        fourth=shrinkage == "auto",
+    )
+
+
 def certify_classes(
     model: Any,
-    design: Design | None,
-    labels: Labels | None,
+    moments: Moments,
     kinds: Sequence[str],
     covariance: np.ndarray | None,
     planes: Sequence[tuple[Any, Any]],
     tol: float,
-    moments: Moments | None = None,
+    given: np.ndarray | None = None,
 ) -> ResidualCertificate:
     """How well the equations of Gaussian classes hold, of this library or scikit-learn's.
 
@@ -88,8 +101,8 @@ def certify_classes(
     ----------
     model : estimator
         Fitted.
-    design, labels : Design, Labels
-        Its training data; None where their moments are known.
+    moments : Moments
+        Of its training data.
     kinds : sequence of {"mle", "unbiased"}
         What the covariances are divided by; the nearest counts.
     covariance : ndarray or None
@@ -97,32 +110,18 @@ def certify_classes(
     planes : sequence of (coef, intercept)
         Besides ``coef_`` and ``intercept_``; the worst counts.
     tol : float
-    moments : Moments, optional
-        Of the training data.
+    given : ndarray of shape (K, p, p), optional
+        Covariances of the classes, where they are not those of the moments.
     """
     linear = hasattr(model, "coef_")
-    estimator, given = getattr(model, "covariance_estimator", None), None
-    if estimator is not None:
-        assert design is not None and labels is not None
-        k, names = len(labels.classes), Names(None, labels.classes)
-        given = covariances_by_estimator(estimator, design, labels.codes, k, names)
-
-    def off(certificate: ResidualCertificate) -> float:
-        return certificate.relative_residual
-
-    def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
-        return certify_gaussian(
-            design,
-            None if labels is None else labels.codes,
-            len(model.priors_) if labels is None else len(labels.classes),
-            moments=moments,
+    certificates = [
+        certify_gaussian(
+            moments,
             means=model.means_,
             covariance=covariance,
+            planes=[(model.coef_, model.intercept_), *planes] if linear else (),
             priors=model.priors_,
-            coef=coef,
-            intercept=intercept,
             empirical=model.priors is None,
-            weights=None if labels is None else labels.weights,
             pooled=linear,
             kind=kind,
             shrinkage=getattr(model, "shrinkage", None),
@@ -130,12 +129,12 @@ def certify_classes(
             given=given,
             tol=tol,
         )
-
-    planes = [(model.coef_, model.intercept_), *planes] if linear else [(None, None)]
-    nearest = min((max((judged(kind, *p) for p in planes), key=off) for kind in kinds), key=off)
+        for kind in kinds
+    ]
+    nearest = min(certificates, key=lambda certificate: certificate.relative_residual)
     if model.priors is not None:
-        given = np.asarray(model.priors, dtype=np.float64)
-        apart = float(np.abs(model.priors_ - given / given.sum()).max())
+        wanted = np.asarray(model.priors, dtype=np.float64)
+        apart = float(np.abs(model.priors_ - wanted / wanted.sum()).max())
         nearest = no_better_than(apart, nearest)
     return nearest if nearest.ok else replace(nearest, status="above_tol")
 
@@ -243,12 +242,7 @@ class _GaussianClassifier(
         labels = encode(y_, sample_weight_of(sample_weight, X_), None)
         self._priors_of(len(labels.classes))
         moments = self._moments_of(X_, labels)
-        found = self._estimate(moments, labels.classes, self._given_by(X_, labels))
-        self.classes_ = labels.classes
-        self._set(moments, found, start)
-        if found.warning:
-            warn(found.warning, LinAlgWarning)
-        return self
+        return self._fit_moments(moments, labels.classes, start, self._given_by(X_, labels))
 
     def _moments_over(self, fit: blocked.InPasses) -> Moments:
         """What the covariances are made of, from the rows of blocks."""
@@ -263,19 +257,25 @@ class _GaussianClassifier(
                 self, "covariance_estimator needs all rows of a class at once: give shrinkage"
             )
         fit = blocked.begin(self, data, engine, checkpoint)
-        k, auto = len(fit.classes), isinstance(self.shrinkage, str)
-        self._priors_of(k)
-        require_memory(data.n_features, 3 * k if auto else 1 if self._pooled else k)
+        self._priors_of(len(fit.classes))
+        self._require_memory(data.n_features, len(fit.classes))
         moments = self._moments_over(fit)
         if not moments.finite:
             raise ValueError(
                 "The squares of the values are out of the range of float64; divide the columns by "
                 "their largest absolute values."
             )
-        found = self._estimate(moments, fit.classes)
-        self.classes_ = fit.classes
-        self._set(moments, found, start)
+        self._fit_moments(moments, fit.classes, start)
         self.n_passes_ = fit.passes.count
+        return self
+
+    def _fit_moments(
+        self, moments: Moments, classes: np.ndarray, start: float, given: np.ndarray | None = None
+    ) -> Any:
+        """Fit to what the rows add up to."""
+        found = self._estimate(moments, classes, given)
+        self.classes_ = classes
+        self._set(moments, found, start)
         if found.warning:
             warn(found.warning, LinAlgWarning)
         return self
@@ -410,12 +410,7 @@ class _GaussianClassifier(
                 start = time.perf_counter()
                 member = run.member(value)
                 member._check_parameters()
-                member.classes_ = labels.classes
-                found = member._estimate(moments, labels.classes)
-                member._set(moments, found, start)
-                if found.warning:
-                    warn(found.warning, LinAlgWarning)
-                yield i, fold, member
+                yield i, fold, member._fit_moments(moments, labels.classes, start)
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         return np.linspace(1.0, 0.0, count)
@@ -457,20 +452,17 @@ class _GaussianClassifier(
         )
 
     def _moments_of(self, X: Any, labels: Labels) -> Moments:
-        design, k = as_design(X), len(labels.classes)
-        auto = isinstance(self.shrinkage, str)
-        require_memory(design.n_features, 3 * k if auto else 1 if self._pooled else k)
-        moments = Moments.of(
-            design,
-            codes=labels.codes,
-            n_classes=k,
-            weights=labels.weights,
-            pooled=self._pooled,
-            fourth=auto,
-        )
+        design = as_design(X)
+        self._require_memory(design.n_features, len(labels.classes))
+        moments = moments_of_classes(design, labels, pooled=self._pooled, shrinkage=self.shrinkage)
         if not moments.finite:
             require_finite(X, getattr(self, "feature_names_in_", None))
         return moments
+
+    def _require_memory(self, n_features: int, n_classes: int) -> None:
+        """Raise ValueError where the matrices of the moments do not fit in memory."""
+        auto = isinstance(self.shrinkage, str)
+        require_memory(n_features, 3 * n_classes if auto else 1 if self._pooled else n_classes)
 
     def _priors_of(self, n_classes: int) -> np.ndarray | None:
         if self.priors is None:
@@ -603,15 +595,19 @@ class _GaussianClassifier(
         matrix = validate(self, X)
         weights = sample_weight_of(sample_weight, matrix)
         labels = encode_as(self.classes_, y, matrix.shape[0], weights)
-        design, kinds = as_design(matrix), [self.covariance]
-        return certify_classes(self, design, labels, kinds, self.covariance_, self._planes, tol)
+        return self._certified(
+            self._moments_of(matrix, labels), tol, self._given_by(matrix, labels)
+        )
 
-    @property
-    def _planes(self) -> list[tuple[Any, Any]]:
-        """What it decides by, beside what it reports."""
+    def _certified(
+        self, moments: Moments, tol: float, given: np.ndarray | None = None
+    ) -> ResidualCertificate:
+        # What it decides by, beside what it reports.
+        planes = []
         if hasattr(self, "centred_coef_") and len(self.classes_) > 2:
-            return [(self.centred_coef_, self.centred_intercept_)]
-        return []
+            planes = [(self.centred_coef_, self.centred_intercept_)]
+        kinds = [self.covariance]
+        return certify_classes(self, moments, kinds, self.covariance_, planes, tol, given)
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
         """How well the equations hold on the rows of blocks."""
@@ -619,9 +615,8 @@ class _GaussianClassifier(
         blocked.require_same(self, data)
         if self.covariance_estimator is not None:
             raise blocked.refuse(self, "covariance_estimator needs all rows of a class at once")
-        moments = self._moments_over(blocked.begin(copy.copy(self), data, engine))
-        kinds, planes = [self.covariance], self._planes
-        return certify_classes(self, None, None, kinds, self.covariance_, planes, tol, moments)
+        fit = blocked.begin(copy.copy(self), data, engine)
+        return self._certified(self._moments_over(fit), tol)
 
     # Factors follow from the covariances.
     _left_out = ("_gaussians",)

@@ -62,7 +62,7 @@ def framed(
     lock: bool = False,
     padding: Any = None,
 ) -> dict[str, Any]:
-    """Points as a page takes them, with a view that leaves space around them: by default a tenth."""
+    """Points as a page takes them, with a view that has a tenth more around them by default."""
     low, high = points.min(axis=0), points.max(axis=0)
     padding = np.where(high > low, 0.1 * (high - low), 0.5) if padding is None else padding
     ends = np.stack([low - padding, high + padding], axis=1).tolist()

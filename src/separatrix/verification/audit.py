@@ -42,7 +42,7 @@ from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone
 from separatrix.models.certified import Claimed
-from separatrix.models.discriminant import certify_classes
+from separatrix.models.discriminant import certify_classes, moments_of_classes
 from separatrix.models.kernel_svm import SVC
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
@@ -898,10 +898,12 @@ def _sklearn_discriminants(
     matrix = validate(model, X)
     weights = sample_weight_of(sample_weight, matrix)
     labels = _data(model, y, matrix.shape[0], weights).labels
-    covariance = _sklearn_covariance(model, hasattr(model, "coef_"))
+    linear = hasattr(model, "coef_")
+    covariance = _sklearn_covariance(model, linear)
+    shrinkage = getattr(model, "shrinkage", None)
+    moments = moments_of_classes(as_design(matrix), labels, pooled=linear, shrinkage=shrinkage)
     # What scikit-learn divides by changed from version to version: it is held to the nearer.
-    kinds = ("mle", "unbiased")
-    return certify_classes(model, as_design(matrix), labels, kinds, covariance, [], tol)
+    return certify_classes(model, moments, ("mle", "unbiased"), covariance, [], tol)
 
 
 def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:

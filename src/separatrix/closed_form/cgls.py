@@ -19,7 +19,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg
 
-__all__ = ["conjugate_gradients", "null_space"]
+from separatrix._compiled.linear_algebra import norms_of
+
+__all__ = ["cgls", "null_space"]
 
 # Parts of a random vector of about unit entries: what is smaller is rounding, what is larger is
 # not; in between nothing is said.
@@ -36,7 +38,7 @@ _MOST_NULL = 24
 Product = Callable[[np.ndarray], np.ndarray]
 
 
-def conjugate_gradients(
+def cgls(
     forward: Product,
     backward: Product,
     right: np.ndarray,
@@ -69,16 +71,16 @@ def conjugate_gradients(
         Estimated from the steps: a lower bound, but for rounding, of that of ``A``.
     """
     unit = np.where(lengths > 0.0, lengths, np.inf)[:, None]
-    enough = goals * _norms(right)
+    enough = goals * norms_of(right)
     going = np.flatnonzero(enough > 0.0)
     r = right[:, going]
     s = backward(r)
-    x, p, square = np.zeros((len(s), right.shape[1])), s, np.square(_norms(s))
+    x, p, square = np.zeros((len(s), right.shape[1])), s, np.square(norms_of(s))
     here, before = x[:, going], np.zeros(len(going))
     lanczos: list[list[tuple[float, float]]] = [[] for _ in range(len(goals))]
     steps = 0
     while True:
-        norm = _norms(r)
+        norm = norms_of(r)
         wrong = np.max(np.abs(s) / unit, axis=0, initial=0.0)
         left = (norm > enough[going]) & (wrong > goals[going] * norm) & (square > 0.0)
         if not left.all():
@@ -88,11 +90,11 @@ def conjugate_gradients(
         if steps == most or not len(going):
             break
         q = forward(p)
-        step = square / np.square(_norms(q))
+        step = square / np.square(norms_of(q))
         here += step * p
         r -= step * q
         s = backward(r)
-        share = np.square(_norms(s)) / square
+        share = np.square(norms_of(s)) / square
         p = s + share * p
         for i, k in enumerate(going):
             lanczos[k].append((1.0 / step[i] + before[i], math.sqrt(share[i]) / step[i]))
@@ -116,7 +118,7 @@ def null_space(
     Parameters
     ----------
     forward, backward, lengths, most
-        See :func:`conjugate_gradients`; the columns have unit length, or none and are left out.
+        See :func:`cgls`; the columns have unit length, or none and are left out.
     rng : Generator
 
     Returns
@@ -130,7 +132,7 @@ def null_space(
     # What comes back in few steps has no part there; what does not may just take more of them.
     for size, goal in ((1, _SOON), (1, _FINAL), (_MOST_NULL, _FINAL)):
         given = rng.standard_normal((len(lengths), size)) * alive[:, None]
-        found, steps, condition = conjugate_gradients(
+        found, steps, condition = cgls(
             forward, backward, forward(given), lengths, np.full(size, goal), most
         )
         if steps == most:
@@ -146,13 +148,8 @@ def null_space(
         if not null.all():
             # Columns that have no part in it: what rounding gives them counts in other units.
             out = np.where(np.abs(basis[:, null]) > _NONE, basis[:, null], 0.0)
-            return (out, condition) if np.all(_norms(forward(out)) <= _ZERO) else None
+            return (out, condition) if np.all(norms_of(forward(out)) <= _ZERO) else None
     return None
-
-
-def _norms(a: np.ndarray) -> np.ndarray:
-    out: np.ndarray = np.sqrt(np.einsum("ij,ij->j", a, a))
-    return out
 
 
 def _condition(entries: list[tuple[float, float]]) -> float:
