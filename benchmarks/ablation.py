@@ -27,7 +27,7 @@ import scipy.sparse as sp
 import separatrix
 from benchmarks import report
 from benchmarks.workloads import load_workloads, match
-from separatrix import SVC, LinearRegression, LogisticRegression, select_solver
+from separatrix import SVC, LogisticRegression, select_solver
 from separatrix._compiled import narrow_products, outer_products
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
@@ -292,11 +292,6 @@ def _wide() -> Any:
     return _tall(4000, 2000)
 
 
-def _targets() -> Any:
-    X, y = _tall(400_000, 60)
-    return X, X[:, 0] + y
-
-
 def _alone(problem: Any) -> Any:
     """The method that would take over from dual descent."""
     return select_solver(problem).second  # type: ignore[attr-defined]
@@ -447,10 +442,6 @@ ABLATIONS: tuple[Ablation, ...] = (
         _rows(_columns, "100,000 x 60", ("log", 0.01), penalty=L1()),
         _constant(ProximalNewton()),
         _without(tall=math.inf),
-    ),
-    _estimators(
-        "tiles", "400,000 x 60 LinearRegression", _targets, LinearRegression, LinearRegression,
-        _without_tiles,
     ),
     _estimators(
         "tiles", "digits LogisticRegression", _digits, LogisticRegression, LogisticRegression,
