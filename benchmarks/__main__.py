@@ -4,6 +4,7 @@
 ``python -m benchmarks auto`` looks for the tables on which the default solver is not the best one.
 ``python -m benchmarks scale`` fits what does not fit memory, beside what others do about it.
 ``python -m benchmarks small`` times fits of a few milliseconds, beside scikit-learn's defaults.
+``python -m benchmarks ablation`` times fits with each trick of the solvers and without it.
 ``python -m benchmarks kernels`` fits kernel machines to tables that are drawn, beside LIBSVM.
 ``python -m benchmarks snapshot`` writes down what users meet, to compare with after a change.
 ``python -m benchmarks studio`` times a frame of dragging a point, through a real browser.
@@ -22,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import (
+    ablation,
     auto,
     drawn_kernels,
     kernel_machines,
@@ -90,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return scale.main(words[1:])
     if words[:1] == ["small"]:
         return small.main(words[1:])
+    if words[:1] == ["ablation"]:
+        return ablation.main(words[1:])
     if words[:1] == ["kernels"]:
         return drawn_kernels.main(words[1:])
     if words[:1] == ["snapshot"]:

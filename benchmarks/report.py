@@ -488,15 +488,19 @@ def publish(args: argparse.Namespace, name: str, table: str, timed: str) -> None
         put(PAGE, name, printed)
 
 
-def put(page: Path, name: str, printed: str) -> None:
-    """Puts what was printed between the marks of that name in a page of the documentation."""
+def put(page: Path, name: str, printed: str, *, fenced: bool = True) -> None:
+    """Puts what was printed between the marks of that name in a page of the documentation.
+
+    ``fenced``: as it was printed, and not as Markdown.
+    """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     said = page.read_text("utf-8")
     if begin not in said or end not in said:
         raise SystemExit(f"{page} lacks the marks of {name}")
     before, rest = said.split(begin, 1)
     after = rest.split(end, 1)[1]
-    page.write_text(f"{before}{begin}```text\n{printed}\n```\n{end}{after}", "utf-8")
+    said = f"```text\n{printed}\n```" if fenced else printed
+    page.write_text(f"{before}{begin}{said}\n{end}{after}", "utf-8")
 
 
 def write_page(document: dict, page: Path = PAGE) -> None:

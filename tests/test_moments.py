@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,18 +14,20 @@ import scipy.sparse as sp
 
 from grids import grid
 from separatrix._compiled import blas, outer_products, pool
-from separatrix.data import moments
 from separatrix.data.design import CSRDesign, DenseDesign, as_design
-from separatrix.data.moments import Moments
+from separatrix.data.moments import Moments, Tuning, mirror
 
 N, D, K = 900, 6, 3
 
 
-@pytest.fixture(autouse=True, params=["few", "many"])
-def few(request, monkeypatch) -> None:
-    """Every test by both ways to take the sums."""
-    if request.param == "many":
-        monkeypatch.setattr(moments, "_FEW", 0)
+# Not as of few entries, however few there are.
+MANY = Tuning(few=0)
+
+
+@pytest.fixture(params=[Tuning(), MANY], ids=["few", "many"])
+def of(request):
+    """Moments by both ways to take the sums."""
+    return partial(Moments.of, tuning=request.param)
 
 
 def data(seed: int = 0):
@@ -81,13 +85,13 @@ STORAGES = {
 @pytest.mark.parametrize("storage", STORAGES)
 @grid("kind", ["pooled", "each", "fourth"])
 @grid("weighted", [False, True])
-def test_every_storage_gives_the_moments(storage, kind, weighted) -> None:
+def test_every_storage_gives_the_moments(of, storage, kind, weighted) -> None:
     X, codes, weights, targets = data()
     design = as_design(STORAGES[storage](X))
     options = {"pooled": kind == "pooled", "fourth": kind == "fourth"}
     if weighted:
         options["weights"] = weights
-    found = Moments.of(design, codes=codes, n_classes=K, targets=targets, **options)
+    found = of(design, codes=codes, n_classes=K, targets=targets, **options)
     s = weights if weighted else np.ones(N)
     mean, scatter, third, fourth = reference(np.hstack([X, targets]), codes, s)
     assert found.finite and found.n_rows == N and found.n_classes == K and found.n_columns == D + 2
@@ -104,23 +108,23 @@ def test_every_storage_gives_the_moments(storage, kind, weighted) -> None:
         assert found.third is None and found.fourth is None
 
 
-def test_one_class_without_codes() -> None:
+def test_one_class_without_codes(of) -> None:
     X, _, weights, _ = data()
-    found = Moments.of(as_design(X), weights=weights)
+    found = of(as_design(X), weights=weights)
     mean, scatter = reference(X, np.zeros(N, dtype=int), weights, 1, most=2)
     assert found.total == weights.sum() and found.pooled
     assert_close(found.mean, mean)
     assert_close(found.scatter, scatter[0])
 
 
-def test_sparse_rows_are_multiplied_as_they_are_stored() -> None:
+def test_sparse_rows_are_multiplied_as_they_are_stored(of) -> None:
     X = sp.random_array((4000, 120), density=0.01, random_state=3, format="csr")
     rng = np.random.default_rng(0)
     codes, weights, y = rng.integers(0, K, 4000), rng.random(4000), rng.normal(size=(4000, 2))
     whole = np.hstack([X.toarray(), y])
     mean, scatter = reference(whole, codes, weights, most=2)
     for pooled in (True, False):
-        found = Moments.of(
+        found = of(
             as_design(X), codes=codes, n_classes=K, weights=weights, targets=y, pooled=pooled
         )
         assert_close(found.mean, mean)
@@ -128,17 +132,17 @@ def test_sparse_rows_are_multiplied_as_they_are_stored() -> None:
         assert np.array_equal(found.scatter, np.swapaxes(found.scatter, -1, -2))
 
 
-def test_sparse_rows_with_an_offset_lose_no_digits() -> None:
+def test_sparse_rows_with_an_offset_lose_no_digits(of) -> None:
     X = sp.random_array((4000, 120), density=0.01, random_state=3, format="csr").tolil()
     X[:, 0] = (1e8 + np.arange(4000) % 7)[:, None]
-    found = Moments.of(as_design(X.tocsr()))
+    found = of(as_design(X.tocsr()))
     _, scatter = reference(X.toarray(), np.zeros(4000, dtype=int), np.ones(4000), 1, most=2)
     assert_close(found.scatter[0, 0], scatter[0, 0, 0], 1e-14)
     assert_close(found.scatter, scatter[0])
 
 
 @pytest.mark.parametrize("kind", [DenseDesign, CSRDesign])
-def test_a_design_with_columns_of_its_own(kind) -> None:
+def test_a_design_with_columns_of_its_own(of, kind) -> None:
     class Squares(kind):
         """The columns and their squares."""
 
@@ -159,7 +163,7 @@ def test_a_design_with_columns_of_its_own(kind) -> None:
     design = Squares(sp.csr_array(X) if kind is CSRDesign else X)
     mean, scatter = reference(np.hstack([X, X**2]), codes, weights, most=2)
     for pooled in (True, False):
-        found = Moments.of(design, codes=codes, n_classes=K, weights=weights, pooled=pooled)
+        found = of(design, codes=codes, n_classes=K, weights=weights, pooled=pooled)
         assert_close(found.mean, mean)
         assert_close(found.scatter, scatter.sum(axis=0) if pooled else scatter)
 
@@ -185,8 +189,8 @@ def exact(X, weights):
 @grid("chunk", [400, 37, 1])
 @grid("weighted", [False, True])
 @grid("worth", [0.0, np.inf])
-def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool, worth, monkeypatch) -> None:
-    monkeypatch.setattr(moments, "_WORTH", worth)
+def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool, worth) -> None:
+    of = partial(Moments.of, tuning=replace(MANY, worth=worth))
     rng = np.random.default_rng(5)
     X = 1e8 + rng.normal(size=(400, 3))
     weights = rng.random(400) if weighted else np.ones(400)
@@ -194,7 +198,7 @@ def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool, worth, mon
     found = None
     for a in range(0, 400, chunk):
         rows = slice(a, a + chunk)
-        part = Moments.of(as_design(X[rows]), weights=weights[rows] if weighted else None)
+        part = of(as_design(X[rows]), weights=weights[rows] if weighted else None)
         found = part if found is None else found.merge(part)
     assert_close(found.mean[0], mean, 2e-16)
     assert_close(found.scatter, scatter, 1e-13)
@@ -202,7 +206,7 @@ def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool, worth, mon
     assert np.abs(naive - scatter).max() > 0.1 * np.abs(scatter).max()
 
 
-def test_rows_in_order_and_outliers_cost_few_digits() -> None:
+def test_rows_in_order_and_outliers_cost_few_digits(of) -> None:
     rng = np.random.default_rng(6)
     for X in (
         np.sort(rng.normal(size=(5000, 2)), axis=0),
@@ -210,17 +214,17 @@ def test_rows_in_order_and_outliers_cost_few_digits() -> None:
         np.concatenate([[[1e7, -1e7]], rng.normal(size=(4999, 2))]),
         np.concatenate([rng.normal(size=(4999, 2)), [[1e7, -1e7]]]),
     ):
-        found = Moments.of(as_design(X))
+        found = of(as_design(X))
         _, scatter = reference(X, np.zeros(5000, dtype=int), np.ones(5000), 1, most=2)
         assert_close(found.scatter, scatter[0], 1e-13)
 
 
-def test_columns_of_any_scale() -> None:
+def test_columns_of_any_scale(of) -> None:
     rng = np.random.default_rng(7)
     Z = rng.normal(size=(500, 3))
     scale = np.array([1e150, 1.0, 1e-150])
-    plain = Moments.of(as_design(Z), fourth=True)
-    found = Moments.of(as_design(Z * scale), fourth=True)
+    plain = of(as_design(Z), fourth=True)
+    found = of(as_design(Z * scale), fourth=True)
     with np.errstate(under="ignore"):
         np.testing.assert_allclose(
             found.scatter[0] / scale / scale[:, None], plain.scatter[0], rtol=1e-12, atol=1e-9
@@ -234,10 +238,10 @@ def test_columns_of_any_scale() -> None:
     )
 
 
-def test_a_rare_large_value_that_a_sample_misses() -> None:
+def test_a_rare_large_value_that_a_sample_misses(of) -> None:
     X = np.zeros((20_000, 2))
     X[7777] = [1e120, 1e-120]
-    found = Moments.of(as_design(X), fourth=True)
+    found = of(as_design(X), fourth=True)
     assert found.finite
     e = 1.0 - 1.0 / 20_000
     square = (found.unit / [1e120, 1e-120]) ** 2
@@ -247,15 +251,15 @@ def test_a_rare_large_value_that_a_sample_misses() -> None:
 
 
 @pytest.mark.parametrize("worth", [0.0, np.inf])
-def test_equal_values_have_no_scatter_at_all(worth, monkeypatch) -> None:
-    monkeypatch.setattr(moments, "_WORTH", worth)
+def test_equal_values_have_no_scatter_at_all(worth) -> None:
+    of = partial(Moments.of, tuning=replace(MANY, worth=worth))
     X = np.stack([np.full(3000, 0.1), np.full(3000, 1e9 + 0.3), np.full(3000, -7.7e-9)], axis=1)
     codes = np.arange(3000) % 2
     for X_ in (X, sp.csr_array(X), np.asfortranarray(X)):
-        found = Moments.of(as_design(X_), codes=codes, n_classes=2, pooled=False)
+        found = of(as_design(X_), codes=codes, n_classes=2, pooled=False)
         assert not found.scatter.any()
         assert np.array_equal(found.mean, X[:2])
-        parts = [Moments.of(as_design(X_[a : a + 100])) for a in range(0, 3000, 100)]
+        parts = [of(as_design(X_[a : a + 100])) for a in range(0, 3000, 100)]
         whole = parts[0]
         for part in parts[1:]:
             whole = whole.merge(part)
@@ -266,11 +270,11 @@ def test_equal_values_have_no_scatter_at_all(worth, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("fourth", [False, True])
-def test_a_weight_is_so_many_copies(fourth: bool) -> None:
+def test_a_weight_is_so_many_copies(of, fourth: bool) -> None:
     X, codes, weights, _ = data()
     times = weights.astype(int)
-    one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights, fourth=fourth)
-    copies = Moments.of(
+    one = of(as_design(X), codes=codes, n_classes=K, weights=weights, fourth=fourth)
+    copies = of(
         as_design(np.repeat(X, times, axis=0)),
         codes=np.repeat(codes, times),
         n_classes=K,
@@ -291,18 +295,18 @@ def test_a_weight_is_so_many_copies(fourth: bool) -> None:
 
 @grid("chunk", [1, 7, 100, 899])
 @pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
-def test_any_portions_merge_to_the_whole(chunk: int, kind: str) -> None:
+def test_any_portions_merge_to_the_whole(of, chunk: int, kind: str) -> None:
     X, codes, weights, _ = data()
     # By class, so that most portions lack classes.
     order = np.argsort(codes, kind="stable")
     X, codes, weights = X[order], codes[order], weights[order]
     X[:, 1] *= 1e3
     options = {"n_classes": K, "pooled": kind == "pooled", "fourth": kind == "fourth"}
-    whole = Moments.of(as_design(X), codes=codes, weights=weights, **options)
+    whole = of(as_design(X), codes=codes, weights=weights, **options)
     found = None
     for a in range(0, N, chunk):
         rows = slice(a, a + chunk)
-        part = Moments.of(as_design(X[rows]), codes=codes[rows], weights=weights[rows], **options)
+        part = of(as_design(X[rows]), codes=codes[rows], weights=weights[rows], **options)
         found = part if found is None else found.merge(part)
     assert found.n_rows == whole.n_rows == N
     for name in ("weight", "mean", "scatter"):
@@ -313,12 +317,12 @@ def test_any_portions_merge_to_the_whole(chunk: int, kind: str) -> None:
         assert_close(found.fourth, whole.fourth)
 
 
-def test_merging_is_associative_and_commutative() -> None:
+def test_merging_is_associative_and_commutative(of) -> None:
     X, codes, weights, _ = data()
     cuts = [0, 5, 300, 901]
     options = {"n_classes": K, "fourth": True}
     parts = [
-        Moments.of(as_design(X[a:b]), codes=codes[a:b], weights=weights[a:b], **options)
+        of(as_design(X[a:b]), codes=codes[a:b], weights=weights[a:b], **options)
         for a, b in itertools.pairwise(cuts)
     ]
     a, b, c = parts
@@ -328,12 +332,12 @@ def test_merging_is_associative_and_commutative() -> None:
             assert_close(getattr(other, name), getattr(results[0], name))
 
 
-def test_a_class_without_rows() -> None:
+def test_a_class_without_rows(of) -> None:
     X, codes, _, _ = data()
     codes = codes % 2
-    found = Moments.of(as_design(X), codes=codes, n_classes=3, pooled=False)
+    found = of(as_design(X), codes=codes, n_classes=3, pooled=False)
     assert found.weight[2] == 0 and not found.mean[2].any() and not found.scatter[2].any()
-    other = Moments.of(as_design(X), codes=np.full(N, 2), n_classes=3, pooled=False)
+    other = of(as_design(X), codes=np.full(N, 2), n_classes=3, pooled=False)
     both = found.merge(other)
     # Nothing was added to, so nothing is rounded.
     np.testing.assert_array_equal(both.mean[:2], found.mean[:2])
@@ -341,42 +345,42 @@ def test_a_class_without_rows() -> None:
     np.testing.assert_array_equal(both.scatter, found.scatter + other.scatter)
 
 
-def test_a_class_that_the_sample_misses() -> None:
+def test_a_class_that_the_sample_misses(of) -> None:
     X = 1e8 + np.random.default_rng(0).normal(size=(50_000, 2))
     codes = np.zeros(50_000, dtype=int)
     rare = [11, 12_345, 49_998]
     codes[rare] = 1
     X[rare] -= 2e8
-    found = Moments.of(as_design(X), codes=codes, n_classes=2, pooled=False)
+    found = of(as_design(X), codes=codes, n_classes=2, pooled=False)
     mean, scatter = exact(X[rare], np.ones(3))
     assert_close(found.mean[1], mean, 1e-15)
     assert_close(found.scatter[1], scatter, 1e-13)
 
 
-def test_what_is_not_finite_shows() -> None:
+def test_what_is_not_finite_shows(of) -> None:
     X, codes, _, _ = data()
     for value in (np.nan, np.inf, -np.inf, 1e200):
         for kind in (np.asarray, sp.csr_array):
             bad = X.copy()
             bad[N - 1, D - 1] = value
             design = as_design(kind(bad))
-            assert not Moments.of(design).finite
-            assert not Moments.of(design, codes=codes, n_classes=K, fourth=True).finite
+            assert not of(design).finite
+            assert not of(design, codes=codes, n_classes=K, fourth=True).finite
     zero = np.ones(N)
     zero[3] = 0.0
     bad = X.copy()
     bad[3, 0] = np.nan
-    assert not Moments.of(as_design(bad), weights=zero).finite
+    assert not of(as_design(bad), weights=zero).finite
 
 
-def test_moments_of_other_things_do_not_merge() -> None:
+def test_moments_of_other_things_do_not_merge(of) -> None:
     X, codes, _, _ = data()
-    own = Moments.of(as_design(X))
+    own = of(as_design(X))
     for other in (
-        Moments.of(as_design(X[:, :2])),
-        Moments.of(as_design(X), codes=codes, n_classes=K),
-        Moments.of(as_design(X), pooled=False),
-        Moments.of(as_design(X), fourth=True),
+        of(as_design(X[:, :2])),
+        of(as_design(X), codes=codes, n_classes=K),
+        of(as_design(X), pooled=False),
+        of(as_design(X), fourth=True),
     ):
         with pytest.raises(ValueError, match="cannot be merged"):
             own.merge(other)
@@ -394,17 +398,20 @@ def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, m
     design = as_design(STORAGES[storage](X))
     options = {"codes": codes, "n_classes": K, "weights": weights}
     options |= {"pooled": kind == "pooled", "fourth": kind == "fourth"}
-    one = Moments.of(design, **options)
+    one = Moments.of(design, **options, tuning=MANY)
     monkeypatch.setattr(pool, "n_threads", lambda: 3)
     monkeypatch.setattr(pool, "_PARALLEL_WORK", 0)
-    monkeypatch.setattr(moments, "_OWN_BYTES", own_bytes)
-    monkeypatch.setattr(moments, "_WORTH", worth)
-    monkeypatch.setattr(moments, "_PARALLEL_WORK", 0)
-    monkeypatch.setattr(moments, "_BUFFER_BYTES", 1000)
-    monkeypatch.setattr(moments, "_BUFFER_ROWS", 17)
-    monkeypatch.setattr(moments, "_SORTED", 211)
-    three = Moments.of(design, **options)
-    again = Moments.of(design, **options)
+    small = Tuning(
+        few=0,
+        worth=worth,
+        parallel_work=0,
+        own_bytes=own_bytes,
+        buffer_bytes=1000,
+        buffer_rows=17,
+        sorted=211,
+    )
+    three = Moments.of(design, **options, tuning=small)
+    again = Moments.of(design, **options, tuning=small)
     for name in ("weight", "mean", "scatter", "third", "fourth"):
         left, right = getattr(one, name), getattr(three, name)
         if left is not None:
@@ -416,7 +423,7 @@ def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, m
 @grid("d", [1, 5, 8, 23, 31, 40, 97, 250])
 @grid("pooled", [True, False])
 @pytest.mark.parametrize("kind", ["C", "float32", "fortran", "csr"])
-def test_products_in_registers(d, pooled, kind, monkeypatch) -> None:
+def test_products_in_registers(d, pooled, kind) -> None:
     rng = np.random.default_rng(d)
     n = 333
     X = (3.0 + rng.normal(size=(n, d))).astype(np.float32).astype(np.float64)
@@ -426,11 +433,9 @@ def test_products_in_registers(d, pooled, kind, monkeypatch) -> None:
     design = as_design(STORAGES[kind](X))
     options = {"codes": codes, "n_classes": K, "targets": targets, "pooled": pooled}
     for weighted in ({}, {"weights": weights}):
-        monkeypatch.setattr(moments, "_WORTH", 1e9)
-        plain = Moments.of(design, **options, **weighted)
-        monkeypatch.setattr(moments, "_WORTH", 0.0)
-        monkeypatch.setattr(moments, "_DENSE_GAIN", 1e9)
-        found = Moments.of(design, **options, **weighted)
+        plain = Moments.of(design, **options, **weighted, tuning=MANY)
+        registers = replace(MANY, worth=0.0, dense_gain=1e9)
+        found = Moments.of(design, **options, **weighted, tuning=registers)
         s = weights if weighted else np.ones(n)
         mean, scatter = reference(np.hstack([X, targets]), codes, s, most=2)
         for own in (plain, found):
@@ -442,17 +447,16 @@ def test_products_in_registers(d, pooled, kind, monkeypatch) -> None:
 
 @grid("d", [1, 7, 13, 62, 100])
 @pytest.mark.parametrize("kind", ["C", "float32", "fortran"])
-def test_one_class_in_registers(d, kind, monkeypatch) -> None:
+def test_one_class_in_registers(d, kind) -> None:
     rng = np.random.default_rng(d)
     n = 1501
     X = (1e3 + rng.normal(size=(n, d))).astype(np.float32).astype(np.float64)
     weights = rng.integers(0, 3, n) + 0.25
     # One-hot, column by column, as least squares for classes has them.
     targets = np.asfortranarray(np.eye(3)[rng.integers(0, 3, n)])
-    monkeypatch.setattr(moments, "_WORTH", 0.0)
-    monkeypatch.setattr(moments, "_TURNED", 512)
+    of = partial(Moments.of, tuning=replace(MANY, worth=0.0, turned=512))
     for s in (None, weights):
-        found = Moments.of(as_design(STORAGES[kind](X)), targets=targets, weights=s)
+        found = of(as_design(STORAGES[kind](X)), targets=targets, weights=s)
         all_of_one = np.zeros(n, dtype=int)
         own = np.ones(n) if s is None else s
         mean, scatter = reference(np.hstack([X, targets]), all_of_one, own, 1, most=2)
@@ -465,31 +469,31 @@ def test_mirror(p: int) -> None:
     rng = np.random.default_rng(p)
     out, roots = rng.normal(size=(p, p)), rng.normal(size=(3, p))
     expected = np.triu(out) + np.triu(out, 1).T - roots.T @ roots
-    moments.mirror(out, roots)
+    mirror(out, roots)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(out, out.T)
 
 
 def test_a_processor_without_such_registers(monkeypatch) -> None:
     X, codes, weights, _ = data()
-    one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
-    monkeypatch.setattr(moments, "_WORTH", 0.0)
+    options = {"codes": codes, "n_classes": K, "weights": weights}
+    one = Moments.of(as_design(X), **options, tuning=MANY)
     monkeypatch.setattr(outer_products, "KNOWN", False)
-    other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
+    other = Moments.of(as_design(X), **options, tuning=replace(MANY, worth=0.0))
     np.testing.assert_array_equal(one.scatter, other.scatter)
 
 
-def test_without_the_routine_of_scipy(monkeypatch) -> None:
+def test_without_the_routine_of_scipy(of, monkeypatch) -> None:
     X, codes, weights, _ = data()
-    one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
+    one = of(as_design(X), codes=codes, n_classes=K, weights=weights)
     assert blas._routine("dsyrk") is not None
     monkeypatch.setattr(blas, "_routine", lambda name: None)
-    other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
+    other = of(as_design(X), codes=codes, n_classes=K, weights=weights)
     assert_close(one.scatter, other.scatter)
 
 
 @pytest.mark.parametrize("kind", ["float32", "csr", "fortran", "C"])
-def test_nothing_is_copied(kind: str) -> None:
+def test_nothing_is_copied(of, kind: str) -> None:
     X = np.random.default_rng(0).normal(size=(200_000, 20))
     codes = np.arange(200_000) % 4
     design = as_design(
@@ -499,9 +503,9 @@ def test_nothing_is_copied(kind: str) -> None:
     )
     for options in ({}, {"pooled": False}):
         # What is compiled, or started, is not counted.
-        Moments.of(design, codes=codes, n_classes=4, **options)
+        of(design, codes=codes, n_classes=4, **options)
         tracemalloc.start()
-        Moments.of(design, codes=codes, n_classes=4, **options)
+        of(design, codes=codes, n_classes=4, **options)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         # The data take 32 MB in float64, the buffers of two threads 4 MB.
@@ -510,26 +514,25 @@ def test_nothing_is_copied(kind: str) -> None:
 
 @grid("pooled", [True, False])
 @grid("k", [1, 3])
-def test_few_rows_have_the_moments_of_many(k, pooled, monkeypatch) -> None:
+def test_few_rows_have_the_moments_of_many(k, pooled) -> None:
     rng = np.random.default_rng(0)
     X = 1e6 + rng.normal(size=(60, 4))
     X[:, 3] = 7.1
     codes = rng.integers(0, k, size=60) if k > 1 else None
     options = {"codes": codes, "n_classes": k + 1, "targets": X[:, :1] * 2.0, "pooled": pooled}
     few = Moments.of(as_design(X), **options)
-    monkeypatch.setattr(moments, "_FEW", 0)
-    other = Moments.of(as_design(X), **options)
+    other = Moments.of(as_design(X), **options, tuning=MANY)
     np.testing.assert_allclose(few.mean, other.mean, rtol=1e-15)
     np.testing.assert_allclose(few.scatter, other.scatter, rtol=1e-9, atol=1e-6)
     assert np.all(few.scatter[..., 3, 3] == 0.0)
     np.testing.assert_array_equal(few.scatter, np.swapaxes(few.scatter, -1, -2))
 
 
-def test_the_scatter_of_a_class_that_one_row_outweighs():
+def test_the_scatter_of_a_class_that_one_row_outweighs(of):
     x = np.array([[1.4], [0.7], [2.1], [0.6]])
     weights = np.array([1e-96, 1e55, 1e-6, 1e-91])
     options = {"codes": np.array([0, 1, 0, 0]), "n_classes": 2, "pooled": False}
-    found = Moments.of(as_design(x), weights=weights, **options)
+    found = of(as_design(x), weights=weights, **options)
     exact = [Fraction(float(v)) for v in x[[0, 2, 3], 0]]
     s = [Fraction(float(v)) for v in weights[[0, 2, 3]]]
     mean = sum(a * b for a, b in zip(s, exact, strict=True)) / sum(s)

@@ -11,7 +11,7 @@ from separatrix import LogisticRegression
 from separatrix.data.design import DenseDesign, as_design
 from separatrix.objectives import orthogonality
 from separatrix.objectives.enclosure import Level
-from separatrix.objectives.orthogonality import Projector
+from separatrix.objectives.orthogonality import Projector, Tuning
 
 
 def exact_distance(A: np.ndarray, weights: np.ndarray, residual: np.ndarray) -> list[Fraction]:
@@ -39,13 +39,12 @@ def exact_distance(A: np.ndarray, weights: np.ndarray, residual: np.ndarray) -> 
     ]
 
 
-@pytest.mark.parametrize("whole", [orthogonality._WHOLE, 0])
-@pytest.mark.parametrize("few", [orthogonality._FEW, 0])
-def test_it_bounds_the_exact_distance(whole: int, few: int, monkeypatch) -> None:
+# As of long matrices, and of those with many columns.
+@pytest.mark.parametrize("whole", [Tuning.whole, 0])
+@pytest.mark.parametrize("few", [Tuning.few, 0])
+def test_it_bounds_the_exact_distance(whole: int, few: int) -> None:
     rng = np.random.default_rng(0)
-    # As of long matrices, and of those with many columns.
-    monkeypatch.setattr(orthogonality, "_WHOLE", whole)
-    monkeypatch.setattr(orthogonality, "_FEW", few)
+    tuning = Tuning(whole=whole, few=few)
     for n, d, near in ((12, 2, 1.0), (30, 4, 1e-2), (30, 4, 1e-4)):
         X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, d)
         X[:, -1] = X[:, 0] + near * X[:, -1]
@@ -53,7 +52,9 @@ def test_it_bounds_the_exact_distance(whole: int, few: int, monkeypatch) -> None
         A = np.column_stack([X, np.ones(n)])
         residual = rng.normal(size=n)
         residual -= weights * (A @ np.linalg.lstsq(A.T @ (weights[:, None] * A), A.T @ residual)[0])
-        projector = Projector.of(as_design(X), weights, True, lambda w, A=A: A.T @ (w[:, None] * A))
+        projector = Projector.of(
+            as_design(X), weights, True, lambda w, A=A: A.T @ (w[:, None] * A), tuning
+        )
         assert projector is not None
         found = projector.distance(residual, Level.DOUBLED, 0.0)
         exact = exact_distance(A, weights, residual)
@@ -63,13 +64,12 @@ def test_it_bounds_the_exact_distance(whole: int, few: int, monkeypatch) -> None
 
 
 def test_an_unpenalised_fit_forms_a_gram_matrix_for_each_step_and_one_more(monkeypatch) -> None:
-    # As of long matrices.
-    monkeypatch.setattr(orthogonality, "_WHOLE", 0)
     formed: list[int] = []
     gram = DenseDesign.gram
     monkeypatch.setattr(DenseDesign, "gram", lambda *of: formed.append(1) or gram(*of))
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(3000, 110))
+    # So long that it is not factorised as it is.
+    X = rng.normal(size=(37_000, 110))
     y = X @ rng.normal(size=110) + 8 * rng.normal(size=len(X)) > 0
     model = LogisticRegression(penalty=None, solver="newton").fit(X, y)
     assert model.certificate_.ok

@@ -8,16 +8,11 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
 from separatrix import separability
-from separatrix.geometry.separation import in_passes
-from separatrix.geometry.separation.in_passes import places_of, separability_in_passes
+from separatrix.geometry.separation.in_passes import Tuning, places_of, separability_in_passes
 from separatrix.scale import Local, scan
 
-
-@pytest.fixture(autouse=True)
-def few_at_first(monkeypatch):
-    # So that the rows which decide are seldom among those that are looked at first.
-    monkeypatch.setattr(in_passes, "_FIRST", 6)
-    monkeypatch.setattr(in_passes, "_JOINING", 3)
+# So that the rows which decide are seldom among those that are looked at first.
+FEW_AT_FIRST = Tuning(first=6, joining=3)
 
 
 def problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -44,7 +39,9 @@ def test_verdicts_are_those_on_all_rows(seed):
     fit_intercept = seed % 7 != 3
     stored = sp.csr_matrix(X) if seed % 6 == 5 else X
     expected = separability(X, y, fit_intercept=fit_intercept, margin=False)
-    found = separability_in_passes(scan(stored, y, block_rows=7), fit_intercept=fit_intercept)
+    found = separability_in_passes(
+        scan(stored, y, block_rows=7), fit_intercept=fit_intercept, tuning=FEW_AT_FIRST
+    )
     assert found.status == expected.status
     assert found.n_samples == len(y)
     if found.status in ("separable", "not_separable"):
@@ -56,7 +53,7 @@ def test_verdicts_are_those_on_all_rows(seed):
 
 def test_all_verdicts_of_three_classes():
     X, y = load_iris(return_X_y=True)
-    found = separability_in_passes(scan(X, y, block_rows=20), engine=Local(2))
+    found = separability_in_passes(scan(X, y, block_rows=20), engine=Local(2), tuning=FEW_AT_FIRST)
     expected = separability(X, y, margin=False)
     assert [v.status for v in found] == [v.status for v in expected]
 
@@ -66,7 +63,7 @@ def test_an_overlap_of_two_rows_far_apart_is_found_and_named():
     y = (X[:, 0] > 500).astype(int)
     y[777] = 0
     data = scan(X, y, block_rows=100)
-    found = separability(data)
+    found = separability_in_passes(data, tuning=FEW_AT_FIRST)
     assert found.status == "not_separable" and 777 in found.witness.rows
     assert places_of(data, [777]) == ["rows 701 to 800, row 78 of these"]
     assert found.check(X, y)

@@ -10,8 +10,7 @@ from sklearn.datasets import load_digits, load_iris
 from separatrix import LogisticRegression
 from separatrix.objectives.penalties import L2
 from separatrix.scale import Local, scan
-from separatrix.scale import softmax as module
-from separatrix.scale.softmax import BlockedSoftmax
+from separatrix.scale.softmax import BlockedSoftmax, Tuning
 
 X, Y = load_iris(return_X_y=True)
 
@@ -65,12 +64,13 @@ def test_the_bits_do_not_depend_on_the_workers():
 
 
 @pytest.mark.parametrize("pairs", [True, False])
-def test_bounds_are_those_of_slopes_that_are_balanced(pairs, monkeypatch):
-    monkeypatch.setattr(module, "_PAIRED", 200_000 if pairs else 0)
+def test_bounds_are_those_of_slopes_that_are_balanced(pairs):
     rng = np.random.default_rng(2)
     weights, C = rng.uniform(0.5, 2.0, size=len(Y)), 0.7
     data = scan(X, Y, weight=weights, block_rows=37)
-    problem = BlockedSoftmax(data, Local(), L2(), C=C)
+    problem = BlockedSoftmax(
+        data, Local(), L2(), C=C, tuning=Tuning() if pairs else Tuning(paired=0)
+    )
     upper, hot = C * weights, np.eye(3)[Y]
     theta = LogisticRegression(C=C).fit(X, Y, weights)
     theta = np.vstack([theta.coef_.T, theta.intercept_])

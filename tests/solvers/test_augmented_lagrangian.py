@@ -9,6 +9,7 @@ from separatrix.data.design import as_design
 from separatrix.losses import Hinge
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import AugmentedLagrangian
+from separatrix.solvers.augmented_lagrangian import Tuning
 from separatrix.solvers.driver import minimise
 
 
@@ -22,7 +23,9 @@ def data(n: int = 150, d: int = 5, seed: int = 0):
 def test_any_growth_reaches_the_tolerance(growth: float) -> None:
     X, y = data()
     objective = MarginObjective(as_design(X), y, Hinge())
-    certificate = minimise(objective, AugmentedLagrangian(growth), tol=1e-10).certificate
+    certificate = minimise(
+        objective, AugmentedLagrangian(Tuning(growth=growth)), tol=1e-10
+    ).certificate
     assert certificate.ok, str(certificate)
 
 
@@ -103,16 +106,16 @@ def test_rows_that_are_held_change_no_optimum(kind, fit_intercept, monkeypatch) 
             sizes.append(len(state.envelope.y))
         return step(self, problem, state, check_interrupt)
 
-    monkeypatch.setattr("separatrix.solvers.compact._KINKED", (0, 0))
     monkeypatch.setattr(AugmentedLagrangian, "step", spied)
-    some = minimise(objective, AugmentedLagrangian(), tol=1e-9, seed=0)
+    some = minimise(objective, AugmentedLagrangian(Tuning(compact=False)), tol=1e-9, seed=0)
     assert some.certificate.ok, str(some.certificate)
     if kind == "plain":
         assert np.median(sizes) < len(y) / 4
-        again = minimise(objective, AugmentedLagrangian(), tol=1e-9, seed=0)
+        again = minimise(objective, AugmentedLagrangian(Tuning(compact=False)), tol=1e-9, seed=0)
         assert np.array_equal(again.theta, some.theta)
-    monkeypatch.setattr("separatrix.solvers.augmented_lagrangian._LARGE", np.inf)
     sizes.clear()
-    every = minimise(objective, AugmentedLagrangian(), tol=1e-9, seed=0)
+    every = minimise(
+        objective, AugmentedLagrangian(Tuning(compact=False, large=np.inf)), tol=1e-9, seed=0
+    )
     assert set(sizes) == {len(y)}
     assert some.certificate.primal == pytest.approx(every.certificate.primal, rel=2e-9)

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers import AugmentedLagrangian, DualDescent, dual_descent
+from separatrix.solvers import AugmentedLagrangian, DualDescent
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.dual_descent import Tuning
 
 LOSSES = [Hinge(), SquaredHinge(), LogLoss(), SquaredError()]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -126,23 +127,18 @@ def test_a_penalised_intercept_is_one_more_feature() -> None:
         assert one.certificate.primal == pytest.approx(two.certificate.primal, rel=2e-9)
 
 
-@pytest.fixture
-def shared(monkeypatch):
-    """Three parts, each with weights of its own, however little there is to do."""
-    monkeypatch.setattr(dual_descent, "_MODELS", 3)
-    for name in ("_THREAD_WORK", "_THREAD_SHARE", "_ROUND_SHARE"):
-        monkeypatch.setattr(dual_descent, name, 1e-9)
-    monkeypatch.setattr(dual_descent, "_ROUND_WORK", 300.0)
+# Three parts, each with weights of its own, however little there is to do.
+SHARED = Tuning(models=3, thread_work=1e-9, thread_share=1e-9, round_work=300.0, round_share=1e-9)
 
 
 @each_loss
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32])
-def test_threads_share_a_pass(shared, loss, intercept: bool, form) -> None:
+def test_threads_share_a_pass(loss, intercept: bool, form) -> None:
     X, y = data(300)
     objective = MarginObjective(as_design(form(X)), y, loss, C=2.0, fit_intercept=intercept)
     options = {"max_iter": 20_000, "tol": 1e-9, "seed": 0}
-    solution = minimise(objective, DualDescent(), **options)
+    solution = minimise(objective, DualDescent(SHARED), **options)
     assert solution.certificate.ok, str(solution.certificate)
     state = solution.state
     assert len(state.copies) == 2
@@ -150,28 +146,28 @@ def test_threads_share_a_pass(shared, loss, intercept: bool, form) -> None:
     # The average of the threads' weights is what the multipliers say.
     expected = objective.design.t_dot(state.alpha * y)
     np.testing.assert_allclose(state.w, expected, atol=1e-6 * np.abs(expected).max())
-    again = minimise(objective, DualDescent(), **options)
+    again = minimise(objective, DualDescent(SHARED), **options)
     assert np.array_equal(again.theta, solution.theta)
     reference = minimise(objective, AugmentedLagrangian(), tol=1e-10).certificate.primal
     assert solution.certificate.primal == pytest.approx(reference, rel=2e-9)
 
 
 @each_loss
-def test_threads_whose_rows_are_the_same(shared, loss) -> None:
+def test_threads_whose_rows_are_the_same(loss) -> None:
     # What one thread corrects, the others correct as well.
     X, y = data(10)
     X, y = np.tile(X, (60, 1)), np.tile(y, 60)
     objective = MarginObjective(as_design(X), y, loss, C=1.0)
-    certificate = minimise(objective, DualDescent(), max_iter=20_000, seed=0).certificate
+    certificate = minimise(objective, DualDescent(SHARED), max_iter=20_000, seed=0).certificate
     assert certificate.ok, str(certificate)
 
 
-def test_threads_that_lose_ground_leave_the_rest_to_one(shared) -> None:
+def test_threads_that_lose_ground_leave_the_rest_to_one() -> None:
     # One row a thread, each of which corrects what all have in common, and more than once.
     X = np.ones((6, 1)) + 0.01 * np.eye(6)[:, :1]
     y = np.ones(6)
     objective = MarginObjective(as_design(X), y, SquaredHinge(), C=1e6, fit_intercept=False)
-    solution = minimise(objective, DualDescent(), max_iter=2000, seed=0)
+    solution = minimise(objective, DualDescent(SHARED), max_iter=2000, seed=0)
     assert solution.state.alone
     assert solution.certificate.ok
 

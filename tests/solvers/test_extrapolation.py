@@ -10,18 +10,17 @@ import scipy.sparse as sp
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers import DualDescent, dual_descent
+from separatrix.solvers import DualDescent
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.dual_descent import Tuning
 from separatrix.solvers.extrapolation import Extrapolation
 
 LOSSES = [Hinge(), SquaredHinge(), LogLoss(), SquaredError()]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 
 
-@pytest.fixture(autouse=True)
-def from_the_first_pass(monkeypatch):
-    """The problems here are done with before descent would begin to extrapolate."""
-    monkeypatch.setattr(dual_descent, "_EARLY", 0)
+# The problems here are done with before descent would begin to extrapolate.
+FROM_THE_FIRST_PASS = Tuning(early=0)
 
 
 def data(n: int = 150, d: int = 8, seed: int = 0):
@@ -53,7 +52,7 @@ def test_the_dual_never_falls_and_the_range_holds(loss, intercept: bool, C: floa
     problem = MarginObjective(
         as_design(store(X)), y, loss, C=C, weights=weights, fit_intercept=intercept
     )
-    solver = DualDescent()
+    solver = DualDescent(FROM_THE_FIRST_PASS)
     state = solver.init(problem, problem.zero(), np.random.default_rng(0))
     upper, used = problem.upper, problem.upper > 0.0
     moved = 0
@@ -84,7 +83,9 @@ def test_the_dual_never_falls_and_the_range_holds(loss, intercept: bool, C: floa
 def test_the_intercept_follows_the_multipliers() -> None:
     X, y = data()
     problem = MarginObjective(as_design(X), y, Hinge(), intercept_penalty=0.5)
-    state = minimise(problem, DualDescent(), tol=1e-15, max_iter=20, seed=0).state
+    state = minimise(
+        problem, DualDescent(FROM_THE_FIRST_PASS), tol=1e-15, max_iter=20, seed=0
+    ).state
     assert state.b[0] == pytest.approx(2.0 * float(state.alpha @ y), abs=1e-11)
 
 
@@ -126,7 +127,9 @@ def test_same_optimum_as_a_quadratic_program(C: float) -> None:
         method="L-BFGS-B",
         options={"maxiter": 50_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10},
     )
-    solution = minimise(problem, DualDescent(), tol=1e-9, max_iter=50_000, seed=0)
+    solution = minimise(
+        problem, DualDescent(FROM_THE_FIRST_PASS), tol=1e-9, max_iter=50_000, seed=0
+    )
     assert solution.certificate.ok, str(solution.certificate)
     assert solution.certificate.primal == pytest.approx(-C * best.fun, rel=1e-6)
 
@@ -135,7 +138,9 @@ def test_weights_stay_those_of_the_multipliers_for_thousands_of_passes() -> None
     # Long after the last digit, when displacements are nothing but rounding.
     X, y = data(n=60, d=4)
     problem = MarginObjective(as_design(X), y, Hinge(), C=1000.0, fit_intercept=False)
-    state = minimise(problem, DualDescent(), tol=1e-15, max_iter=3000, seed=0).state
+    state = minimise(
+        problem, DualDescent(FROM_THE_FIRST_PASS), tol=1e-15, max_iter=3000, seed=0
+    ).state
     # Multipliers in the thousands cancel to weights of order one.
     np.testing.assert_allclose(state.w, X.T @ (state.alpha * y), atol=1e-6)
 
@@ -144,7 +149,8 @@ def test_same_seed_same_bits() -> None:
     X, y = data()
     problem = MarginObjective(as_design(sp.csr_array(X)), y, Hinge(), C=10.0)
     one, two = (
-        minimise(problem, DualDescent(), tol=1e-10, max_iter=5000, seed=4).state for _ in range(2)
+        minimise(problem, DualDescent(FROM_THE_FIRST_PASS), tol=1e-10, max_iter=5000, seed=4).state
+        for _ in range(2)
     )
     assert one.alpha.tobytes() == two.alpha.tobytes()
     assert one.w.tobytes() == two.w.tobytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,10 +18,9 @@ from separatrix.losses import Hinge
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, HardMargin, Newton, dual_descent
-from separatrix.solvers import hard_margin as module
 from separatrix.solvers.active_set_qp import ActiveSet
 from separatrix.solvers.driver import minimise, watch
-from separatrix.solvers.hard_margin import maximum_margin
+from separatrix.solvers.hard_margin import Tuning, maximum_margin
 
 GEOMETRIES = {
     "free": {},
@@ -214,24 +214,15 @@ def test_against_a_general_solver(geometry: str) -> None:
 
 # Each replaces what decides between the methods, so that small problems meet all of them.
 REGIMES = {
-    "alone": {},
-    "few at a time": {"batch": 2},
-    "after descent": {"_FEW": 0, "_PASSES": 0},
-    "after descent, few at a time": {"_FEW": 0, "_PASSES": 0, "batch": 1},
-    "descent to the end": {"_FEW": 0, "_PASSES": 0, "_FACE_ENTRIES": 0.0},
+    "alone": Tuning(),
+    "few at a time": Tuning(batch=2, batch_share=0),
+    "after descent": Tuning(few=0, passes=0),
+    "after descent, few at a time": Tuning(few=0, passes=0, batch=1, batch_share=0),
+    "descent to the end": Tuning(few=0, passes=0, face_entries=0.0),
 }
 
 
-@pytest.fixture(params=REGIMES)
-def regime(request, monkeypatch) -> str:
-    settings = dict(REGIMES[request.param])
-    batch = settings.pop("batch", None)
-    if batch is not None:
-        monkeypatch.setattr(HardMargin, "_batch", lambda self, problem: batch)
-    for name, value in settings.items():
-        monkeypatch.setattr(module, name, value)
-    return request.param
-
+each_regime = pytest.mark.parametrize("regime", REGIMES)
 
 FORMATS = {
     "dense": np.asarray,
@@ -243,6 +234,7 @@ FORMATS = {
 }
 
 
+@each_regime
 @each_geometry
 def test_every_regime_finds_the_optimum(regime: str, geometry: str) -> None:
     shapes = [(60, 3), (60, 8), (200, 20), (15, 40), (300, 2)]
@@ -252,20 +244,21 @@ def test_every_regime_finds_the_optimum(regime: str, geometry: str) -> None:
         shapes, tol = [(15, 40), (60, 90), (200, 300)], 1e-8
     for seed, (n, d) in enumerate(shapes):
         X, y = separable(n, d, seed, geometry)
-        solution = solve(X, y, geometry, tol=tol)
+        solution = solve(X, y, geometry, tol=tol, tuning=REGIMES[regime])
         assert solution.certificate.ok, str(solution.certificate)
         assert_optimal(X, y, solution, geometry, rtol=20 * math.sqrt(tol) if tol > 1e-9 else 1e-9)
 
 
+@each_regime
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_is_the_same_matrix(regime: str, form: str) -> None:
     X, y = separable(120, 10, seed=3)
     X = (X * (np.random.default_rng(0).random(X.shape) < 0.8)).astype(np.float32)
     X = X.astype(np.float64) + 0.5 * y[:, None]
     X = X.astype(np.float32).astype(np.float64)
-    reference = solve(X, y, tol=1e-11)
+    reference = solve(X, y, tol=1e-11, tuning=REGIMES[regime])
     assert reference.certificate.ok
-    other = maximum_margin(as_design(FORMATS[form](X)), y, tol=1e-9)
+    other = maximum_margin(as_design(FORMATS[form](X)), y, tol=1e-9, tuning=REGIMES[regime])
     assert other.certificate.ok, str(other.certificate)
     assert other.certificate.primal == pytest.approx(reference.certificate.primal, rel=1.1e-9)
     np.testing.assert_allclose(
@@ -273,6 +266,7 @@ def test_every_format_is_the_same_matrix(regime: str, form: str) -> None:
     )
 
 
+@each_regime
 @each_geometry
 def test_no_hyperplane_in_any_regime(regime: str, geometry: str) -> None:
     rng = np.random.default_rng(1)
@@ -284,7 +278,7 @@ def test_no_hyperplane_in_any_regime(regime: str, geometry: str) -> None:
             (np.vstack([X, X[:1]]), np.append(np.where(X[:, 0] > 0, 1.0, -1.0), np.sign(-X[0, 0]))),
         ]
     ):
-        solution = solve(Z, y, geometry, tol=1e-6)
+        solution = solve(Z, y, geometry, tol=1e-6, tuning=REGIMES[regime])
         assert solution.certificate.status == "not_separable", (case, str(solution.certificate))
         assert solution.certificate.primal == np.inf
         assert not solution.certificate.ok
@@ -311,29 +305,25 @@ def test_columns_that_depend_on_one_another(geometry: str) -> None:
         assert_optimal(moved, y, solution, geometry, rtol=1e-8)
 
 
+@each_regime
 def test_one_label_against_the_plane_among_many_columns(regime: str) -> None:
     X, y = separable(150, 6, seed=9, gap=1.0)
     y[17] *= -1.0
-    assert solve(X, y).certificate.status == "not_separable"
+    assert solve(X, y, tuning=REGIMES[regime]).certificate.status == "not_separable"
 
 
-def test_descent_that_comes_to_nothing_ends(monkeypatch) -> None:
-    monkeypatch.setattr(module, "_FEW", 0)
-    monkeypatch.setattr(module, "_PASSES", 0)
-    monkeypatch.setattr(module, "_FACE_ENTRIES", 0.0)
-    monkeypatch.setattr(module, "_PATIENCE", 100)
+def test_descent_that_comes_to_nothing_ends() -> None:
     # A contradiction among more rows than are asked: presumed, and for others to prove.
-    monkeypatch.setattr(module, "_SUSPECTS", 2)
+    impatient = Tuning(few=0, passes=0, face_entries=0.0, patience=100, suspects=2)
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(80, 4)), rng.choice([-1.0, 1.0], size=80)
-    solution = solve(X, y)
+    solution = solve(X, y, tuning=impatient)
     assert solution.certificate.status == "not_separable"
     # Fewer columns than rows at the margin: passes that are not extrapolated crawl, and the bounds
     # say how far they got.
-    monkeypatch.setattr(dual_descent, "_EARLY", 10**9)
+    plain = replace(impatient, descent=dual_descent.Tuning(early=math.inf))
     X, y = separable(60, 8, seed=4, geometry="none")
-    slow = solve(X, y, "none", tol=1e-12)
-    monkeypatch.undo()
+    slow = solve(X, y, "none", tol=1e-12, tuning=plain)
     best = solve(X, y, "none", tol=1e-12).certificate.primal
     assert slow.certificate.status == "precision_limit"
     assert slow.certificate.dual <= best <= slow.certificate.primal
@@ -363,12 +353,11 @@ def test_quasi_separable_is_not_separable(X, y, geometry: str) -> None:
     assert exact_hard_margin(X, y, geometry) is None
 
 
-def test_a_zero_row_through_the_origin_among_many(monkeypatch) -> None:
-    monkeypatch.setattr(module, "_FEW", 0)
-    monkeypatch.setattr(module, "_PASSES", 0)
+def test_a_zero_row_through_the_origin_among_many() -> None:
     X, y = separable(50, 5, geometry="none")
     X[20] = 0.0
-    assert solve(X, y, "none").certificate.status == "not_separable"
+    found = solve(X, y, "none", tuning=REGIMES["after descent"])
+    assert found.certificate.status == "not_separable"
 
 
 def test_one_sign_alone() -> None:
@@ -632,21 +621,21 @@ def test_no_time_at_all() -> None:
     assert np.all(np.isfinite(solution.theta))
 
 
-def test_stopped_halfway_the_bounds_hold(monkeypatch) -> None:
-    monkeypatch.setattr(HardMargin, "_batch", lambda self, problem: 2)
+def test_stopped_halfway_the_bounds_hold() -> None:
+    few_at_a_time = HardMargin(REGIMES["few at a time"])
     X, y = separable(400, 6, seed=15)
     optimum = solve(X, y).certificate.primal
     problem = HardMarginObjective(as_design(X), y)
     seen = []
     with watch(seen.append):
-        full = minimise(problem, HardMargin(), tol=1e-12, record=True)
+        full = minimise(problem, few_at_a_time, tol=1e-12, record=True)
     assert full.certificate.n_iter > 4
     for progress in seen:
         assert progress.dual <= optimum * (1 + 1e-12) <= progress.primal * (1 + 2e-12)
     assert full.trace.primal[0] == np.inf
     assert full.trace.primal[-1] == pytest.approx(optimum, rel=1e-11)
     assert len(full.trace.coef) == full.certificate.n_iter + 1
-    halfway = minimise(problem, HardMargin(), tol=1e-12, max_iter=3)
+    halfway = minimise(problem, few_at_a_time, tol=1e-12, max_iter=3)
     assert halfway.certificate.status == "max_iter"
     assert halfway.certificate.dual <= optimum
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grids import share
-from separatrix._compiled import outer_products, register_tiles
-from separatrix.closed_form import least_squares
+from separatrix._compiled import register_tiles
 from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
-from separatrix.closed_form.normal_equations import NormalInverse
+from separatrix.closed_form.normal_equations import NormalInverse, Tuning
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data import moments
 from separatrix.data.design import as_design
@@ -321,28 +321,16 @@ def test_products_in_registers(lanes_and_height) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (7, 3, 1), (1000, 103, 3), (130, 200, 2), (65, 7, 1)])
-def test_moments_are_those_of_the_other_way(shape, monkeypatch) -> None:
+def test_moments_are_those_of_the_other_way(shape) -> None:
     n, d, m = shape
     X, Y = rng.normal(size=(n, d)) + 1e4, np.asfortranarray(rng.normal(size=(n, m)))
     for s in (None, rng.integers(0, 3, size=n) + (n == 1) + 0.5):
-        monkeypatch.setattr(moments, "_WORTH", np.inf)
-        other = Moments.of(as_design(X), weights=s, targets=Y)
-        monkeypatch.setattr(moments, "_WORTH", 0.0)
-        found = Moments.of(as_design(X), weights=s, targets=Y)
+        other = Moments.of(as_design(X), weights=s, targets=Y, tuning=moments.Tuning(worth=np.inf))
+        found = Moments.of(as_design(X), weights=s, targets=Y, tuning=moments.Tuning(worth=0.0))
         assert found.weight == other.weight and found.n_rows == n
         np.testing.assert_allclose(found.mean, other.mean, rtol=1e-14, atol=1e-15)
         np.testing.assert_allclose(found.scatter, other.scatter, rtol=1e-9, atol=1e-9)
         np.testing.assert_array_equal(found.scatter, found.scatter.T)
-
-
-def test_without_vector_registers(monkeypatch) -> None:
-    X, Y = rng.normal(size=(3000, 9)) + 50.0, rng.normal(size=(3000, 2))
-    monkeypatch.setattr(moments, "_WORTH", 0.0)
-    plain = solved(X, Y)
-    monkeypatch.setattr(outer_products, "KNOWN", False)
-    other = solved(X, Y)
-    assert other.method == plain.method == "cholesky"
-    np.testing.assert_allclose(other.coef, plain.coef, rtol=1e-12, atol=1e-15)
 
 
 # --- more columns than fit ------------------------------------------------------------------
@@ -367,15 +355,18 @@ def test_far_more_columns_than_rows(kind, ridge) -> None:
         assert solution.method == ("svd" if kind == "repeated" and not ridge else "rows")
 
 
+# As if neither the columns nor the rows were few enough for a matrix of all pairs.
+TINY = Tuning(most_square=10, most_wide=10, most_copied=10)
+
+
 @pytest.mark.parametrize("ridge", [0.0, 20.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_neither_rows_nor_columns_fit(monkeypatch, ridge, fit_intercept) -> None:
-    for name in ("MOST_SQUARE", "_MOST_WIDE", "_MOST_COPIED"):
-        monkeypatch.setattr(least_squares, name, 10)
+def test_neither_rows_nor_columns_fit(ridge, fit_intercept) -> None:
     for n, d in ((300, 80), (80, 300)):
         X = sp.random_array((n, d), density=0.2, format="csr", rng=1)
         Y, s = rng.normal(size=(n, 2)), rng.random(n)
-        solution = solved(X, Y, weights=s, ridge=ridge, fit_intercept=fit_intercept)
+        options = {"weights": s, "ridge": ridge, "fit_intercept": fit_intercept}
+        solution = solved(X, Y, **options, tuning=TINY)
         assert solution.method == "cgls"
         coef, intercept = reference(X, Y, s, fit_intercept, ridge)
         np.testing.assert_allclose(solution.coef, coef, rtol=1e-8, atol=1e-9)
@@ -385,7 +376,7 @@ def test_neither_rows_nor_columns_fit(monkeypatch, ridge, fit_intercept) -> None
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("ridge", [0.0, 5.0])
-def test_sparse_rows_with_many_columns(monkeypatch, fit_intercept, ridge) -> None:
+def test_sparse_rows_with_many_columns(fit_intercept, ridge) -> None:
     """Also where columns are empty, scaled, or those of two variables, which add up to the same."""
     X = rng.random((400, 90)) * (rng.random((400, 90)) < 0.2)
     X[:, :20] = np.eye(20)[rng.integers(0, 20, 400)]
@@ -393,37 +384,33 @@ def test_sparse_rows_with_many_columns(monkeypatch, fit_intercept, ridge) -> Non
     X[:, 50] = 0.0
     X[:, 60:70] *= np.logspace(-6, 6, 10)
     Y, s = rng.normal(size=(400, 2)), rng.random(400)
-    monkeypatch.setattr(least_squares, "_MANY", 10)
-    found = solved(sp.csr_matrix(X), Y, weights=s, fit_intercept=fit_intercept, ridge=ridge)
+    options = {"weights": s, "fit_intercept": fit_intercept, "ridge": ridge}
+    found = solved(sp.csr_matrix(X), Y, **options, tuning=Tuning(many=10))
     assert found.method == "cgls" and found.certificate.ok and found.factor is None
     assert found.rank == (90 if ridge else 88 - fit_intercept)
     if not ridge:
         others = np.delete(X, found.dependent, axis=1)
         others /= np.sqrt(np.sum(others**2, axis=0))
         assert np.linalg.matrix_rank(others - fit_intercept * others.mean(axis=0)) == found.rank
-    other = solved(X, Y, weights=s, fit_intercept=fit_intercept, ridge=ridge)
+    other = solved(X, Y, **options)
     np.testing.assert_allclose(found.coef, other.coef, rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(found.intercept, other.intercept, rtol=1e-8)
 
 
-def test_sparse_rows_that_steps_say_too_little_of_are_factorised(monkeypatch) -> None:
+def test_sparse_rows_that_steps_say_too_little_of_are_factorised() -> None:
     X = sp.random_array((400, 60), density=0.2, format="csr", rng=1)
     Y = rng.normal(size=(400, 1))
     # More combinations than are looked for, and one that is zero but for a ten millionth.
     nearly = X[:, [0]] + 1e-7 * sp.random_array((400, 1), density=0.2, format="csr", rng=2)
     for more, rank in ((X[:, :30], 60), (nearly, 61)):
         both = sp.csr_matrix(sp.hstack([X, more]))
-        monkeypatch.setattr(least_squares, "_MANY", 10)
-        found = solved(both, Y)
+        found = solved(both, Y, tuning=Tuning(many=10))
         assert found.method != "cgls" and found.rank == rank
 
 
-def test_an_iterative_method_that_stops_early_says_so(monkeypatch) -> None:
-    for name in ("MOST_SQUARE", "_MOST_WIDE", "_MOST_COPIED"):
-        monkeypatch.setattr(least_squares, name, 10)
-    monkeypatch.setattr(least_squares, "_ITERATIONS", 3)
+def test_an_iterative_method_that_stops_early_says_so() -> None:
     X, Y = rng.normal(size=(300, 80)), rng.normal(size=(300, 1))
-    certificate = solved(X, Y).certificate
+    certificate = solved(X, Y, tuning=replace(TINY, iterations=3)).certificate
     assert certificate.status == "above_tol" and not certificate.ok
     assert certificate.relative_residual > certificate.tol
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +15,7 @@ from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.newton import Tuning
 
 
 def data(n: int = 200, d: int = 5, seed: int = 0):
@@ -235,14 +238,13 @@ def correlated(n: int = 600, d: int = 20, classes: int = 4):
     return X, scores.argmax(axis=1)
 
 
-@pytest.fixture
-def blocks_always(monkeypatch) -> None:
-    """Blocks however small the data, and once every few products."""
-    monkeypatch.setattr("separatrix.solvers.newton._LARGE", 0)
-    monkeypatch.setattr("separatrix.solvers.newton._PATIENCE", 0.0)
+# Blocks however small the data, and once every few products.
+BLOCKS_ALWAYS = Tuning(large=0, patience=0.0)
 
 
-def products_of(objective, tol: float = 1e-10) -> tuple[int, object]:
+def products_of(
+    objective, tol: float = 1e-10, tuning: Tuning = BLOCKS_ALWAYS
+) -> tuple[int, object]:
     calls = 0
     product = objective.hessian_product
 
@@ -252,33 +254,30 @@ def products_of(objective, tol: float = 1e-10) -> tuple[int, object]:
         return product(*arguments)
 
     objective.hessian_product = counted
-    solution = minimise(objective, Newton(dense=False), tol=tol)
+    solution = minimise(objective, Newton(dense=False, tuning=tuning), tol=tol)
     assert solution.certificate.ok, str(solution.certificate)
     return calls, solution
 
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("rows", [2, 1000])
-def test_blocks_save_products_and_keep_the_optimum(
-    blocks_always, monkeypatch, intercept: bool, rows: int
-) -> None:
+def test_blocks_save_products_and_keep_the_optimum(intercept: bool, rows: int) -> None:
     X, codes = correlated()
-    monkeypatch.setattr("separatrix.solvers.newton._ROWS", rows)
     objective = SoftmaxObjective(as_design(X), codes, 4, C=10.0, fit_intercept=intercept)
-    few, solution = products_of(objective)
-    monkeypatch.setattr("separatrix.solvers.newton._PATIENCE", np.inf)
-    many, _ = products_of(SoftmaxObjective(as_design(X), codes, 4, C=10.0, fit_intercept=intercept))
+    few, solution = products_of(objective, tuning=replace(BLOCKS_ALWAYS, rows=rows))
+    other = SoftmaxObjective(as_design(X), codes, 4, C=10.0, fit_intercept=intercept)
+    many, _ = products_of(other, tuning=Tuning())
     assert few < 0.6 * many
     exact = minimise(objective, Newton(dense=True), tol=1e-12).theta
     np.testing.assert_allclose(solution.theta, exact, atol=1e-3 * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_blocks_are_symmetric_and_positive_definite(blocks_always, intercept: bool) -> None:
+def test_blocks_are_symmetric_and_positive_definite(intercept: bool) -> None:
     X, codes = correlated()
     objective = SoftmaxObjective(as_design(X), codes, 4, fit_intercept=intercept)
     curvature = objective.curvature(objective.linear(objective.zero()))
-    blocks = Newton._blocks(objective, curvature, lambda: None)
+    blocks = Newton(tuning=BLOCKS_ALWAYS)._blocks(objective, curvature, lambda: None)
     size = int(np.prod(objective.shape))
     inverse = np.stack(
         [blocks.solve(e.reshape(objective.shape)).ravel() for e in np.eye(size)], axis=1
@@ -313,7 +312,7 @@ def test_a_block_of_a_sample_takes_the_rows_that_matter() -> None:
         np.testing.assert_allclose(block, objective.hessian_block(curvature, 0, 100), rtol=1e-9)
 
 
-def test_blocks_with_zero_weights_and_a_class_without_rows(blocks_always) -> None:
+def test_blocks_with_zero_weights_and_a_class_without_rows() -> None:
     X, codes = correlated()
     weights = np.where(codes == 3, 0.0, np.arange(600) % 3)
     # Without an intercept, which would run to minus infinity for a class that no row is of.
@@ -324,19 +323,19 @@ def test_blocks_with_zero_weights_and_a_class_without_rows(blocks_always) -> Non
     assert zero.certificate.primal == pytest.approx(copies.certificate.primal, rel=1e-9)
 
 
-def test_columns_of_wild_scale_leave_the_diagonal(blocks_always) -> None:
+def test_columns_of_wild_scale_leave_the_diagonal() -> None:
     X, codes = correlated(d=5)
     X = X * np.array([1e-9, 1e-3, 1.0, 1e3, 1e6])
     objective = SoftmaxObjective(as_design(X), codes, 4)
     curvature = objective.curvature(objective.linear(objective.zero()))
-    assert Newton._blocks(objective, curvature, lambda: None) is None
+    assert Newton(tuning=BLOCKS_ALWAYS)._blocks(objective, curvature, lambda: None) is None
     certificate = minimise(objective, Newton(dense=False), tol=1e-6).certificate
     assert certificate.ok, str(certificate)
 
 
-def test_a_block_that_overflows_leaves_the_diagonal(blocks_always) -> None:
+def test_a_block_that_overflows_leaves_the_diagonal() -> None:
     X, codes = correlated(d=3)
     objective = SoftmaxObjective(as_design(X), codes, 4)
     curvature = objective.curvature(objective.linear(objective.zero()))
     objective.hessian_block = lambda *_: np.full((4, 4), np.nan)
-    assert Newton._blocks(objective, curvature, lambda: None) is None
+    assert Newton(tuning=BLOCKS_ALWAYS)._blocks(objective, curvature, lambda: None) is None

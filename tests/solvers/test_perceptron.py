@@ -16,11 +16,11 @@ from grids import share
 from separatrix.data.design import as_design
 from separatrix.losses import PerceptronLoss
 from separatrix.objectives.mistakes import MistakeObjective
-from separatrix.solvers import perceptron as module
 from separatrix.solvers.driver import minimise, watch
 from separatrix.solvers.perceptron import (
     ORDERS,
     MistakeDriven,
+    Tuning,
     finalize,
     one_pass,
     starting_points,
@@ -373,9 +373,9 @@ def test_the_record_is_a_chain(order: str) -> None:
 @pytest.mark.parametrize("keep", ["best", "average"])
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("overlap", [0.0, 0.7])
-def test_looking_on_changes_nothing(order: str, keep: str, overlap: float, monkeypatch) -> None:
+def test_looking_on_changes_nothing(order: str, keep: str, overlap: float) -> None:
     # Data so large that weights are judged by a sample.
-    monkeypatch.setattr(module, "_SMALL", 100)
+    tuning = Tuning(small=100)
     rng = np.random.default_rng(6)
     X = rng.normal(size=(300, 3))
     y = np.where(X[:, 0] + overlap * rng.normal(size=300) > 0, 1.0, -1.0)
@@ -383,7 +383,7 @@ def test_looking_on_changes_nothing(order: str, keep: str, overlap: float, monke
     mistake = problem(X, y)
 
     def fit(record: bool):
-        solver = MistakeDriven(order, record=record, keep=keep)
+        solver = MistakeDriven(order, record=record, keep=keep, tuning=tuning)
         solution = minimise(mistake, solver, max_iter=60, seed=1, exhausted="not_separated")
         return finalize(mistake, solver, solution, 60)
 
@@ -415,21 +415,20 @@ def test_overlapping_classes_end_with_the_fewest_mistakes_seen() -> None:
     assert np.sum(y * scores <= 0) == solution.certificate.primal
 
 
-def test_a_sample_judges_large_data(monkeypatch) -> None:
+def test_a_sample_judges_large_data() -> None:
     rng = np.random.default_rng(7)
     n = 4000
     X = rng.normal(size=(n, 4))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
     mistake = problem(X, y)
-    solver = MistakeDriven()
 
-    def fit():
+    def fit(tuning: Tuning):
+        solver = MistakeDriven(tuning=tuning)
         return finalize(mistake, solver, minimise(mistake, solver, max_iter=30), 30)
 
-    best = fit()
+    best = fit(Tuning())
     assert len(best.state.sample) == n
-    monkeypatch.setattr(module, "_SMALL", 1000)
-    sampled = fit()
+    sampled = fit(Tuning(small=1000))
     # A sixteenth of the rows, and no row twice.
     assert len(set(sampled.state.sample)) == len(sampled.state.sample) == n // 16
     scores = mistake.linear(sampled.theta)
@@ -441,13 +440,13 @@ def test_a_sample_judges_large_data(monkeypatch) -> None:
     assert sampled.certificate.primal / n <= p + 5 * np.sqrt(p * 16 / n)
 
 
-def test_zero_on_the_sample_is_not_zero(monkeypatch) -> None:
+def test_zero_on_the_sample_is_not_zero() -> None:
     # One row in hundreds can be got right only together with the others late: no sample sees it.
-    monkeypatch.setattr(module, "_SMALL", 100)
     rng = np.random.default_rng(8)
     X = np.column_stack([np.ones(800), np.zeros(800)]) * rng.uniform(1, 2, size=(800, 1))
     y = np.ones(800)
-    mistake, solver = problem(X, y, fit_intercept=False), MistakeDriven()
+    mistake = problem(X, y, fit_intercept=False)
+    solver = MistakeDriven(tuning=Tuning(small=100))
     sample = solver.init(mistake, mistake.zero(), np.random.default_rng(0)).sample
     assert len(sample) == 50
     missed = next(i for i in range(800) if i not in sample)
@@ -478,9 +477,8 @@ def test_a_clean_pass_is_its_own_proof(order: str, form, monkeypatch) -> None:
     y = np.where(X @ [1, -2, 3] > 0.5, 1.0, -1.0)
     mistake = problem(X, y, form)
     # Of data so large that all rows are looked at only when they must be, none but the passes do.
-    monkeypatch.setattr(module, "_SMALL", 50)
     monkeypatch.setattr(mistake.design, "dot", None)
-    solver = MistakeDriven(order)
+    solver = MistakeDriven(order, tuning=Tuning(small=50))
     solution = minimise(mistake, solver, max_iter=5000, seed=0)
     assert solution.state.clean
     assert finalize(mistake, solver, solution, 5000).certificate.ok
@@ -509,18 +507,18 @@ class Enough(Exception):
 
 @pytest.mark.parametrize("order", ["cyclic", "restart"])
 @pytest.mark.parametrize("visits", [1, 7, 20])
-def test_a_long_pass_can_be_stopped(order: str, visits: int, monkeypatch) -> None:
+def test_a_long_pass_can_be_stopped(order: str, visits: int) -> None:
     rng = np.random.default_rng(9)
     X = rng.integers(-3, 4, size=(30, 2)).astype(float)
     y = rng.choice([-1.0, 1.0], 30)
-    monkeypatch.setattr(module, "_STRETCH", 2 * visits)
     calls = itertools.count()
 
     def check_interrupt() -> None:
         if next(calls) >= 0:
             raise Enough
 
-    mistake, solver = problem(X, y), MistakeDriven(order)
+    mistake = problem(X, y)
+    solver = MistakeDriven(order, tuning=Tuning(stretch=2 * visits))
     state = solver.init(mistake, mistake.zero(), np.random.default_rng(0))
     with pytest.raises(Enough):
         solver.step(mistake, state, check_interrupt)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -27,6 +29,7 @@ from separatrix.solvers import (
 from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.proximal_newton import Tuning
 
 N, D = 120, 40
 
@@ -184,11 +187,10 @@ def softmax(penalty=None, **options) -> SoftmaxObjective:
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.5)])
-def test_more_weights_than_a_hessian_is_for(monkeypatch, penalty, intercept: bool) -> None:
+def test_more_weights_than_a_hessian_is_for(penalty, intercept: bool) -> None:
     problem = softmax(penalty, C=3.0, fit_intercept=intercept)
     whole = minimise(problem, ProximalNewton(), tol=1e-10)
-    monkeypatch.setattr(proximal_newton, "_MANY_WEIGHTS", 20)
-    columns = minimise(problem, ProximalNewton(), tol=1e-10)
+    columns = minimise(problem, ProximalNewton(Tuning(many_weights=20)), tol=1e-10)
     assert columns.state.by_columns
     assert not whole.state.by_columns
     assert columns.certificate.ok, str(columns.certificate)
@@ -196,46 +198,39 @@ def test_more_weights_than_a_hessian_is_for(monkeypatch, penalty, intercept: boo
     assert columns.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-9)
 
 
-@pytest.fixture
-def without_a_hessian(monkeypatch) -> None:
+class WithoutHessian(ProximalNewton):
     """Whatever the size, nothing is factorised."""
-    monkeypatch.setattr(proximal_newton, "_CHEAP", 0.0)
-    monkeypatch.setattr(ProximalNewton, "_working_set", staticmethod(_watched))
 
+    def __init__(self) -> None:
+        super().__init__(Tuning(cheap=0.0))
 
-_working_set = ProximalNewton._working_set
-
-
-def _watched(problem, state):
-    assert state.hessian is None or len(state.index) == 0
-    return _working_set(problem, state)
+    def step(self, problem, state, check_interrupt):
+        state = super().step(problem, state, check_interrupt)
+        assert state.hessian is None or len(state.index) == 0
+        return state
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 100.0])
-def test_without_a_hessian_it_reaches_the_same(
-    without_a_hessian, loss, penalty, intercept: bool, C
-) -> None:
+def test_without_a_hessian_it_reaches_the_same(loss, penalty, intercept: bool, C) -> None:
     problem = objective(loss, penalty, C=C, fit_intercept=intercept)
-    solution = minimise(problem, ProximalNewton(), tol=1e-10)
+    solution = minimise(problem, WithoutHessian(), tol=1e-10)
     assert solution.certificate.ok, str(solution.certificate)
     optimal(problem, solution.theta, 1e-3)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_without_a_hessian_every_design_gives_the_same_optimum(
-    without_a_hessian, storage: str
-) -> None:
-    first = minimise(objective(LogLoss()), ProximalNewton(), tol=1e-10)
-    other = minimise(objective(LogLoss(), storage=storage), ProximalNewton(), tol=1e-10)
+def test_without_a_hessian_every_design_gives_the_same_optimum(storage: str) -> None:
+    first = minimise(objective(LogLoss()), WithoutHessian(), tol=1e-10)
+    other = minimise(objective(LogLoss(), storage=storage), WithoutHessian(), tol=1e-10)
     assert other.certificate.ok
     np.testing.assert_array_equal(other.theta != 0.0, first.theta != 0.0)
     np.testing.assert_allclose(other.theta, first.theta, atol=1e-4)
 
 
-def test_without_a_hessian_entries_in_parts_count_once(without_a_hessian) -> None:
+def test_without_a_hessian_entries_in_parts_count_once() -> None:
     X, y = data()
     whole = sp.csr_array(X)
     parts = sp.csr_array(
@@ -243,7 +238,7 @@ def test_without_a_hessian_entries_in_parts_count_once(without_a_hessian) -> Non
         shape=X.shape,
     )
     fits = [
-        minimise(MarginObjective(as_design(x), y, LogLoss(), L1()), ProximalNewton(), tol=1e-10)
+        minimise(MarginObjective(as_design(x), y, LogLoss(), L1()), WithoutHessian(), tol=1e-10)
         for x in (whole, parts)
     ]
     assert fits[1].certificate.ok
@@ -251,10 +246,10 @@ def test_without_a_hessian_entries_in_parts_count_once(without_a_hessian) -> Non
 
 
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
-def test_without_a_hessian_wide_separable_data_and_the_same_bits(without_a_hessian, loss) -> None:
+def test_without_a_hessian_wide_separable_data_and_the_same_bits(loss) -> None:
     X, y = data(60, 2000)
     problem = MarginObjective(as_design(sp.csr_array(X)), y, loss, L1(), C=100.0)
-    fits = [minimise(problem, ProximalNewton(), tol=1e-6) for _ in range(2)]
+    fits = [minimise(problem, WithoutHessian(), tol=1e-6) for _ in range(2)]
     assert fits[0].certificate.ok, str(fits[0].certificate)
     np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
 
@@ -439,12 +434,11 @@ def tall(loss=None) -> MarginObjective:
 
 
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
-def test_many_rows_begin_at_the_optimum_of_a_sample(monkeypatch, loss) -> None:
+def test_many_rows_begin_at_the_optimum_of_a_sample(loss) -> None:
     problem = tall(loss)
     sampled = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
     again = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
-    monkeypatch.setattr(proximal_newton, "_TALL", 10**9)
-    whole = minimise(problem, ProximalNewton(), tol=1e-10, seed=0)
+    whole = minimise(problem, ProximalNewton(Tuning(tall=math.inf)), tol=1e-10, seed=0)
     assert sampled.certificate.ok
     assert sampled.certificate.n_iter < whole.certificate.n_iter
     np.testing.assert_array_equal(sampled.theta, again.theta)
@@ -587,9 +581,9 @@ def test_twice_the_diagonal_is_above_the_softmax_s_hessian():
         assert np.linalg.eigvalsh(above).min() >= -1e-15
 
 
-def test_one_class_of_many_columns_keeps_its_hessian_where_that_is_cheap(monkeypatch) -> None:
-    monkeypatch.setattr(proximal_newton, "_MANY_WEIGHTS", 2)
-    found = minimise(objective(LogLoss(), L1()), ProximalNewton(), tol=1e-8)
+def test_one_class_of_many_columns_keeps_its_hessian_where_that_is_cheap() -> None:
+    solver = ProximalNewton(Tuning(many_weights=2))
+    found = minimise(objective(LogLoss(), L1()), solver, tol=1e-8)
     assert found.certificate.ok
     assert not found.state.by_columns
 
@@ -637,8 +631,7 @@ def reference(problem) -> float:
 
 @pytest.mark.parametrize("without", [False, True])
 @pytest.mark.parametrize("kind", BOUNDED)
-def test_bounds_and_factors_by_column(monkeypatch, kind: str, without: bool) -> None:
-    monkeypatch.setattr(proximal_newton, "_CHEAP", 0.0 if without else 40.0)
+def test_bounds_and_factors_by_column(kind: str, without: bool) -> None:
     penalty = Penalty(**BOUNDED[kind])
     rng = np.random.default_rng(4)
     X, y = data()
@@ -648,7 +641,10 @@ def test_bounds_and_factors_by_column(monkeypatch, kind: str, without: bool) -> 
         ResidualObjective(as_design(X), y + rng.normal(size=N), SquaredResidual(), penalty),
     ]
     for problem in problems:
-        solution = minimise(problem, select_solver(problem), tol=1e-8)
+        solver = select_solver(problem)
+        if without and isinstance(solver, ProximalNewton):
+            solver = WithoutHessian()
+        solution = minimise(problem, solver, tol=1e-8)
         certificate, w = solution.certificate, problem.weights_of(solution.theta)
         assert certificate.ok, str(certificate)
         assert penalty.allows(w)
@@ -661,11 +657,10 @@ def test_bounds_and_factors_by_column(monkeypatch, kind: str, without: bool) -> 
             assert np.any((w == lower) | (w == upper))
 
 
-def test_bounds_of_several_classes(monkeypatch) -> None:
+def test_bounds_of_several_classes() -> None:
     problem = softmax(Penalty(l1=0.5, lower=BOUNDED["box"]["lower"], upper=0.3), C=3.0)
     whole = minimise(problem, ProximalNewton(), tol=1e-8)
-    monkeypatch.setattr(proximal_newton, "_MANY_WEIGHTS", 20)
-    columns = minimise(problem, ProximalNewton(), tol=1e-8)
+    columns = minimise(problem, ProximalNewton(Tuning(many_weights=20)), tol=1e-8)
     assert columns.state.by_columns
     for found in (whole, columns):
         assert found.certificate.ok, str(found.certificate)

@@ -15,6 +15,7 @@ from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton, QuasiNewton
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.quasi_newton import Tuning
 
 N, D = 6000, 20
 SMOOTH = [LogLoss(), SquaredHinge(), SquaredError()]
@@ -278,7 +279,7 @@ def test_a_line_is_that_of_the_loss_and_its_slopes(loss, weights, t: float) -> N
 
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
 @pytest.mark.parametrize("intercept", [True, False])
-def test_tangents_prove_what_slopes_do_not_yet(loss, intercept: bool, monkeypatch) -> None:
+def test_tangents_prove_what_slopes_do_not_yet(loss, intercept: bool) -> None:
     # Columns of which some hardly move the scores: along these the gradient is long for long.
     X, y = data()
     X *= (1.0 + np.arange(D)) ** -2.0
@@ -291,8 +292,8 @@ def test_tangents_prove_what_slopes_do_not_yet(loss, intercept: bool, monkeypatc
     # Their weights are those of the step, so that what they miss of the loss is the whole gap.
     found = objective.bound(state.theta, state.tangents)
     assert found.gap <= state.slack + 1e-7 * optimum
-    monkeypatch.setattr("separatrix.solvers.quasi_newton._CLOSER", np.inf)  # never Newton's
-    plain = minimise(objective, QuasiNewton(), tol=1e-6, seed=0).certificate
+    never_newton = QuasiNewton(Tuning(closer=np.inf))
+    plain = minimise(objective, never_newton, tol=1e-6, seed=0).certificate
     assert plain.ok and certificate.n_iter <= plain.n_iter
 
 

@@ -33,6 +33,7 @@ from separatrix.solvers.stochastic import (
     ResumeState,
     StochasticDescent,
     StochasticObjective,
+    Tuning,
     Visits,
     finalize,
     one_pass,
@@ -256,12 +257,11 @@ def test_a_row_of_weight_k_is_visited_k_times() -> None:
     assert Visits.of(2, np.array([0.25, 1.0]), relative=True).shares.tolist() == [0.25, 1.0]
 
 
-def test_every_order_of_many_visits_is_as_likely_as_any(monkeypatch) -> None:
+def test_every_order_of_many_visits_is_as_likely_as_any() -> None:
     # Many visits are dealt into piles first; here few are, into piles of about two.
-    monkeypatch.setattr(stochastic, "_MANY_VISITS", 1)
-    monkeypatch.setattr(stochastic, "_PILE", 2)
     X, y = data(n=4)
-    objective, solver = problem(X, y, Hinge()), StochasticDescent(Constant(0.1))
+    objective = problem(X, y, Hinge())
+    solver = StochasticDescent(Constant(0.1), tuning=Tuning(many_visits=1, pile=2))
     state = solver.init(objective, objective.zero(), np.random.default_rng(0))
     times = 2400
     counts: Counter = Counter()
@@ -275,13 +275,12 @@ def test_every_order_of_many_visits_is_as_likely_as_any(monkeypatch) -> None:
     assert sum((count - expected) ** 2 for count in counts.values()) / expected < 60.0
 
 
-def test_shares_stay_with_their_visits_where_there_are_many(monkeypatch) -> None:
-    monkeypatch.setattr(stochastic, "_MANY_VISITS", 100)
-    monkeypatch.setattr(stochastic, "_PILE", 16)
+def test_shares_stay_with_their_visits_where_there_are_many() -> None:
+    solver = StochasticDescent(Constant(0.1), tuning=Tuning(many_visits=100, pile=16))
     X, y = data(n=40)
     weights = np.random.default_rng(2).uniform(0.0, 20.0, size=40)
     objective = problem(X, y, Hinge(), weights=weights)
-    _, orders = passes(objective, StochasticDescent(Constant(0.1)), 3)
+    _, orders = passes(objective, solver, 3)
     before = objective.visits
     there = sorted(zip(before.rows.tolist(), before.shares.tolist(), strict=True))
     assert len(there) > 300
@@ -292,8 +291,8 @@ def test_shares_stay_with_their_visits_where_there_are_many(monkeypatch) -> None
     copies = np.repeat(np.arange(40), whole.astype(int))
     weighted = problem(X, y, Hinge(), weights=whole)
     weighted._visits = lambda: Visits.of(40, whole)
-    one, _ = passes(weighted, StochasticDescent(Constant(0.1)), 3)
-    other, _ = passes(problem(X[copies], y[copies], Hinge()), StochasticDescent(Constant(0.1)), 3)
+    one, _ = passes(weighted, solver, 3)
+    other, _ = passes(problem(X[copies], y[copies], Hinge()), solver, 3)
     assert np.array_equal(one.kept, other.kept)
 
 
@@ -606,12 +605,12 @@ def test_held_out_rows_decide() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-def test_a_pulse_ends_a_pass_in_the_middle(monkeypatch, batch: int) -> None:
+def test_a_pulse_ends_a_pass_in_the_middle(batch: int) -> None:
     X, y = data(n=200)
-    monkeypatch.setattr(stochastic, "_STRETCH", 60 * X.shape[1])
     objective = problem(X, y, Hinge(), 0.1)
     rate = Constant(0.1)
-    solver = StochasticDescent(rate, batch_size=batch, average=True)
+    short = Tuning(stretch=60 * X.shape[1])
+    solver = StochasticDescent(rate, batch_size=batch, average=True, tuning=short)
     state = solver.init(objective, objective.zero(), np.random.default_rng(0))
 
     calls = []
@@ -630,13 +629,17 @@ def test_a_pulse_ends_a_pass_in_the_middle(monkeypatch, batch: int) -> None:
     np.testing.assert_allclose(theta, expected.averaged, rtol=1e-10)
 
 
-def test_stretches_make_no_difference(monkeypatch) -> None:
+def test_stretches_make_no_difference() -> None:
     X, y = data(n=200)
     objective = problem(X, y, LogLoss(), 0.1)
-    solver = StochasticDescent(Constant(0.1), batch_size=7, average="linear")
-    one, _ = passes(objective, solver, 2)
-    monkeypatch.setattr(stochastic, "_STRETCH", 10 * X.shape[1])
-    two, _ = passes(objective, solver, 2)
+    one, two = (
+        passes(
+            objective,
+            StochasticDescent(Constant(0.1), batch_size=7, average="linear", tuning=tuning),
+            2,
+        )[0]
+        for tuning in (Tuning(), Tuning(stretch=10 * X.shape[1]))
+    )
     assert np.array_equal(one.kept, two.kept)
 
 

@@ -15,7 +15,7 @@ from separatrix.scale.objectives import BlockedMargin
 from separatrix.solvers import Newton, Switching, TwoLevels, forecast, select_solver
 from separatrix.solvers import two_level_preconditioner as levels_file
 from separatrix.solvers.driver import minimise
-from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
+from separatrix.solvers.two_level_preconditioner import Tuning, TwoLevelPreconditioner
 
 LEVELS = (5, 60, 900, 3000)
 NUMBERS = 2
@@ -60,11 +60,11 @@ def small(fit_intercept: bool) -> tuple[MarginObjective, np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_where_all_columns_are_frequent_it_is_the_hessian(fit_intercept, monkeypatch):
-    monkeypatch.setattr(levels_file, "_ROWS", 1000)
+def test_where_all_columns_are_frequent_it_is_the_hessian(fit_intercept):
     part, theta, hessian = small(fit_intercept)
     rng = np.random.default_rng(0)
-    stand_in = TwoLevelPreconditioner.of(part, theta, np.diagonal(hessian).copy(), rng)
+    all_rows = Tuning(rows=1000)
+    stand_in = TwoLevelPreconditioner.of(part, theta, np.diagonal(hessian).copy(), rng, all_rows)
     rhs = rng.normal(size=part.shape)
     np.testing.assert_allclose(stand_in.solve(rhs), np.linalg.solve(hessian, rhs), rtol=1e-8)
 
@@ -84,13 +84,11 @@ def test_long_rows_are_summed_before_they_are_multiplied():
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("runs", [500, 2])
-def test_it_is_the_formula_and_positive_definite(fit_intercept, runs, monkeypatch):
-    monkeypatch.setattr(levels_file, "FREQUENT", 6)
-    monkeypatch.setattr(levels_file, "_RUNS", runs)
-    monkeypatch.setattr(levels_file, "_ROWS", 1000)
+def test_it_is_the_formula_and_positive_definite(fit_intercept, runs):
     part, theta, hessian = small(fit_intercept)
     diagonal = np.diagonal(hessian).copy()
-    stand_in = TwoLevelPreconditioner.of(part, theta, diagonal, np.random.default_rng(0))
+    tuning = Tuning(frequent=6, runs=runs, rows=1000)
+    stand_in = TwoLevelPreconditioner.of(part, theta, diagonal, np.random.default_rng(0), tuning)
     size, d = len(hessian), part.design.n_features
     found = np.array([stand_in.solve(unit) for unit in np.eye(size)]).T
     # The coarse columns, written down: the frequent ones, the sums of the others, the intercept.
@@ -145,10 +143,9 @@ def test_it_finds_what_newton_finds(loss, fit_intercept):
 
 # The last is nearly separable, and takes the quasi-Newton method a thousand.
 @pytest.mark.parametrize("C, passes", [(1e-4, 4), (1.0, 16), (100.0, 100)])
-def test_passes_are_few(C, passes, monkeypatch):
-    monkeypatch.setattr(levels_file, "FREQUENT", 50)
+def test_passes_are_few(C, passes):
     problem = blocked(C=C)
-    assert minimise(problem, TwoLevels(), tol=1e-6, seed=0).certificate.ok
+    assert minimise(problem, TwoLevels(Tuning(frequent=50)), tol=1e-6, seed=0).certificate.ok
     assert problem.n_passes <= passes
 
 

@@ -7,7 +7,13 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 import separatrix
-from separatrix.tables.words import WordTable, count_words, inverse_frequency, weighed
+from separatrix.tables.words import (
+    _LETTERS,
+    WordTable,
+    count_words,
+    inverse_frequency,
+    weighed,
+)
 
 # Letters of which lower case is longer, or depends on where they stand; marks, digits of other
 # scripts, letters beyond 16 bits, lone surrogates, and everything that can end a word.
@@ -53,9 +59,9 @@ def test_the_counts_are_those_of_scikit_learn(seed, least, pairs) -> None:
     assert same(known, vectorizer.transform(later).sorted_indices())
 
 
-def test_more_letters_than_are_looked_at_together(monkeypatch) -> None:
-    monkeypatch.setattr("separatrix.tables.words._LETTERS", 100)
-    documents = texts(3, 400)
+def test_more_letters_than_are_looked_at_together() -> None:
+    documents = texts(3, 400) * 50
+    assert sum(map(len, documents)) > 2 * _LETTERS
     vectorizer, expected = reference(documents)
     words, counts = count_words(documents)
     assert words == vectorizer.get_feature_names_out().tolist() and same(counts, expected)

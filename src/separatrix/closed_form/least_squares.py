@@ -45,6 +45,7 @@ from separatrix.closed_form.normal_equations import (
     NormalEquations,
     NormalInverse,
     NormalResidual,
+    Tuning,
     bounds_in,
     refine,
 )
@@ -53,7 +54,6 @@ from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
 
 __all__ = [
-    "MOST_SQUARE",
     "certify_least_squares",
     "equations_of_moments",
     "moments_of",
@@ -63,14 +63,8 @@ __all__ = [
 
 # Condition number of the scaled sums of products up to which Cholesky's factor is refined.
 _CHOLESKY_LIMIT = 1e12
-# Columns up to which a matrix of all pairs of them is made, and the same for rows.
-MOST_SQUARE = 8192
-# The same where there are fewer rows than columns.
-_MOST_WIDE = 1024
 # Entries of a factor of fewer rows than columns that is kept.
 _FACTOR_ENTRIES = 1 << 22
-# Entries of one that is made where nothing else will do.
-_MOST_COPIED = 1 << 27
 # Condition number, times the relative rounding of columns with large means, beyond which it is
 # looked at whether they are independent of one another at all.
 _DOUBTFUL = 1.0 / 64.0
@@ -78,11 +72,8 @@ _DOUBTFUL = 1.0 / 64.0
 # those that follow and for standard errors is made of the sums only where the condition number,
 # the means over the spread, and the spread over the residuals are no larger than this.
 _KEPT, _KEPT_OFFSET, _KEPT_FIT = 300.0, 1e5, 300.0
-_ITERATIONS = 10_000
 # Sums of squares below this may have lost digits to underflow.
 _FAINT = 1e-250
-# Columns from which on sparse rows are multiplied with, rather than all pairs of columns.
-_MANY = 1024
 # The condition number up to which steps leave the coefficients digits enough.
 _MOST_SOLVED = 1e6
 # Of certificates: what is met, and then all digits that are to be had.
@@ -100,6 +91,7 @@ def solve_least_squares(
     fit_intercept: bool = True,
     tol: float = 1e-10,
     names: Sequence[str] | None = None,
+    tuning: Tuning = Tuning(),
 ) -> LeastSquaresSolution:
     """Minimise ``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``.
 
@@ -118,6 +110,8 @@ def solve_least_squares(
         Of the certificate.
     names : sequence of str, optional
         Names of the columns, for messages.
+    tuning : Tuning
+        Which sizes each method is for.
 
     Returns
     -------
@@ -139,6 +133,7 @@ def solve_least_squares(
         bool(fit_intercept),
         tol,
         names,
+        tuning=tuning,
     )
     with pool.one_blas_thread(), np.errstate(all="ignore"):
         return _dispatched(problem).in_units(unit)
@@ -148,16 +143,20 @@ def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     n, d = problem.design.shape
     p = d + problem.targets.shape[1]
     found = None
-    if _MANY < p <= MOST_SQUARE and n > d and isinstance(problem.design, CSRDesign):
+    if (
+        problem.tuning.many < p <= problem.tuning.most_square
+        and n > d
+        and isinstance(problem.design, CSRDesign)
+    ):
         found = _by_iteration(problem, _steps_of_rows(problem))
-    if found is None and n > d and p <= MOST_SQUARE:
+    if found is None and n > d and p <= problem.tuning.most_square:
         found = _by_cholesky(problem)
-    if found is None and p <= (MOST_SQUARE if n > d else _MOST_WIDE):
+    if found is None and p <= (problem.tuning.most_square if n > d else problem.tuning.most_wide):
         found = _by_factor(problem)
-    if found is None and n <= min(d, MOST_SQUARE):
+    if found is None and n <= min(d, problem.tuning.most_square):
         found = _by_rows(problem)
         # Rows that depend on one another need a copy of them.
-        if found is None and n * p <= _MOST_COPIED and problem.ridge == 0.0:
+        if found is None and n * p <= problem.tuning.most_copied and problem.ridge == 0.0:
             found = _by_factor(problem)
     if found is None:
         found = _by_iteration(problem)
@@ -221,7 +220,7 @@ class _Ranges:
 def _is_out_of_range(problem: LeastSquaresProblem, squares: np.ndarray) -> bool:
     """Whether the squares of a column that is not constant have lost digits to underflow."""
     faint = squares[: problem.design.n_features] < _FAINT
-    if not faint.any() or len(squares) > MOST_SQUARE:
+    if not faint.any() or len(squares) > problem.tuning.most_square:
         return False
     ranges = problem.gathered(_Ranges.of)
     low = ranges.low if problem.fit_intercept else np.minimum(ranges.low, 0.0)
@@ -424,7 +423,7 @@ def _by_iteration(
     # To all digits, unless fewer are asked for.
     precise = problem.tol <= _ALL
     share, enough = (1e-3, 1e-2) if precise else (0.1, 1.0)
-    goal, limit = share * problem.tol, most or _ITERATIONS
+    goal, limit = share * problem.tol, most or problem.tuning.iterations
     null, condition = np.empty((d, 0)), 1.0
     if most is not None and ridge == 0.0:
         found = null_space(forward, backward, lengths, most, np.random.default_rng(0))
@@ -512,7 +511,7 @@ def _steps_of_rows(problem: LeastSquaresProblem) -> int:
     """Steps of conjugate gradients that take no longer than products of columns with columns."""
     design, d = problem.design, float(problem.design.n_features)
     one = 4.0 * design.n_stored * problem.targets.shape[1]
-    return int(min(max(100.0, (design.gram_cost + d**3 / 30.0) / one), _ITERATIONS))
+    return int(min(max(100.0, (design.gram_cost + d**3 / 30.0) / one), problem.tuning.iterations))
 
 
 def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
@@ -552,7 +551,7 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
         if problem.fit_intercept and shift is not None:
             mean = shift + first / weight
             squares = squares - first**2 / weight
-    overflow = not np.isfinite(squares).all() and len(mean) <= MOST_SQUARE
+    overflow = not np.isfinite(squares).all() and len(mean) <= problem.tuning.most_square
     if overflow or _is_out_of_range(problem, squares):
         return _equations_of_factor(problem)
     return NormalEquations(problem, mean, np.sqrt(np.maximum(squares, 0.0)), weight)

@@ -35,6 +35,7 @@ __all__ = [
     "NormalEquations",
     "NormalInverse",
     "NormalResidual",
+    "Tuning",
     "dot_once_rounded",
     "refine",
     "refine_in_parts",
@@ -76,6 +77,31 @@ _MOST_STEPS_IN_PARTS = 30
 _EXACT_CONDITION = 100
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """Which sizes each method of least squares is for.
+
+    Parameters
+    ----------
+    most_square : int
+        Columns up to which a matrix of all pairs of them is made, and the same for rows.
+    most_wide : int
+        The same where there are fewer rows than columns.
+    most_copied : int
+        Entries of a factor of fewer rows than columns that is made where nothing else will do.
+    many : int
+        Columns from which on sparse rows are multiplied with, rather than all pairs of columns.
+    iterations : int
+        Steps of conjugate gradients, at most.
+    """
+
+    most_square: int = 8192
+    most_wide: int = 1024
+    most_copied: int = 1 << 27
+    many: int = 1024
+    iterations: int = 10_000
+
+
 @dataclass(frozen=True, eq=False)
 class LeastSquaresProblem:
     """``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``, and how its answer is judged.
@@ -94,6 +120,7 @@ class LeastSquaresProblem:
     bounds: tuple[np.ndarray, np.ndarray] | None = None
     # Whether the rows are those of a triangular factor, which stand for others.
     factored: bool = False
+    tuning: Tuning = Tuning()
     begun: float = field(default_factory=perf_counter)
 
     @property

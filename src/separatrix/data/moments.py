@@ -36,39 +36,60 @@ from separatrix._compiled.outer_products import add_products
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.packing import pack, pack_triangle, unpack, unpack_triangle
 
-__all__ = ["Moments", "add_gram", "mirror"]
+__all__ = ["Moments", "Tuning", "add_gram", "mirror"]
 
-# Bytes of shifted rows that a product is made of: half the second-level cache of a core; and the
-# fewest rows, of long ones.
-_BUFFER_BYTES = 1 << 20
-_BUFFER_ROWS = 256
-# Columns up to which products are added up in registers, columns that these take at a time, and
-# rows that the first-level cache holds.
-_SHORT = 256
+# Columns that registers take at a time, and rows that the first-level cache holds.
 _UNIT = 8
 _SHORT_ROWS = 40
-# Multiplications from which that is worth its compilation.
-_WORTH = 1e9
-# Multiplications below which a second thread costs more than it saves.
-_PARALLEL_WORK = 300_000
-# Rows that are sorted by class at a time: their pages are at hand.
-_SORTED = 1 << 13
-# Rows whose targets are copied at a time, where those lie column by column (one-hot).
-_TURNED = 1 << 12
-# The most parts of the rows, and bytes that the second and further ones may take for sums of their
-# own.
-_MOST_PARTS = 4
-_OWN_BYTES = 8 << 20
-# Rows that the provisional centres are the means of, in bytes, and at most and at least of a class.
-_SAMPLE_BYTES = 1 << 20
-_SAMPLE = 1024
-# Entries up to which what is done around the sums takes longer than the sums.
-_FEW = 20_000
-_SAMPLE_OF_CLASS = 8
 # A scatter without a shift loses so many times the rounding; beyond, the rows are shifted.
 _HARMLESS = 100.0
-# Multiplications that BLAS does in the time of one of sparse rows by sparse rows.
-_DENSE_GAIN = 8.0
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of a pass depends on, and the moments do not but for their rounding.
+
+    Parameters
+    ----------
+    few : int
+        Entries up to which what is done around the sums takes longer than the sums.
+    buffer_bytes, buffer_rows : int
+        Bytes of shifted rows that a product is made of: half the second-level cache of a core; and
+        the fewest rows, of long ones.
+    short : int
+        Columns up to which products are added up in registers.
+    worth : float
+        Multiplications from which that is worth its compilation.
+    parallel_work : float
+        Multiplications below which a second thread costs more than it saves.
+    sorted : int
+        Rows that are sorted by class at a time: their pages are at hand.
+    turned : int
+        Rows whose targets are copied at a time, where those lie column by column (one-hot).
+    most_parts, own_bytes : float
+        The most parts of the rows, and bytes that the second and further ones may take for sums of
+        their own.
+    sample_bytes, sample, sample_of_class : int
+        Rows that the provisional centres are the means of, in bytes, and at most and at least of a
+        class.
+    dense_gain : float
+        Multiplications that BLAS does in the time of one of sparse rows by sparse rows.
+    """
+
+    few: int = 20_000
+    buffer_bytes: int = 1 << 20
+    buffer_rows: int = 256
+    short: int = 256
+    worth: float = 1e9
+    parallel_work: float = 300_000
+    sorted: int = 1 << 13
+    turned: int = 1 << 12
+    most_parts: float = 4
+    own_bytes: float = 8 << 20
+    sample_bytes: int = 1 << 20
+    sample: int = 1024
+    sample_of_class: int = 8
+    dense_gain: float = 8.0
 
 
 @njit(nogil=True, cache=True)
@@ -318,6 +339,7 @@ class Moments:
         targets: np.ndarray | None = None,
         pooled: bool = True,
         fourth: bool = False,
+        tuning: Tuning = Tuning(),
     ) -> Moments:
         """The moments of the rows of a design, in one pass over them.
 
@@ -335,6 +357,8 @@ class Moments:
             Add the scatter of the classes up.
         fourth : bool, default=False
             Also sum the third and fourth moments, by class; the scatter is then by class too.
+        tuning : Tuning
+            What the speed depends on.
 
         Returns
         -------
@@ -342,7 +366,7 @@ class Moments:
             Not finite where an entry is NaN or infinite, or where a square overflows.
         """
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            rows = _Rows.of(design, codes, n_classes, weights, targets)
+            rows = _Rows.of(design, codes, n_classes, weights, targets, tuning)
             return _of(rows, pooled and not fourth, fourth)
 
     @classmethod
@@ -526,6 +550,7 @@ class _Rows:
     codes: np.ndarray
     weights: np.ndarray
     mass: np.ndarray
+    tuning: Tuning
 
     @classmethod
     def of(
@@ -535,6 +560,7 @@ class _Rows:
         n_classes: int,
         weights: np.ndarray | None,
         targets: np.ndarray | None,
+        tuning: Tuning,
     ) -> _Rows:
         n = design.n_samples
         y = np.empty((n, 0)) if targets is None else np.asarray(targets, dtype=np.float64)
@@ -547,7 +573,7 @@ class _Rows:
             mass = np.bincount(own, weights, minlength=n_classes).astype(np.float64)
         s = np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         y, own, s = (row_access.read_only(a) for a in (y, own, s))
-        return cls(design, y, own, s, mass)
+        return cls(design, y, own, s, mass, tuning)
 
     @property
     def n_entries(self) -> int:
@@ -566,6 +592,7 @@ class _Sums:
     inverse : ndarray of shape (p,) or None
     short : bool
         Whether products are added up in registers, in rows of ``width`` numbers.
+    tuning : Tuning
     by_columns : bool
         Whether all threads share the columns of the scatter.
     """
@@ -574,6 +601,7 @@ class _Sums:
     matrices: list[np.ndarray]
     inverse: np.ndarray | None
     short: bool
+    tuning: Tuning
     by_columns: bool = False
     sums: np.ndarray = field(init=False)
     # Shifted rows, for as long as rows are added.
@@ -585,7 +613,8 @@ class _Sums:
     def _scratch(self) -> np.ndarray:
         if self.buffer is None:
             width = self.matrices[0].shape[-1]
-            rows = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, width)))
+            tuning = self.tuning
+            rows = max(tuning.buffer_rows, tuning.buffer_bytes // (8 * max(1, width)))
             # Zero beyond the columns.
             self.buffer = np.zeros((_SHORT_ROWS if self.short else rows, width))
         return self.buffer
@@ -626,7 +655,7 @@ def _of(rows: _Rows, pooled: bool, fourth: bool) -> Moments:
         found = _of_sparse(design, rows, pooled)
         if found is not None:
             return found
-    if not fourth and not len(rows.weights) and rows.n_entries <= _FEW:
+    if not fourth and not len(rows.weights) and rows.n_entries <= rows.tuning.few:
         return _of_few(rows, pooled)
     centres, spread = _centres(rows, fourth)
     unit = _power_of_two(spread) if fourth else None
@@ -673,8 +702,8 @@ def _centres(rows_of: _Rows, spreads: bool) -> tuple[np.ndarray, np.ndarray]:
     """Means of a sample of the rows by class, and with ``spreads`` the spread about them."""
     design, y, codes, weights = rows_of.design, rows_of.y, rows_of.codes, rows_of.weights
     (n, d), n_classes, mass = design.shape, len(rows_of.mass), rows_of.mass
-    size = min(_SAMPLE, _SAMPLE_BYTES // (8 * max(1, d + y.shape[1])))
-    size = max(size, _SAMPLE_OF_CLASS * n_classes)
+    size = min(rows_of.tuning.sample, rows_of.tuning.sample_bytes // (8 * max(1, d + y.shape[1])))
+    size = max(size, rows_of.tuning.sample_of_class * n_classes)
     rows = np.arange(n) if n <= size else np.linspace(0, n - 1, size).astype(np.int64)
     if len(weights):
         rows = rows[weights[rows] > 0.0]
@@ -714,9 +743,10 @@ def _centres(rows_of: _Rows, spreads: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | None) -> Moments:
+    tuning = rows.tuning
     n, (k, p) = rows.design.n_samples, centres.shape
     work = 0.5 * float(n) * p * p
-    short = p <= _SHORT and unit is None and work >= _WORTH and outer_products.KNOWN
+    short = p <= tuning.short and unit is None and work >= tuning.worth and outer_products.KNOWN
     width = -(-p // _UNIT) * _UNIT if short else p
     shape = (1 if pooled else k, width, width)
     kinds = 1 if unit is None else 3
@@ -726,18 +756,25 @@ def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | Non
         return [np.zeros(shape) for _ in range(kinds)]
 
     # Each part has sums and scratch of its own.
-    most = min(_MOST_PARTS, 1.0 + _OWN_BYTES / (8.0 * kinds * max(int(np.prod(shape)), 1)))
+    most = min(
+        tuning.most_parts,
+        1.0 + tuning.own_bytes / (8.0 * kinds * max(int(np.prod(shape)), 1)),
+    )
     parts = pool.ranges(n, work, most) if most >= 2.0 else [(0, n)]
-    by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
+    by_class = not pooled and len(parts) == 1 and k > 1 and work >= tuning.parallel_work
     # Where a matrix for each part of the rows would be too large, the threads share the columns.
-    by_columns = len(parts) == 1 and not by_class and p > _SHORT and work >= _PARALLEL_WORK
+    by_columns = (
+        len(parts) == 1 and not by_class and p > tuning.short and work >= tuning.parallel_work
+    )
     with pool.one_blas_thread():
         if by_class:
             shared = matrices()
-            group = [_Sums(centres, shared, inverse, short) for _ in range(pool.n_threads())]
+            group = [
+                _Sums(centres, shared, inverse, short, tuning) for _ in range(pool.n_threads())
+            ]
             _share_classes(rows, group)
         else:
-            group = [_Sums(centres, matrices(), inverse, short, by_columns) for _ in parts]
+            group = [_Sums(centres, matrices(), inverse, short, tuning, by_columns) for _ in parts]
             pool.run(
                 [
                     partial(_add_rows, rows, own, pooled, *part)
@@ -759,16 +796,19 @@ def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | Non
 
 def _tiles(rows: _Rows, start: int, stop: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Row-major blocks of rows, the matrix itself where it is one, and what goes with them."""
-    design, y = rows.design, rows.y
+    design, y, tuning = rows.design, rows.y, rows.tuning
     blocks: Any = None
     if isinstance(design, DenseDesign) and type(design).blocks is DenseDesign.blocks:
         x = design.matrix
         if x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative:
-            step = max(1, stop - start if y.flags.c_contiguous else _TURNED)
+            step = max(1, stop - start if y.flags.c_contiguous else tuning.turned)
             parts = [slice(a, min(a + step, stop)) for a in range(start, stop, step)]
             blocks = ((part, x[part]) for part in parts)
     if blocks is None:
-        size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, design.n_features + y.shape[1])))
+        size = max(
+            tuning.buffer_rows,
+            tuning.buffer_bytes // (8 * max(1, design.n_features + y.shape[1])),
+        )
         blocks = design.blocks(start, stop, owned=True, size=size)
     for part, block in blocks:
         beside = row_access.read_only(np.ascontiguousarray(y[part]))
@@ -776,10 +816,12 @@ def _tiles(rows: _Rows, start: int, stop: int) -> Iterator[tuple[np.ndarray, ...
         yield row_access.read_only(block), beside, rows.codes[part], rows.weights[part]
 
 
-def _sorted(codes: np.ndarray, n: int, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _sorted(
+    codes: np.ndarray, n: int, k: int, size: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Positions of some rows after the other by class, and where each class begins and ends."""
-    for a in range(0, n, _SORTED):
-        b, edges = min(a + _SORTED, n), np.zeros(k + 1, dtype=np.int64)
+    for a in range(0, n, size):
+        b, edges = min(a + size, n), np.zeros(k + 1, dtype=np.int64)
         if len(codes):
             order = np.empty(b - a, dtype=np.int64)
             _sort(codes, a, order, edges[1:])
@@ -796,7 +838,7 @@ def _add_rows(rows: _Rows, sums: _Sums, pooled: bool, start: int, stop: int) -> 
             edges, classes = np.array([0, len(x)]), np.zeros(1, dtype=np.int64)
             sums.add(x, y, _NONE, edges, classes, codes, weights)
             continue
-        for order, edges in _sorted(codes, len(x), k):
+        for order, edges in _sorted(codes, len(x), k, rows.tuning.sorted):
             sums.add(x, y, order, edges, np.arange(k), _NONE, weights)
     # There are more parts than threads, and what no part needs any longer is free for the next.
     sums.buffer = None
@@ -806,7 +848,7 @@ def _share_classes(rows: _Rows, group: list[_Sums]) -> None:
     """The classes dealt out to the threads: no thread needs a scatter of its own."""
     k = len(rows.mass)
     for x, y, codes, weights in _tiles(rows, 0, rows.design.n_samples):
-        for order, edges in _sorted(codes, len(x), k):
+        for order, edges in _sorted(codes, len(x), k, rows.tuning.sorted):
             counts = np.diff(edges)
             loads = np.zeros(len(group))
             dealt: list[list[int]] = [[] for _ in group]
@@ -869,7 +911,7 @@ def _corrected(
 def _of_sparse(design: CSRDesign, rows: _Rows, pooled: bool) -> Moments | None:
     """From products of the stored entries alone; None where tiles are faster or more exact."""
     (n, d), k, mass = design.shape, len(rows.mass), rows.mass
-    if design.gram_cost * _DENSE_GAIN > 0.5 * float(n) * d * d:
+    if design.gram_cost * rows.tuning.dense_gain > 0.5 * float(n) * d * d:
         return None
     y, codes = np.ascontiguousarray(rows.y), rows.codes
     s = rows.weights if len(rows.weights) else np.ones(n)

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.bounded import solve_bounded
 from separatrix.closed_form.inference import Summary, undetermined
-from separatrix.closed_form.least_squares import MOST_SQUARE, solve_least_squares
+from separatrix.closed_form.least_squares import solve_least_squares
+from separatrix.closed_form.normal_equations import Tuning
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import rules
 from separatrix.data.columns import columns_of
@@ -216,11 +217,12 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         columns = data.n_features + n_targets
         # The sums, those of the next block, and the matrices that are made of them.
         needed = 8 * 6 * columns**2
-        if columns > MOST_SQUARE or needed > data.memory:
+        most = Tuning.most_square
+        if columns > most or needed > data.memory:
             raise refuse(
                 self,
                 f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
-                f"out columns, or give more memory (at most {MOST_SQUARE:,} columns are possible)",
+                f"out columns, or give more memory (at most {most:,} columns are possible)",
             )
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:

@@ -37,17 +37,32 @@ from separatrix.objectives.enclosure import (
     total_above,
 )
 
-__all__ = ["Projector"]
+__all__ = ["Projector", "Tuning"]
 
-# Numbers in a weighted matrix up to which it is factorised as it is; of a longer one, its Gram
-# matrix, which sees half as many digits.  From so many columns on the Gram matrix is tried first,
-# and does where no pivot is less than this part of the largest.
-_WHOLE = 4_000_000
-_MANY, _PLAIN = 100, 1e-4
-# Columns up to which the rounding of a product with the factor is bounded entry by entry.
-_FEW = 64
 # Coefficients of an exact dependence are looked for among the fractions with such denominators.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which way to a factor is taken for which sizes; every bound is true whichever it is.
+
+    Parameters
+    ----------
+    whole : int
+        Numbers in a weighted matrix up to which it is factorised as it is; of a longer one, its
+        Gram matrix, which sees half as many digits.
+    many, plain : float
+        From so many columns on the Gram matrix is tried first, and does where no pivot is less than
+        this part of the largest.
+    few : int
+        Columns up to which the rounding of a product with the factor is bounded entry by entry.
+    """
+
+    whole: int = 4_000_000
+    many: int = 100
+    plain: float = 1e-4
+    few: int = 64
 
 
 @dataclass(frozen=True)
@@ -76,7 +91,12 @@ class Projector:
 
     @classmethod
     def of(
-        cls, design: Design, weights: np.ndarray, fit_intercept: bool, gram: Any
+        cls,
+        design: Design,
+        weights: np.ndarray,
+        fit_intercept: bool,
+        gram: Any,
+        tuning: Tuning = Tuning(),
     ) -> Projector | None:
         """The projector with these weights, or None where float64 cannot prove what it takes.
 
@@ -85,11 +105,11 @@ class Projector:
         if not np.all(np.isfinite(weights)) or not weights.any():
             return None
         with np.errstate(all="ignore"):
-            found = _factor(design, weights, fit_intercept, gram)
+            found = _factor(design, weights, fit_intercept, gram, tuning)
             if found is None:
                 return None
             columns, factor = found
-            reach = _reach(design, weights, columns, factor)
+            reach = _reach(design, weights, columns, factor, tuning)
         if reach is None:
             return None
         return cls(design, fit_intercept, columns, factor, reach, weights)
@@ -135,18 +155,18 @@ def _with_constant(block: np.ndarray) -> np.ndarray:
 
 
 def _factor(
-    design: Design, weights: np.ndarray, fit_intercept: bool, gram: Any
+    design: Design, weights: np.ndarray, fit_intercept: bool, gram: Any, tuning: Tuning
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Independent columns, and the approximate inverse of a triangular factor of them."""
     n, d = design.shape
     size = d + int(fit_intercept)
     found = None
-    if n * size > _WHOLE or size >= _MANY:
+    if n * size > tuning.whole or size >= tuning.many:
         found = _factor_of_gram(gram(weights))
         if found is None:
             return None
         pivots = np.diagonal(found[0])
-        if n * size <= _WHOLE and not np.all(pivots > _PLAIN * pivots.max()):
+        if n * size <= tuning.whole and not np.all(pivots > tuning.plain * pivots.max()):
             # Columns that nearly depend on one another need all digits.
             found = None
     if found is not None:
@@ -232,7 +252,7 @@ def _vanishes(design: Design, t: np.ndarray) -> bool:
 
 
 def _reach(
-    design: Design, weights: np.ndarray, columns: np.ndarray, factor: np.ndarray
+    design: Design, weights: np.ndarray, columns: np.ndarray, factor: np.ndarray, tuning: Tuning
 ) -> np.ndarray | None:
     """Bounds of ``c_i |B_i| / (1 - eta)``, or None where ``eta`` is not known to be below one."""
     n, size = design.n_samples, len(columns)
@@ -240,7 +260,9 @@ def _reach(
     square = np.zeros((size, size))
     sizes, beat = np.abs(factor), pulse.current()
     # The lengths of its rows, where a product of all sizes would take as long as that with it.
-    long = np.sqrt(np.square(factor).sum(axis=1)) * (1.0 + gamma(size)) if size > _FEW else None
+    long = (
+        np.sqrt(np.square(factor).sum(axis=1)) * (1.0 + gamma(size)) if size > tuning.few else None
+    )
     for rows, block in design.blocks():
         beat()
         part = np.asfortranarray(_with_constant(block)[:, columns])

@@ -55,12 +55,10 @@ from separatrix.scale.folds import Fold
 from separatrix.scale.objectives import BlockedObjective, uppers
 from separatrix.scale.sums import Sum
 
-__all__ = ["BlockedSoftmax"]
+__all__ = ["BlockedSoftmax", "Tuning"]
 
 # Scores of the rows that are looked at together; these stay in the third-level cache.
 _CELLS = 1 << 16
-# Up to so many numbers the products of the pairs of classes with the data are added up.
-_PAIRED = 200_000
 # How far the entries of epsilon may be apart, of the one at which a probability would vanish.
 _FAR = 0.5
 # How large the share of the distribution that all rows are mixed with may be.
@@ -200,6 +198,20 @@ class _Balanced:
     cost: float | None
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """How much a pass adds up for its bound.
+
+    Parameters
+    ----------
+    paired : int
+        Up to so many numbers the products of the pairs of classes with the data are added up, from
+        which a bound of the second order follows.
+    """
+
+    paired: int = 200_000
+
+
 class BlockedSoftmax(BlockedObjective):
     """Multinomial logistic regression over blocks.
 
@@ -207,6 +219,8 @@ class BlockedSoftmax(BlockedObjective):
     ----------
     data, engine, penalty, C, fit_intercept, factors, passes
         See :class:`~separatrix.scale.objectives.BlockedObjective`.
+    tuning : Tuning
+        How much a pass adds up.
 
     Examples
     --------
@@ -219,8 +233,17 @@ class BlockedSoftmax(BlockedObjective):
     ((5, 3), 164.7918)
     """
 
-    def __init__(self, data: BlockedData, engine: Engine, penalty: Penalty, **options: Any) -> None:
+    def __init__(
+        self,
+        data: BlockedData,
+        engine: Engine,
+        penalty: Penalty,
+        *,
+        tuning: Tuning = Tuning(),
+        **options: Any,
+    ) -> None:
         super().__init__(data, engine, penalty, **options)
+        self.tuning = tuning
         self.loss = Softmax()
         self.n_classes = len(data.class_totals)
         self.output_shape = (self.n_classes,)
@@ -254,7 +277,8 @@ class BlockedSoftmax(BlockedObjective):
     @property
     def _pairs(self) -> bool:
         k = self.n_classes
-        return self.fit_intercept and self.design.n_features * k * (k - 1) // 2 <= _PAIRED
+        paired = self.design.n_features * k * (k - 1) // 2
+        return self.fit_intercept and paired <= self.tuning.paired
 
     def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         first = self.fit_intercept and self._class_sums is None

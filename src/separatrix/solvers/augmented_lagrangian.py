@@ -35,19 +35,7 @@ from separatrix.solvers import compact
 from separatrix.solvers.newton import Newton, NewtonState
 from separatrix.solvers.protocol import Candidate, Solver
 
-__all__ = ["AugmentedLagrangian", "AugmentedLagrangianState"]
-
-# Stored entries from which a look at fewer rows is worth its overhead.
-_LARGE = 100_000
-# One row of so many is in a sample, which has at least so many rows for each parameter.
-_PART, _ROWS = 16, 4
-# How far scores may move before all rows are looked at: by so many times the error of a sample's,
-# and by so many times their last move, where that went beyond what it was allowed, and where not.
-_FIRST, _FURTHER, _SHORTER = 8.0, 2.0, 0.5
-# Steps on a sample, at most.
-_PATIENCE = 300
-# How far the gap of the rows in play falls before all are looked at.
-_CLOSER = 0.05
+__all__ = ["AugmentedLagrangian", "AugmentedLagrangianState", "Tuning"]
 
 
 def _steps(centre, z, q, upper, out):
@@ -202,19 +190,55 @@ class AugmentedLagrangianState:
         return self.look.multipliers(e.centre if self.fresh else e.multipliers(self.newton.scores))
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of the augmented Lagrangian depends on, and its optimum does not.
+
+    Parameters
+    ----------
+    compact : bool
+        Whether small problems have compiled steps.
+    growth : float
+        Factor on the sharpness from one envelope to the next.
+    large : float
+        Stored entries from which a look at fewer rows is worth its overhead; infinite for never.
+    part, rows : int
+        One row of so many is in a sample, which has at least so many rows for each parameter.
+    first, further, shorter : float
+        How far scores may move before all rows are looked at: by so many times the error of a
+        sample's, and by so many times their last move, where that went beyond what it was allowed,
+        and where not.
+    patience : int
+        Steps on a sample, at most.
+    closer : float
+        How far the gap of the rows in play falls before all are looked at.
+    """
+
+    compact: bool = True
+    growth: float = 3.0
+    large: float = 100_000
+    part: int = 16
+    rows: int = 4
+    first: float = 8.0
+    further: float = 2.0
+    shorter: float = 0.5
+    patience: int = 300
+    closer: float = 0.05
+
+
 class AugmentedLagrangian(Solver):
     """Semismooth Newton on a sequence of envelopes.  Needs a dual step and an L2 penalty.
 
     Parameters
     ----------
-    growth : float
-        Factor on the sharpness from one envelope to the next.
+    tuning : Tuning
+        What its speed depends on.
     """
 
     name = "augmented-lagrangian"
 
-    def __init__(self, growth: float = 3.0) -> None:
-        self.growth = growth
+    def __init__(self, tuning: Tuning = Tuning()) -> None:
+        self.tuning = tuning
         self._newton = Newton()
 
     def requires(self, problem: MarginObjective) -> None:
@@ -232,8 +256,8 @@ class AugmentedLagrangian(Solver):
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> Any:
-        if not problem.loss.smooth and compact.fits(problem):
-            return compact.start(problem, theta, residual, self.growth)
+        if self.tuning.compact and not problem.loss.smooth and compact.fits(problem):
+            return compact.start(problem, theta, residual, self.tuning.growth)
         return self._start(problem, theta, rng, residual)
 
     def _start(
@@ -256,11 +280,10 @@ class AugmentedLagrangian(Solver):
         newton = Newton.at(envelope, theta)
         return AugmentedLagrangianState(envelope, newton, 1.0, _Look(problem))
 
-    @staticmethod
-    def _sample_size(problem: MarginObjective) -> int:
+    def _sample_size(self, problem: MarginObjective) -> int:
         n = len(problem.y)
-        rows = max(n // _PART, _ROWS * problem.shape[0])
-        return rows if problem.design.n_stored >= _LARGE and 3 * rows <= n else n
+        rows = max(n // self.tuning.part, self.tuning.rows * problem.shape[0])
+        return rows if problem.design.n_stored >= self.tuning.large and 3 * rows <= n else n
 
     def _from_sample(
         self, problem: MarginObjective, theta: np.ndarray, rng: np.random.Generator, index: Any
@@ -270,7 +293,7 @@ class AugmentedLagrangian(Solver):
         small = self._start(part, theta, rng)
         # How far a sample's scores are off; where its optimum varies by as much, it is found.
         off = math.sqrt(len(theta) / len(index))
-        for _ in range(_PATIENCE):
+        for _ in range(self.tuning.patience):
             small = self.step(part, small, lambda: None)
             enough = 0.05 * off**2 * abs(small.newton.value)
             if small.gap <= enough or self.stopped(part, small):
@@ -287,7 +310,7 @@ class AugmentedLagrangian(Solver):
         below, above = (problem.residual(scores + side / sharpness) for side in (-0.5, 0.5))
         centre = problem.multipliers(0.5 * (below + above))
         alpha = _Envelope(problem, centre, sharpness).multipliers(scores)
-        return self._chosen(problem, theta, alpha, scores, _FIRST * off, sharpness)
+        return self._chosen(problem, theta, alpha, scores, self.tuning.first * off, sharpness)
 
     def _chosen(
         self,
@@ -305,7 +328,7 @@ class AugmentedLagrangian(Solver):
         specialise(_holds, dual_slope=loss.dual_slope)(
             alpha, problem.y, scores, problem.upper, loss.dual_lower, loss.dual_upper, hold
         )
-        least = min(_ROWS * len(theta), n)
+        least = min(self.tuning.rows * len(theta), n)
         if np.count_nonzero(hold <= reach) < least:
             reach = float(np.partition(hold, least - 1)[least - 1])
         near = hold <= reach
@@ -336,7 +359,7 @@ class AugmentedLagrangian(Solver):
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
         state = replace(state, newton=newton, fresh=False, looked=False)
         if look.is_left(newton.scores):
-            return self._look(problem, state, _FURTHER, state.sharpness)
+            return self._look(problem, state, self.tuning.further, state.sharpness)
         # The gap is the sum of two parts: half the squared gradient, which Newton's method
         # lowers, and the slack, which only new multipliers lower.  Work on the larger.
         distance = _distance(problem, newton)
@@ -347,10 +370,12 @@ class AugmentedLagrangian(Solver):
         if distance > 0.5 * slack and newton.status is None:
             return state
         state = replace(state, stalled=state.stalled + 1 if newton.status is not None else 0)
-        sharpness, gap = state.sharpness * self.growth, distance + slack
+        sharpness, gap = state.sharpness * self.tuning.growth, distance + slack
         whole = look.rows is None
-        if self._sample_size(problem) < len(problem.y) and (whole or gap <= _CLOSER * look.gap):
-            return self._look(problem, state, _SHORTER, sharpness)
+        if self._sample_size(problem) < len(problem.y) and (
+            whole or gap <= self.tuning.closer * look.gap
+        ):
+            return self._look(problem, state, self.tuning.shorter, sharpness)
         envelope = _Envelope(
             look.part, state.envelope.multipliers(newton.scores), sharpness, look.held
         )

@@ -42,31 +42,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.extrapolation import Extrapolation
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-__all__ = ["DualDescent", "DualDescentState"]
-
-# How much closer the active set is brought before all rows are looked at again.  Larger looks
-# too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each other.
-_CLOSER = 0.1
-# How far the running sum of the weights may be from the multipliers' own.
-# Multiplications between two looks at a limit.
-_STRETCH = 2_000_000
-_DRIFT = 1e-9
-# What the first pass from a point that is near leaves of the gap that it meets.
-_LEFT = 0.3
-# How many times its own move the multipliers are to answer the intercept with, at most, and as the
-# root of the number of rows.
-_ANSWER, _WANDERS = 200.0, 1.3
-# Rows side by side that a pass visits after one another, where it has too many entries for a
-# core's cache.
-_GROUP, _GROUP_WORK = 8, 200_000
-# Passes before displacements are worth extrapolating.
-_EARLY = 8
-# Multiplications in a pass, and for each weight, that it takes to employ a thread.
-_THREAD_WORK, _THREAD_SHARE = 1_000_000, 4
-# Into how many parts the rows of a pass are dealt, each with weights of its own.
-_MODELS = 2
-# The same for a round, after which the threads' weights are averaged; and the most rounds.
-_ROUND_WORK, _ROUND_SHARE, _ROUNDS = 4_000_000, 16, 8
+__all__ = ["DualDescent", "DualDescentState", "Tuning"]
 
 
 @njit(nogil=True, cache=True)
@@ -229,10 +205,70 @@ class DualDescentState:
     alone: bool = False
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of dual descent depends on, and its optimum does not.
+
+    Parameters
+    ----------
+    closer : float
+        How much closer the active set is brought before all rows are looked at again.  Larger looks
+        too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each
+        other.
+    stretch : int
+        Multiplications between two looks at a limit.
+    drift : float
+        How far the running sum of the weights may be from the multipliers' own.
+    left : float
+        What the first pass from a point that is near leaves of the gap that it meets.
+    answer, wanders : float
+        How many times its own move the multipliers are to answer the intercept with, at most, and
+        as the root of the number of rows.
+    group, group_work : int
+        Rows side by side that a pass visits after one another, where it has too many entries for a
+        core's cache.
+    early : float
+        Passes before displacements are worth extrapolating; infinite for never.
+    thread_work, thread_share : float
+        Multiplications in a pass, and for each weight, that it takes to employ a thread.
+    models : int
+        Into how many parts the rows of a pass are dealt, each with weights of its own.
+    round_work, round_share : float
+        The same as of a thread for a round, after which the threads' weights are averaged.
+    rounds : int
+        The most rounds in a pass.
+    """
+
+    closer: float = 0.1
+    stretch: int = 2_000_000
+    drift: float = 1e-9
+    left: float = 0.3
+    answer: float = 200.0
+    wanders: float = 1.3
+    group: int = 8
+    group_work: int = 200_000
+    early: float = 8
+    thread_work: float = 1_000_000
+    thread_share: float = 4
+    models: int = 2
+    round_work: float = 4_000_000
+    round_share: float = 16
+    rounds: int = 8
+
+
 class DualDescent(Solver):
-    """Dual coordinate descent.  Needs rows, a dual step and an L2 penalty."""
+    """Dual coordinate descent.  Needs rows, a dual step and an L2 penalty.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        What its speed depends on.
+    """
 
     name = "dual"
+
+    def __init__(self, tuning: Tuning = Tuning()) -> None:
+        self.tuning = tuning
 
     def requires(self, problem: MarginObjective) -> None:
         require_parts("Dual descent", (problem.loss, "dual_step"), (problem.design, "rows"))
@@ -260,7 +296,7 @@ class DualDescent(Solver):
         if residual is not None:
             alpha = problem.multipliers(residual)
             w = problem.design.t_dot(alpha * problem.y)
-            ratio = _LEFT
+            ratio = self.tuning.left
         return DualDescentState(
             alpha=alpha,
             w=w,
@@ -285,7 +321,7 @@ class DualDescent(Solver):
     ) -> DualDescentState:
         threads, rounds = self._division(problem, state)
         self._extrapolate(problem, state, threads)
-        size = _GROUP if self._work(problem, state) > _GROUP_WORK else 1
+        size = self.tuning.group if self._work(problem, state) > self.tuning.group_work else 1
         seed = int(state.rng.integers(1, 2**62))
         kept = _sorted(state.active[: state.n_active], len(state.alpha))
         _shuffle(kept, np.arange(-(-len(kept) // size)), state.active, size, np.uint64(seed))
@@ -308,7 +344,7 @@ class DualDescent(Solver):
         if state.floor == -np.inf and state.ceiling == np.inf:
             # A pass over all: how far there is to go.  Polishing the active set to much less
             # than this would be work on the wrong set.
-            state.precision = _CLOSER * spread
+            state.precision = self.tuning.closer * spread
         if spread <= state.precision:
             # Settled on the active set: bring the others back and look more closely.
             state.n_active = len(state.active)
@@ -318,9 +354,8 @@ class DualDescent(Solver):
             state.ceiling = largest if largest > 0.0 else np.inf
         return state
 
-    @staticmethod
     def _stiffness(
-        problem: MarginObjective, squares: np.ndarray, rows: np.ndarray
+        self, problem: MarginObjective, squares: np.ndarray, rows: np.ndarray
     ) -> tuple[float, float]:
         """The penalty on the sum of the multipliers: to begin with, and at most."""
         # A constant feature on the scale of the rows would couple their multipliers. The median,
@@ -332,7 +367,7 @@ class DualDescent(Solver):
         answer = float(np.sum(1.0 / bends[bends > 0.0]))
         # In a pass the sum wanders as far as the root of the number of rows goes, in moves of one.
         # What that pulls at a row with is to be no more than what the row itself pulls with.
-        times = min(_ANSWER, _WANDERS * float(np.sqrt(len(rows))))
+        times = min(self.tuning.answer, self.tuning.wanders * float(np.sqrt(len(rows))))
         return (min(most, times / answer) if answer > 0.0 else most), most
 
     @staticmethod
@@ -351,13 +386,12 @@ class DualDescent(Solver):
             if state.extrapolation is not None:
                 state.extrapolation.forget()
 
-    @staticmethod
-    def _extrapolate(problem: MarginObjective, state: DualDescentState, threads: int) -> None:
+    def _extrapolate(self, problem: MarginObjective, state: DualDescentState, threads: int) -> None:
         """Go on along the displacements of the last passes, where that pays.
 
         Early passes have better to do, and those that threads share are too coarse for it.
         """
-        if threads > 1 or state.passes < _EARLY:
+        if threads > 1 or state.passes < self.tuning.early:
             if state.extrapolation is not None:
                 state.extrapolation.forget()
             return
@@ -396,7 +430,7 @@ class DualDescent(Solver):
         kept, aside = [], [state.active[state.n_active :]]
         # Between two looks at a limit; multipliers are good wherever a pass ends.
         width = max(design.n_stored // max(design.n_samples, 1), 1)
-        stretch, beat = max(_STRETCH // width, 1), pulse.current()
+        stretch, beat = max(self.tuning.stretch // width, 1), pulse.current()
         largest, smallest, estimate = -np.inf, np.inf, 0.0
         for r in range(rounds):
             before = self._penalty(state) if threads > 1 else 0.0
@@ -469,18 +503,18 @@ class DualDescent(Solver):
 
     def extrapolates(self, problem: MarginObjective, state: DualDescentState) -> bool:
         """Whether the next pass begins with an extrapolation of the last ones."""
-        return state.passes >= _EARLY and self._division(problem, state)[0] == 1
+        return state.passes >= self.tuning.early and self._division(problem, state)[0] == 1
 
     def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
         """How many threads share the next pass, and in how many rounds."""
         d, work = problem.design.n_features, self._work(problem, state)
         # What is averaged must not depend on the machine.
-        most = 1 if state.alone else _MODELS
-        threads = min(most, int(work / max(_THREAD_WORK, _THREAD_SHARE * d)))
+        most = 1 if state.alone else self.tuning.models
+        threads = min(most, int(work / max(self.tuning.thread_work, self.tuning.thread_share * d)))
         if threads < 2:
             return 1, 1
-        rounds = int(work / max(_ROUND_WORK, _ROUND_SHARE * d))
-        return threads, min(max(rounds, 1), _ROUNDS)
+        rounds = int(work / max(self.tuning.round_work, self.tuning.round_share * d))
+        return threads, min(max(rounds, 1), self.tuning.rounds)
 
     @staticmethod
     def _penalty(state: DualDescentState) -> float:
@@ -497,7 +531,7 @@ class DualDescent(Solver):
         adjoint = problem.design.t_dot(residual) if residual.any() else np.zeros_like(state.w)
         choices = [-adjoint]
         drift = 0.0 if problem.balances else squared_distance(choices[0], state.w)
-        if drift > _DRIFT**2 * inner(adjoint, adjoint):
+        if drift > self.tuning.drift**2 * inner(adjoint, adjoint):
             # Large multipliers that nearly cancel; what was learnt from such weights is wrong.
             state.w[:] = choices[0]
             if state.extrapolation is not None:

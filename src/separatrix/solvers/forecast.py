@@ -24,7 +24,7 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers.two_level_preconditioner import FREQUENT
+from separatrix.solvers.two_level_preconditioner import Tuning as Levels
 
 __all__ = [
     "augmented_lagrangian",
@@ -268,7 +268,7 @@ def two_levels(problem: LinearProblem) -> float:
     """The same with two levels of columns, which takes factors of the frequent ones."""
     design = problem.design
     length = design.n_stored / max(design.n_samples, 1)
-    size = min(FREQUENT, design.n_features) + min(length, _RUNS) + 1.0
+    size = min(Levels.frequent, design.n_features) + min(length, _RUNS) + 1.0
     products = min(_ADDED * design.gram_cost, _SUMMED * design.n_samples * size**2)
     count = _LEVELLED + _LEVELLED_MORE * math.sqrt(_bond(problem))
     a_product = 0.5 * _STEP + _evaluation(problem) + _SOLVED * size**2

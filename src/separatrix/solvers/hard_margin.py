@@ -25,24 +25,13 @@ from separatrix.data.design import Design
 from separatrix.losses import Hinge
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers import dual_descent
 from separatrix.solvers.active_set_qp import Pool
 from separatrix.solvers.driver import Solution, minimise
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-__all__ = ["HardMargin", "HardMarginState", "maximum_margin"]
-
-# Up to this many rows at margin 1 the active-set method finds them by itself; and more, where
-# that takes no more than so many passes over the data.
-_FEW = 200
-_PASSES = 50
-# Entries of a face, and multiplications in its factorisation, that are worth their while.
-_FACE_ENTRIES = 1e7
-_FACE_WORK = 1e10
-# Rows that are asked for a contradiction among themselves.
-_SUSPECTS = 50
-# Passes after which descent has to show for it.
-_PATIENCE = 3000
+__all__ = ["HardMargin", "HardMarginState", "Tuning", "maximum_margin"]
 
 
 # --- the dual of the constraints, as dual coordinate descent takes it ------------------------
@@ -181,14 +170,53 @@ class HardMarginState:
     status: str | None = None
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of the hard margin depends on, and its optimum does not.
+
+    Parameters
+    ----------
+    batch, batch_share : int
+        Rows that join the pool at a time, and so many more for each parameter.
+    few : int
+        Up to this many rows at margin 1 the active-set method finds them by itself.
+    passes : float
+        And more, where that takes no more than so many passes over the data.
+    face_entries, face_work : float
+        Entries of a face, and multiplications in its factorisation, that are worth their while.
+    suspects : int
+        Rows that are asked for a contradiction among themselves.
+    patience : int
+        Passes after which descent has to show for it.
+    descent : dual_descent.Tuning
+        That of the passes of dual descent.
+    """
+
+    batch: int = 64
+    batch_share: int = 2
+    few: int = 200
+    passes: float = 50
+    face_entries: float = 1e7
+    face_work: float = 1e10
+    suspects: int = 50
+    patience: int = 3000
+    descent: dual_descent.Tuning = dual_descent.Tuning()
+
+
 class HardMargin(Solver):
     """An active-set method on a pool of rows, with a start by dual descent where rows are many.
 
     Needs constraints on margins (:class:`HardMarginObjective`) and rows to take.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        What its speed depends on.
     """
 
-    def __init__(self) -> None:
-        self._descent = DualDescent()
+    def __init__(self, tuning: Tuning = Tuning()) -> None:
+        self.tuning = tuning
+        self._descent = DualDescent(tuning.descent)
 
     def requires(self, problem: HardMarginObjective) -> None:
         require_parts("The hard margin", (problem, "margin"), (problem.design, "take"))
@@ -205,8 +233,8 @@ class HardMargin(Solver):
             theta, scores, problem.margin(scores), np.zeros(problem.design.n_samples)
         )
         most = min(len(problem.used), problem.shape[0])
-        alone = 40.0 * most**2 * problem.shape[0] <= _PASSES * problem.design.n_stored
-        if most > _FEW and not alone:
+        alone = 40.0 * most**2 * problem.shape[0] <= self.tuning.passes * problem.design.n_stored
+        if most > self.tuning.few and not alone:
             # A row of zeros has no margin without an intercept, and its multiplier no end.
             squares = problem.design.row_squares()
             if problem.fit_intercept or squares[problem.used].all():
@@ -231,7 +259,7 @@ class HardMargin(Solver):
     # --- few rows at the margin ----------------------------------------------------------------
 
     def _batch(self, problem: HardMarginObjective) -> int:
-        return 64 + 2 * problem.shape[0]
+        return self.tuning.batch + self.tuning.batch_share * problem.shape[0]
 
     def _first_rows(self, problem: HardMarginObjective) -> np.ndarray:
         """Choose the rows of each class nearest to the other class along the line of the means."""
@@ -312,7 +340,7 @@ class HardMargin(Solver):
         settled = abs(len(support) - state.support) <= 0.02 * len(support) <= 0.02 * width
         state.support = len(support)
         ready = settled or state.passes > 1000
-        if ready and entries <= _FACE_ENTRIES and work <= _FACE_WORK:
+        if ready and entries <= self.tuning.face_entries and work <= self.tuning.face_work:
             # The rows in use are the pool, and the largest multipliers' its first face.
             order = np.argsort(-descent.alpha[support], kind="stable")
             state.pool = _RowPool(problem, support[order])
@@ -325,12 +353,11 @@ class HardMargin(Solver):
         self._look(problem, state, w, float(descent.b[0]))
         self._give_up(problem, state)
 
-    @staticmethod
-    def _give_up(problem: HardMarginObjective, state: HardMarginState) -> None:
+    def _give_up(self, problem: HardMarginObjective, state: HardMarginState) -> None:
         """End what has come to nothing: no plane at all, or a point that gets no better."""
         shortfall = 1.0 - state.margin
         state.shortfalls.append(shortfall)
-        if state.passes < _PATIENCE:
+        if state.passes < self.tuning.patience:
             return
         if not state.margin > 0.0:
             state.status = "not_separable"
@@ -339,11 +366,10 @@ class HardMargin(Solver):
         ):
             state.status = "precision_limit"
 
-    @staticmethod
-    def _endless(problem: HardMarginObjective, growth: np.ndarray) -> np.ndarray | None:
+    def _endless(self, problem: HardMarginObjective, growth: np.ndarray) -> np.ndarray | None:
         """The combination of rows that vanishes, if multipliers seem to grow along one."""
         # The others grow less and less meanwhile; the few rows that keep growing are soon asked.
-        numbers = _smallest(-growth[problem.used], _SUSPECTS, problem.used)
+        numbers = _smallest(-growth[problem.used], self.tuning.suspects, problem.used)
         pool = _RowPool(problem, numbers, alone=True)
         pool.solve(lambda: None)
         return None if pool.ray is None else pool.all_multipliers()
@@ -446,6 +472,7 @@ def maximum_margin(
     intercept_penalty: float = 0.0,
     tol: float = 1e-10,
     time_limit: float | None = None,
+    tuning: Tuning = Tuning(),
 ) -> Solution:
     """The hyperplane of the largest margin, between two bounds.
 
@@ -463,6 +490,8 @@ def maximum_margin(
         Target for the certified relative gap.
     time_limit : float, optional
         Seconds.
+    tuning : Tuning
+        What the method's speed depends on.
 
     Returns
     -------
@@ -493,4 +522,6 @@ def maximum_margin(
     )
     if problem.balances and np.all(signs == signs[0]):
         raise ValueError("signs contains one sign only; a margin between two sides needs both.")
-    return minimise(problem, HardMargin(), tol=tol, max_iter=100_000, time_limit=time_limit, seed=0)
+    return minimise(
+        problem, HardMargin(tuning), tol=tol, max_iter=100_000, time_limit=time_limit, seed=0
+    )

@@ -28,27 +28,12 @@ from separatrix._compiled.linear_algebra import (
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
-from separatrix.solvers import compact, compact_softmax, forecast
+from separatrix.solvers import compact, compact_softmax, forecast, two_level_preconditioner
 from separatrix.solvers.line_search import begin, next_trial
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
-__all__ = ["Newton", "NewtonState"]
-
-# Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
-_LARGE = 5_000_000
-# Up to so many parameters an output its block of the Hessian is factorised,
-_BLOCK = 1500
-# from so many rows for each of them,
-_ROWS = 2
-# after products of so many times the operations: about as long as that takes.
-_PATIENCE = 1.3
-# Two levels of columns serve for so many products, which takes about as long as they do.
-_WORN = 30
-# What of the tolerance a last step aims at.
-_AIMED = 0.25
-# Squared lengths of columns that blocks bear, relative to the penalty.
-_LONGEST = 1e10
+__all__ = ["Newton", "NewtonState", "Tuning"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +86,46 @@ class NewtonState:
         return self.evaluation.scores
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of Newton's method depends on, and its optimum does not.
+
+    Parameters
+    ----------
+    compact : bool
+        Whether small problems have compiled steps.
+    large : int
+        Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
+    block : int
+        Up to so many parameters an output its block of the Hessian is factorised,
+    rows : int
+        from so many rows for each of them,
+    patience : float
+        after products of so many times the operations: about as long as that takes.
+    worn : int
+        Two levels of columns serve for so many products, which takes about as long as they do.
+    aimed : float
+        What of the tolerance a last step aims at.
+    longest : float
+        Squared lengths of columns that blocks bear, relative to the penalty.
+    levels : two_level_preconditioner.Tuning
+        That of the two levels of columns.
+    dense : int
+        Up to so many parameters there is a Hessian.
+    """
+
+    compact: bool = True
+    large: int = 5_000_000
+    block: int = 1500
+    rows: int = 2
+    patience: float = 1.3
+    worn: int = 30
+    aimed: float = 0.25
+    longest: float = 1e10
+    levels: two_level_preconditioner.Tuning = two_level_preconditioner.Tuning()
+    dense: int = DENSE_HESSIAN
+
+
 class Newton(Solver):
     """Newton's method with a line search.
 
@@ -113,16 +138,23 @@ class Newton(Solver):
     levels : bool
         Precondition them with two levels of columns, which needs sparse rows, one output and a
         curved penalty.
+    tuning : Tuning
+        What its speed depends on.
     """
 
     name = "newton"
 
     def __init__(
-        self, dense: bool | None = None, max_inner: int = 200, levels: bool = False
+        self,
+        dense: bool | None = None,
+        max_inner: int = 200,
+        levels: bool = False,
+        tuning: Tuning = Tuning(),
     ) -> None:
         self.dense = dense
         self.max_inner = max_inner
         self.levels = levels
+        self.tuning = tuning
         self.tol = 0.0
 
     def aimed(self, tol: float) -> Newton:
@@ -152,9 +184,10 @@ class Newton(Solver):
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> NewtonState | compact.CompactState | compact_softmax.CompactSoftmaxState:
-        if self.dense is not False and compact.fits(problem):
+        small = self.tuning.compact and self.dense is not False
+        if small and compact.fits(problem):
             return compact.start(problem, theta)
-        if self.dense is not False and compact_softmax.fits(problem):
+        if small and compact_softmax.fits(problem):
             return compact_softmax.start(problem, theta)
         if not theta.any() and problem.penalty.strong_convexity > 0.0:
             theta = self._head_start(problem, theta, rng)
@@ -168,7 +201,7 @@ class Newton(Solver):
         Costs less than half an iteration on all rows and saves two or three.
         """
         n = problem.design.n_samples
-        if problem.design.n_stored < _LARGE or n < 1600 * np.prod(problem.shape):
+        if problem.design.n_stored < self.tuning.large or n < 1600 * np.prod(problem.shape):
             return theta
         part = problem.sample(np.sort(rng.choice(n, n // 16, replace=False)))
         state = self.at(part, theta)
@@ -191,7 +224,7 @@ class Newton(Solver):
         if self.dense is not None:
             return self.dense
         size = int(np.prod(problem.shape))
-        if size > DENSE_HESSIAN:
+        if size > self.tuning.dense:
             return False
         if int(np.prod(problem.output_shape)) > 1:
             return forecast.step_by_hessian(problem) <= forecast.step_by_products(problem)
@@ -239,7 +272,7 @@ class Newton(Solver):
         if self.tol > 0.0 and problem.penalty.strong_convexity > 0.0:
             # The gap falls with the square of the gradient: no further than it has to.
             gap = problem.penalty.gap_of_gradient(problem.weights_of(state.gradient))
-            goal = _AIMED * self.tol * abs(state.value)
+            goal = self.tuning.aimed * self.tol * abs(state.value)
             enough = max(enough, np.sqrt(goal / gap)) if gap > goal else enough
         return float(np.clip(enough, 0.1, 0.5))
 
@@ -251,7 +284,7 @@ class Newton(Solver):
         check_interrupt: Callable[[], None],
     ) -> tuple[np.ndarray | Callable[[np.ndarray], np.ndarray], NewtonState]:
         """What stands in for the Hessian, and the state that keeps it."""
-        if self.levels and (state.levels is None or state.products > _WORN):
+        if self.levels and (state.levels is None or state.products > self.tuning.worn):
             check_interrupt()
             levels = self._levels(problem, state.theta, curvature)
             state = replace(state, levels=levels, products=0)
@@ -268,22 +301,20 @@ class Newton(Solver):
             diagonal = self._diagonal(problem, curvature)
         return diagonal, replace(state, diagonal=diagonal)
 
-    @staticmethod
-    def _patience(problem: Objective) -> float:
+    def _patience(self, problem: Objective) -> float:
         """After how many products blocks of the Hessian pay; infinite where they do not."""
         d, stored = problem.shape[0], problem.design.n_stored
         if not (
             hasattr(problem, "hessian_block")
             and problem.penalty.strong_convexity > 0.0
-            and stored >= _LARGE
-            and d <= _BLOCK
+            and stored >= self.tuning.large
+            and d <= self.tuning.block
         ):
             return np.inf
-        return _PATIENCE * (_ROWS * d**3 + d**3 / 3.0) / (4.0 * stored)
+        return self.tuning.patience * (self.tuning.rows * d**3 + d**3 / 3.0) / (4.0 * stored)
 
-    @staticmethod
     def _blocks(
-        problem: Any, curvature: np.ndarray, check_interrupt: Callable[[], None]
+        self, problem: Any, curvature: np.ndarray, check_interrupt: Callable[[], None]
     ) -> Blocks | None:
         outputs, size = problem.output_shape[0], problem.shape[0]
         factors: list[Factor | None] = [None] * outputs
@@ -291,9 +322,11 @@ class Newton(Solver):
         def fill(first: int, last: int) -> None:
             for k in range(first, last):
                 check_interrupt()
-                block = problem.hessian_block(curvature, k, _ROWS * size)
+                block = problem.hessian_block(curvature, k, self.tuning.rows * size)
                 # Columns so long that rounding leaves nothing of the penalty would mislead.
-                if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.strong_convexity):
+                if not np.all(
+                    np.diagonal(block) <= self.tuning.longest * problem.penalty.strong_convexity
+                ):
                     return
                 try:
                     factors[k] = factorise(block)
@@ -307,17 +340,18 @@ class Newton(Solver):
         found = tuple(factor for factor in factors if factor is not None)
         return Blocks(found, problem.penalty.strong_convexity) if len(found) == outputs else None
 
-    @staticmethod
     def _levels(
-        problem: Objective, theta: np.ndarray, curvature: np.ndarray
+        self, problem: Objective, theta: np.ndarray, curvature: np.ndarray
     ) -> TwoLevelPreconditioner | None:
         diagonal = problem.hessian_diagonal(curvature)
         # Columns so long that rounding leaves nothing of the penalty would mislead.
-        if not np.all(diagonal <= _LONGEST * problem.penalty.strong_convexity):
+        if not np.all(diagonal <= self.tuning.longest * problem.penalty.strong_convexity):
             return None
         with pool.one_blas_thread():
             try:
-                return TwoLevelPreconditioner.of(problem, theta, diagonal, np.random.default_rng(0))
+                return TwoLevelPreconditioner.of(
+                    problem, theta, diagonal, np.random.default_rng(0), self.tuning.levels
+                )
             except np.linalg.LinAlgError:
                 return None
 

@@ -53,19 +53,13 @@ __all__ = [
     "ORDERS",
     "MistakeDriven",
     "MistakeDrivenState",
+    "Tuning",
     "finalize",
     "one_pass",
     "starting_points",
 ]
 
 ORDERS = ("cyclic", "restart", "random")
-
-# Stored entries that are read between two looks at the clock.
-_STRETCH = 1 << 23
-# Up to so many stored entries weights are judged by all rows, beyond by a sample of them: a
-# sixteenth, and at least so many entries.
-_SMALL = 1 << 18
-_SHARE = 16
 
 
 def _visit(
@@ -382,6 +376,24 @@ class MistakeDrivenState:
         return self.theta - self.lag / self.elapsed
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of passes depends on, and how weights are judged on the way.
+
+    Parameters
+    ----------
+    stretch : int
+        Stored entries that are read between two looks at the clock.
+    small, share : int
+        Up to so many stored entries weights are judged by all rows, beyond by a sample of them: one
+        row of so many, and at least as many rows as have those entries.
+    """
+
+    stretch: int = 1 << 23
+    small: int = 1 << 18
+    share: int = 16
+
+
 class MistakeDriven(Solver):
     """Passes over the rows that step on the slope of the loss.  Needs rows.
 
@@ -403,6 +415,8 @@ class MistakeDriven(Solver):
     at_once : bool
         Whether a step makes as many passes as there is time for between two looks at the clock,
         until there is news; otherwise it makes one.
+    tuning : Tuning
+        What its speed depends on.
     """
 
     # The answer is the best weights that passes put up: a look at them on the way costs a product.
@@ -416,7 +430,9 @@ class MistakeDriven(Solver):
         most: int | None = None,
         patience: int | None = None,
         at_once: bool = False,
+        tuning: Tuning = Tuning(),
     ) -> None:
+        self.tuning = tuning
         self.order = order
         self.record = record
         self.keep = keep
@@ -450,8 +466,8 @@ class MistakeDriven(Solver):
         # From zero every score is zero: no product is needed to know it.
         scores = problem.linear(theta) if theta.any() else np.zeros(n)
         sample = np.arange(n)
-        if stored > _SMALL:
-            size = int(max(n / _SHARE, _SMALL * (n / stored)))
+        if stored > self.tuning.small:
+            size = int(max(n / self.tuning.share, self.tuning.small * (n / stored)))
             # Not from the passes' own generator, which would then shuffle otherwise.
             own = np.random.default_rng(0)
             sample = np.sort(own.choice(n, size, replace=False, shuffle=False))
@@ -498,7 +514,7 @@ class MistakeDriven(Solver):
             state.position = 0
         state.passes += 1
         n, stored = problem.design.n_samples, problem.design.n_stored
-        stretch = max(1, int(_STRETCH * (n / max(stored, 1))))
+        stretch = max(1, int(self.tuning.stretch * (n / max(stored, 1))))
         left = total = len(state.visits)
         limit = 1 if self.record else total
         corrected = 0
@@ -564,7 +580,7 @@ class MistakeDriven(Solver):
         if not self.at_once or self.most is None or self.record or self.order != "cyclic":
             return 1
         stored = max(problem.design.n_stored, problem.design.n_samples)
-        return min(self.most - state.passes, _STRETCH // stored)
+        return min(self.most - state.passes, self.tuning.stretch // stored)
 
     def _several(self, problem: MistakeObjective, state: MistakeDrivenState) -> MistakeDrivenState:
         """A step of several passes."""

@@ -42,59 +42,8 @@ from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 
-__all__ = ["ProximalNewton", "ProximalNewtonState"]
+__all__ = ["ProximalNewton", "ProximalNewtonState", "Tuning"]
 
-# Rows of a sample for each parameter, and of all data that are worth one.
-_ROWS, _TALL = 12, 20_000
-# Steps on a sample, and what the last may gain: of the objective, this share for as many parameters
-# as rows.
-_STEPS, _VARIES = 60, 0.05
-# Columns whose adjoint comes this close to the threshold are taken in as well: the next step may
-# need them, and to copy the columns again costs more than a few zero weights among them.
-_NEAR = 0.05
-# The Hessian is kept as long as it foresees the fall of the objective to this part of it.
-_STALE = 0.1
-# The model is minimised to this part of the relative gap: of the threshold, or of what slopes are
-# off at the start, where that is more, for then the next model is worth more than the rest of this;
-# unless the weights are so few that this rest costs nothing.
-_EXACT, _FORCED, _LITTLE = 1e-3, 0.1, 20
-# A step has a dual point where the model misses the objective by no more than this part of it: what
-# the gap would be is more than that.
-_PROMISING = 1e-3
-# The ridge, as a part of the Hessian's diagonal and of the relative gap.
-_RIDGE = 1e-6
-# The Hessian of the working set is formed where that costs no more than so many products, and its
-# factor as well; how many times faster than these the former is where rows are full, and the latter
-# always.
-_CHEAP = 40.0
-_DENSE_SPEED, _BLOCKS = 25.0, 40.0
-# So few columns are taken a part at a time, the strongest first; of more, all that may be needed.
-_FEW = 500
-# Weights of several classes, of all columns that may be needed, up to which there is a Hessian; it
-# may get twice as many.
-_MANY_WEIGHTS = DENSE_HESSIAN // 2
-# Without it: coordinate descent until all slopes together are off by a goal, at first what they are
-# off at the start, and this share of it once a single pass is enough.
-_SHARPER = 0.25
-# Leaps, once a step has made the objective fall by the first share of itself, each to where slopes
-# are off by the second share of the threshold, under L1 and under elastic net, whose dual point
-# need not keep to thresholds; or by this share of what they were, where that is less.
-_SETTLED = ((1e-4, 1e-3), (1e-3, 5e-2))
-_QUADRATIC = 0.05
-# Sooner where there are several classes, whose weights move against twice their curvature.
-_SETTLED_CLASSES = 1e-2
-# A tenth as soon after one with so large a share of weights that would have changed their signs;
-# and the passes after each.
-_CROWD, _AFTER = 0.05, 3
-# Where the model leads nowhere, a ridge in it, of at least this share of the diagonal.
-_PROXIMAL = 1e-3
-# Passes of coordinate descent that a step may take at most.
-_MANY = 1000
-# A row's loss is taken to bend by this share of its slope at least: where it is straight, no
-# distance would be too far.
-_STRAIGHT = 1e-6
-# What the ridge is at least, where columns depend on one another.
-_LEAST_RIDGE = 1e-9
 # Passes of coordinate descent between two linear systems, and how many of these a step may take.
 _PASSES = 5
 _ROUNDS = 200
@@ -258,16 +207,6 @@ def _used(problem: Objective, theta: np.ndarray) -> int:
     return int(np.count_nonzero(w if w.ndim == 1 else np.any(w, axis=1)))
 
 
-def _tolerance(
-    problem: Objective, state: ProximalNewtonState, kinks: Kinks, old: np.ndarray, slope: np.ndarray
-) -> float:
-    """The violation at which the minimum of the model is close enough, times the relative gap."""
-    tol = _EXACT * level_of(problem, state.theta, state.value)
-    if old.size > _LITTLE:
-        tol = max(tol, _FORCED * float(kinks.violation(old, slope).max()))
-    return tol
-
-
 def _pulls(
     problem: Objective, state: ProximalNewtonState, index: np.ndarray, residual: np.ndarray
 ) -> np.ndarray:
@@ -285,22 +224,6 @@ def _hessian_of(
     curvature = part.curvature(state.scores)
     hessian = part.hessian(curvature)
     return curvature, hessian, np.diagonal(hessian).copy()
-
-
-def _is_cheap(problem: Objective, index: np.ndarray) -> bool:
-    """Whether a Hessian of some columns costs little against the products that do without it.
-
-    A row that has ``k`` entries in them makes ``k`` products in the one and one in the other, with
-    several classes in a block for every pair of these and one for each; and the Hessian is to be
-    factorised, too.
-    """
-    design, classes = problem.design, math.prod(problem.output_shape)
-    stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
-    speed = _DENSE_SPEED if stored == cells else 1.0
-    weights = classes * len(index)
-    formed = 0.5 * (classes + 1) * stored <= _CHEAP * speed * design.n_samples
-    factorised = weights**3 <= 3.0 * _BLOCKS * _CHEAP * classes * stored
-    return weights < DENSE_HESSIAN and formed and factorised
 
 
 @dataclass(frozen=True)
@@ -366,14 +289,113 @@ class ProximalNewtonState:
         return still and dual - self.dual <= 0.01 * max(value - dual, 0.0)
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of the proximal Newton method depends on, and its optimum does not.
+
+    Parameters
+    ----------
+    rows, tall : int
+        Rows of a sample for each parameter, and of all data that are worth one.
+    steps, varies : float
+        Steps on a sample, and what the last may gain: of the objective, this share for as many
+        parameters as rows.
+    near : float
+        Columns whose adjoint comes this close to the threshold are taken in as well: the next step
+        may need them, and to copy the columns again costs more than a few zero weights among them.
+    stale : float
+        The Hessian is kept as long as it foresees the fall of the objective to this part of it.
+    exact, forced, little : float
+        The model is minimised to this part of the relative gap: of the threshold, or of what slopes
+        are off at the start, where that is more, for then the next model is worth more than the
+        rest of this; unless the weights are so few that this rest costs nothing.
+    promising : float
+        A step has a dual point where the model misses the objective by no more than this part of
+        it: what the gap would be is more than that.
+    ridge : float
+        The ridge, as a part of the Hessian's diagonal and of the relative gap.
+    cheap, dense_speed, blocks : float
+        The Hessian of the working set is formed where that costs no more than so many products, and
+        its factor as well; how many times faster than these the former is where rows are full, and
+        the latter always.
+    few : int
+        So few columns are taken a part at a time, the strongest first; of more, all that may be
+        needed.
+    many_weights : float
+        Weights of several classes, of all columns that may be needed, up to which there is a
+        Hessian; it may get twice as many.
+    dense : float
+        Weights from which on there is no Hessian at all.
+    sharper : float
+        Without it: coordinate descent until all slopes together are off by a goal, at first what
+        they are off at the start, and this share of it once a single pass is enough.
+    settled : tuple of pairs
+        Leaps, once a step has made the objective fall by the first share of itself, each to where
+        slopes are off by the second share of the threshold, under L1 and under elastic net, whose
+        dual point need not keep to thresholds;
+    quadratic : float
+        or by this share of what they were, where that is less.
+    settled_classes : float
+        Sooner where there are several classes, whose weights move against twice their curvature.
+    crowd, after : float
+        A tenth as soon after one with so large a share of weights that would have changed their
+        signs; and the passes after each.
+    proximal : float
+        Where the model leads nowhere, a ridge in it, of at least this share of the diagonal.
+    many : int
+        Passes of coordinate descent that a step may take at most.
+    straight : float
+        A row's loss is taken to bend by this share of its slope at least: where it is straight, no
+        distance would be too far.
+    least_ridge : float
+        What the ridge is at least, where columns depend on one another.
+    """
+
+    rows: int = 12
+    tall: float = 20_000
+    steps: int = 60
+    varies: float = 0.05
+    near: float = 0.05
+    stale: float = 0.1
+    exact: float = 1e-3
+    forced: float = 0.1
+    little: int = 20
+    promising: float = 1e-3
+    ridge: float = 1e-6
+    cheap: float = 40.0
+    dense_speed: float = 25.0
+    blocks: float = 40.0
+    few: int = 500
+    many_weights: float = DENSE_HESSIAN // 2
+    dense: float = DENSE_HESSIAN
+    sharper: float = 0.25
+    settled: tuple[tuple[float, float], tuple[float, float]] = ((1e-4, 1e-3), (1e-3, 5e-2))
+    quadratic: float = 0.05
+    settled_classes: float = 1e-2
+    crowd: float = 0.05
+    after: int = 3
+    proximal: float = 1e-3
+    many: int = 1000
+    straight: float = 1e-6
+    least_ridge: float = 1e-9
+
+
 class ProximalNewton(Solver):
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
     Beyond vectors it takes a copy of the working set's columns, with a Hessian of at most 2,500
     weights, 50 MB, or where these columns are many, one of all, which the design keeps.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        What its speed depends on.
     """
 
     name = "proximal-newton"
+
+    def __init__(self, tuning: Tuning = Tuning()) -> None:
+        self.tuning = tuning
 
     def requires(self, problem: Objective) -> None:
         require_smooth(problem, "The proximal Newton method")
@@ -417,14 +439,13 @@ class ProximalNewton(Solver):
         # The products that count are those at the point itself.
         return self._with_dual(problem, state, problem.residual(scores))
 
-    @staticmethod
-    def _sample_size(problem: Objective) -> int:
+    def _sample_size(self, problem: Objective) -> int:
         """The rows of a sample to begin with; all where a step on these costs little more."""
         n = problem.design.n_samples
         # A loss of the residual has next to one curvature: the first model is as good as the last.
-        if n < _TALL or problem.output_shape or problem.loss.of_residual:
+        if n < self.tuning.tall or problem.output_shape or problem.loss.of_residual:
             return n
-        rows = max(_ROWS * problem.shape[0], n // 16)
+        rows = max(self.tuning.rows * problem.shape[0], n // 16)
         return rows if 3 * rows <= n else n
 
     def optimum(
@@ -432,8 +453,8 @@ class ProximalNewton(Solver):
     ) -> np.ndarray:
         """About the optimum on a sample of the rows: as nearly as it may itself be off."""
         state = self.init(part, part.zero(), rng)
-        enough = _VARIES * math.prod(part.shape) / part.design.n_samples
-        for _ in range(_STEPS):
+        enough = self.tuning.varies * math.prod(part.shape) / part.design.n_samples
+        for _ in range(self.tuning.steps):
             check_interrupt()
             before, state = state.value, self.step(part, state, check_interrupt)
             if state.status or before - state.value <= enough * abs(state.value):
@@ -461,8 +482,36 @@ class ProximalNewton(Solver):
             return replace(state, residual=residual, dual=dual, adjoint=adjoint)
         return replace(state, adjoint=adjoint)
 
-    @staticmethod
-    def _working_set(problem: Objective, state: ProximalNewtonState) -> np.ndarray | None:
+    def _is_cheap(self, problem: Objective, index: np.ndarray) -> bool:
+        """Whether a Hessian of some columns costs little against the products that do without it.
+
+        A row that has ``k`` entries in them makes ``k`` products in the one and one in the other,
+        with several classes in a block for every pair of these and one for each; and the Hessian is
+        to be factorised, too.
+        """
+        design, classes = problem.design, math.prod(problem.output_shape)
+        stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
+        speed = self.tuning.dense_speed if stored == cells else 1.0
+        weights = classes * len(index)
+        formed = 0.5 * (classes + 1) * stored <= self.tuning.cheap * speed * design.n_samples
+        factorised = weights**3 <= 3.0 * self.tuning.blocks * self.tuning.cheap * classes * stored
+        return weights < self.tuning.dense and formed and factorised
+
+    def _tolerance(
+        self,
+        problem: Objective,
+        state: ProximalNewtonState,
+        kinks: Kinks,
+        old: np.ndarray,
+        slope: np.ndarray,
+    ) -> float:
+        """The violation at which the model is close to its minimum, times the relative gap."""
+        tol = self.tuning.exact * level_of(problem, state.theta, state.value)
+        if old.size > self.tuning.little:
+            tol = max(tol, self.tuning.forced * float(kinks.violation(old, slope).max()))
+        return tol
+
+    def _working_set(self, problem: Objective, state: ProximalNewtonState) -> np.ndarray | None:
         """The columns to look at: those in use, and of the others those pulled hardest.
 
         None where several classes have too many weights in them for a Hessian.
@@ -477,12 +526,12 @@ class ProximalNewton(Solver):
         inside[state.index] = True
         if state.part is not None and not np.any(((excess > 1e-9 * level) | used) & ~inside):
             return state.index
-        near = np.flatnonzero(((excess > -_NEAR * level) | inside) & ~used)
+        near = np.flatnonzero(((excess > -self.tuning.near * level) | inside) & ~used)
         needed = int(used.sum()) + len(near)
-        if problem.output_shape and needed * problem.output_shape[0] > _MANY_WEIGHTS:
+        if problem.output_shape and needed * problem.output_shape[0] > self.tuning.many_weights:
             return None
         free = min(max(2 * int(used.sum()), 100), d - int(used.sum()))
-        if len(near) > free and (len(near) <= _FEW or _is_cheap(problem, near)):
+        if len(near) > free and (len(near) <= self.tuning.few or self._is_cheap(problem, near)):
             near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
         return np.arange(d) if 2 * used.sum() > d else np.flatnonzero(used)
@@ -498,7 +547,7 @@ class ProximalNewton(Solver):
         if fresh:
             state = replace(state, adjoint=problem.design.t_dot(residual))
         index, part = self._working_set(problem, state), state.part
-        if index is None or not _is_cheap(problem, index):
+        if index is None or not self._is_cheap(problem, index):
             return self._by_columns(problem, state, check_interrupt)
         if part is None or not np.array_equal(index, state.index):
             part, state = problem.restricted(index), replace(state, hessian=None)
@@ -514,9 +563,9 @@ class ProximalNewton(Solver):
         # Where columns depend on one another the model is flat, and its minimum far off or
         # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
         # Qi and Yamashita, 2004).
-        ridge = 1.0 + _RIDGE * relative * state.damping
+        ridge = 1.0 + self.tuning.ridge * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
-        tol = relative * _tolerance(problem, state, kinks, old, slope)
+        tol = relative * self._tolerance(problem, state, kinks, old, slope)
         theta, ahead = old.copy(), slope.copy()
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
         _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
@@ -537,7 +586,7 @@ class ProximalNewton(Solver):
                 return replace(self._with_dual(problem, state, slopes), status="precision_limit")
         missed = abs(value - state.value - foreseen)
         # A dual point is worth its price where the model foresaw the objective.
-        worth = missed <= _PROMISING * abs(value)
+        worth = missed <= self.tuning.promising * abs(value)
         new = self._with_dual(problem, state, slopes) if worth else replace(state, adjoint=None)
         whole = state.theta.copy()
         whole[rows] = theta
@@ -551,15 +600,14 @@ class ProximalNewton(Solver):
             index=index,
             part=part,
             curvature=curvature,
-            hessian=hessian if missed <= _STALE * abs(foreseen) else None,
+            hessian=hessian if missed <= self.tuning.stale * abs(foreseen) else None,
             diagonal=diagonal,
             damping=max(damping, 1.0),
             status="precision_limit" if state.gained_nothing(value, new.dual) else None,
         )
 
-    @staticmethod
     def _column_model(
-        problem: Objective, state: ProximalNewtonState
+        self, problem: Objective, state: ProximalNewtonState
     ) -> tuple[ColumnModel, np.ndarray, Kinks, np.ndarray]:
         """The model of the columns that may be needed.
 
@@ -572,10 +620,10 @@ class ProximalNewton(Solver):
         residual = problem.residual(state.scores)
         slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
         away = kinks.violation(state.theta, slope)
-        needed = ((state.theta != 0.0) | (away > -_NEAR * kinks.l1))[:d].reshape(d, -1)
+        needed = ((state.theta != 0.0) | (away > -self.tuning.near * kinks.l1))[:d].reshape(d, -1)
         active = np.flatnonzero(np.any(needed, axis=1))
         bends = problem.curvature(state.scores)
-        least = max(state.ridge, _LEAST_RIDGE)
+        least = max(state.ridge, self.tuning.least_ridge)
         if problem.output_shape:
             curvature_apply = partial(problem.curvature_apply, bends)
             model: ColumnModel = ClassColumnModel(
@@ -583,7 +631,7 @@ class ProximalNewton(Solver):
                 residual, state.theta, kinks, own, least,
             )  # fmt: skip
         else:
-            bends = np.maximum(bends, _STRAIGHT * np.abs(residual))
+            bends = np.maximum(bends, self.tuning.straight * np.abs(residual))
             model = ColumnModel(
                 problem.design.turned, active, bends, residual, state.theta, kinks, own, least,
             )  # fmt: skip
@@ -600,21 +648,21 @@ class ProximalNewton(Solver):
         model, slope, kinks, away = self._column_model(problem, state)
         check_interrupt()
         goal = min(state.goal, float(away.sum()))
-        worst, passes = model.descend(goal, _MANY, check_interrupt)
-        goal *= _SHARPER if passes == 1 else 1.0
+        worst, passes = model.descend(goal, self.tuning.many, check_interrupt)
+        goal *= self.tuning.sharper if passes == 1 else 1.0
         new = replace(state, part=None, hessian=None, by_columns=True)
-        share, exactly = _SETTLED[problem.penalty.supercoercive]
+        share, exactly = self.tuning.settled[problem.penalty.supercoercive]
         if problem.output_shape:
-            share = max(share, _SETTLED_CLASSES)
+            share = max(share, self.tuning.settled_classes)
         settled = False
         if state.fall <= state.patience * share * abs(state.value):
-            close = min(exactly * level, _QUADRATIC * float(away.max()))
+            close = min(exactly * level, self.tuning.quadratic * float(away.max()))
             ahead = model.leap(close, check_interrupt)
             if model.crowd > 0.0:
                 new = self._with_dual(problem, new, ahead)
-            settled = model.crowd <= _CROWD
+            settled = model.crowd <= self.tuning.crowd
             new = replace(new, patience=state.patience * (1.0 if settled else 0.1))
-            worst, _ = model.descend(0.0, _AFTER, check_interrupt)
+            worst, _ = model.descend(0.0, self.tuning.after, check_interrupt)
         if worst < 0.5 * level:
             # Otherwise it would have to be scaled down too far to tell anything.
             new = self._with_dual(problem, new, model.u)
@@ -632,7 +680,7 @@ class ProximalNewton(Solver):
             # The model leads nowhere, or nothing is left to gain; a stiffer one will tell.
             return replace(
                 new,
-                ridge=max(32.0 * state.ridge, _PROXIMAL),
+                ridge=max(32.0 * state.ridge, self.tuning.proximal),
                 status="precision_limit" if state.ridge >= 1.0 else None,
             )
         stuck = state.gained_nothing(value, new.dual)

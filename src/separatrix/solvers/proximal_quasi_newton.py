@@ -37,24 +37,9 @@ from separatrix.solvers.column_model import ColumnModel
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.proximal_newton import ProximalNewton, _minimise_model, level_of
 
-__all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState"]
+__all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState", "Tuning"]
 
-# Rows of a sample for each parameter.
-_ROWS = 12
-# Up to so many parameters a pass gives the Hessian of all rows as well, for little more.
-_FEW = 250
-# Pairs of steps and differences of gradients that are remembered.
-_MEMORY = 20
-# The model is minimised to this part of the relative gap, and of the threshold.
-_EXACT = 1e-3
-# Columns whose product is below the threshold by this share of it at most may move as well.
-_NEAR = 0.2
-# What of the gap a step may leave before the Hessian is suspected, and how many of these there are
-# before there is another one.
-_SLOW, _PATIENCE = 0.3, 2
 _HALVINGS = 40
-# Steps without a gain, before the method gives up.
-_STUCK = 5
 # Where there is no Hessian: passes over the columns between two leaps, and how many of these; and
 # the share of the diagonal by which the model rises.
 _DESCENTS, _LEAPS, _RIDGE = 30, 20, 1e-9
@@ -109,21 +94,64 @@ class ProximalQuasiNewtonState:
     status: str | None = None
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the number of passes depends on, and the optimum does not.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a sample for each parameter.
+    few : int
+        Up to so many parameters a pass gives the Hessian of all rows as well, for little more.
+    dense : int
+        Up to so many parameters there is a Hessian.
+    memory : int
+        Pairs of steps and differences of gradients that are remembered.
+    exact : float
+        The model is minimised to this part of the relative gap, and of the threshold.
+    near : float
+        Columns whose product is below the threshold by this share of it at most may move as well.
+    slow, patience : float
+        What of the gap a step may leave before the Hessian is suspected, and how many of these
+        there are before there is another one.
+    stuck : int
+        Steps without a gain, before the method gives up.
+    """
+
+    rows: int = 12
+    few: int = 250
+    dense: int = DENSE_HESSIAN
+    memory: int = 20
+    exact: float = 1e-3
+    near: float = 0.2
+    slow: float = 0.3
+    patience: int = 2
+    stuck: int = 5
+
+
 class ProximalQuasiNewton(Solver):
     """BFGS with soft thresholds.  Needs curvature, a kink, and an objective that is read in passes.
 
     Beyond the sample it takes two square matrices of at most 2,500 weights.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        What its speed depends on.
     """
+
+    def __init__(self, tuning: Tuning = Tuning()) -> None:
+        self.tuning = tuning
 
     def requires(self, problem: Any) -> None:
         require_smooth(problem, "The proximal quasi-Newton method")
         if not problem.penalty.kinked:
             raise TypeError("The proximal quasi-Newton method needs a penalty with a kink: L1.")
 
-    @staticmethod
-    def _sample(problem: Any, rng: np.random.Generator) -> Any:
+    def _sample(self, problem: Any, rng: np.random.Generator) -> Any:
         n = problem.design.n_samples
-        return problem.some(min(max(_ROWS * problem.shape[0], n // 16), n), rng)
+        return problem.some(min(max(self.tuning.rows * problem.shape[0], n // 16), n), rng)
 
     @with_one_blas_thread
     def init(
@@ -142,10 +170,11 @@ class ProximalQuasiNewton(Solver):
                     return start
         return self._at(problem, theta, rng)
 
-    @staticmethod
-    def _at(problem: Any, theta: np.ndarray, rng: np.random.Generator) -> ProximalQuasiNewtonState:
+    def _at(
+        self, problem: Any, theta: np.ndarray, rng: np.random.Generator
+    ) -> ProximalQuasiNewtonState:
         theta = problem.canonical(theta)
-        few = int(np.prod(problem.shape)) <= _FEW
+        few = int(np.prod(problem.shape)) <= self.tuning.few
         if few:
             problem.look_twice(theta)
         found = problem.evaluate(theta)
@@ -160,17 +189,16 @@ class ProximalQuasiNewton(Solver):
 
     # --- the model --------------------------------------------------------------------------
 
-    @staticmethod
-    def _moving(problem: Any, state: ProximalQuasiNewtonState) -> np.ndarray | None:
+    def _moving(self, problem: Any, state: ProximalQuasiNewtonState) -> np.ndarray | None:
         """The columns that a step moves; None where a Hessian of them would be too large."""
         d, outputs = problem.design.n_features, int(np.prod(problem.output_shape, dtype=int))
-        most = DENSE_HESSIAN // outputs - 1
+        most = self.tuning.dense // outputs - 1
         if d <= most:
             return np.arange(d)
         slope = problem.weights_of(state.gradient)
         used = np.any(problem.weights_of(state.theta).reshape(d, -1), axis=1)
         away = problem.penalty.violation(np.zeros_like(slope), slope).reshape(d, -1).max(axis=1)
-        wanted = used | (away > -_NEAR * problem.penalty.l1)
+        wanted = used | (away > -self.tuning.near * problem.penalty.l1)
         if state.hessian is not None:
             # Those of the Hessian at hand stay, as long as there is room.
             more = wanted.copy()
@@ -246,7 +274,7 @@ class ProximalQuasiNewton(Solver):
         again = state.hessian is None or not np.array_equal(index, state.index)
         if state.newton:
             again = True
-        elif state.slow >= _PATIENCE:
+        elif state.slow >= self.tuning.patience:
             # A Hessian over all rows is taken where there can be one.
             whole = len(index) == problem.design.n_features
             again, state = True, replace(state, exact=whole)
@@ -260,7 +288,11 @@ class ProximalQuasiNewton(Solver):
         old, slope = state.theta[rows], state.gradient[rows]
         kinks = problem.penalty.restricted(index).kinks(old.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
-        tol = _EXACT * level_of(problem, state.theta, state.value) * min(state.relative_gap, 1.0)
+        tol = (
+            self.tuning.exact
+            * level_of(problem, state.theta, state.value)
+            * min(state.relative_gap, 1.0)
+        )
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
         _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
         direction = theta - old
@@ -278,7 +310,7 @@ class ProximalQuasiNewton(Solver):
     ) -> ProximalQuasiNewtonState:
         """A step without a Hessian: on the model of the sample's columns, turned."""
         part = self._sample(problem, state.rng)
-        if state.diagonal is None or state.slow >= _PATIENCE:
+        if state.diagonal is None or state.slow >= self.tuning.patience:
             diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
             state = replace(state, diagonal=diagonal, slow=0)
         assert state.diagonal is not None
@@ -305,7 +337,11 @@ class ProximalQuasiNewton(Solver):
             part.design.turned, np.arange(d), curvature, np.zeros(len(curvature)), start,
             kinks.scaled(scale), rest, _RIDGE, state.gradient / scale - rest * start,
         )  # fmt: skip
-        goal = _EXACT * level_of(problem, state.theta, state.value) * min(state.relative_gap, 1.0)
+        goal = (
+            self.tuning.exact
+            * level_of(problem, state.theta, state.value)
+            * min(state.relative_gap, 1.0)
+        )
         for _ in range(_LEAPS):
             _, passes = model.descend(goal, _DESCENTS, check_interrupt)
             if passes < _DESCENTS:
@@ -352,15 +388,15 @@ class ProximalQuasiNewton(Solver):
         # Where values no longer tell a fall from rounding the gap still does, now and then.
         better = new.value < state.value - noise or new.relative_gap < 0.9 * state.relative_gap
         stuck = 0 if better else state.stuck + 1
-        if stuck >= _STUCK:
+        if stuck >= self.tuning.stuck:
             return replace(state, status="precision_limit")
         step, change = new.theta - state.theta, new.gradient - state.gradient
-        closer = new.relative_gap <= _SLOW * state.relative_gap
+        closer = new.relative_gap <= self.tuning.slow * state.relative_gap
         return replace(
             new,
             index=state.index,
             hessian=state.hessian,
-            pairs=(*state.pairs, (step, change))[-_MEMORY:],
+            pairs=(*state.pairs, (step, change))[-self.tuning.memory :],
             slow=state.slow + int(not closer),
             exact=state.exact or new.exact,
             diagonal=state.diagonal,

@@ -46,38 +46,13 @@ from separatrix.solvers import forecast
 from separatrix.solvers.newton import _norm, _search, receding
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 
-__all__ = ["QuasiNewton", "QuasiNewtonState"]
+__all__ = ["QuasiNewton", "QuasiNewtonState", "Tuning"]
 
-# Rows of a sample for each parameter: the Hessian is then right to a third or so.
-_ROWS = 12
-# Multiplications of a Hessian for each entry that cost no more than a pass or two; and how many
-# times faster than these those of a factorisation are.
-_CHEAP, _BLOCKS = 20.0, 40.0
-# The expected decrease, as a part of the objective, from which on the optimum is near.
-_NEAR = 0.01
-# What a step may leave of the gap for passes to be the shorter way nevertheless: near the optimum,
-# and far from it.
-_CLOSER = 0.02
-_FAR = 0.3
-# Pairs of steps and differences of gradients that are remembered.
-_MEMORY = 12
 # Where a Hessian is too large to factorise: how exactly systems with it are solved, and by how many
 # products at most.
 _TIGHT, _PRODUCTS = 1e-4, 100
-# Stored entries from which a sample is worth its overhead.
-_LARGE = 100_000
-# A Hessian that costs as much as so many passes waits for steps with its diagonal: at least so
-# many, and the rate of the last ones is that at which they are expected to go on.
-_DEAR, _TRIED = 10.0, 4
-# The passes that are left once there is a Hessian; and the relative gap to which all are counted.
-_LEFT, _GOAL = 6.0, 1e-6
-# Without a penalty, what of the tolerance the matrix of a sample has to see left for the Hessian of
-# all rows to be formed.
-_SURE = 0.3
-# How many passes a Hessian has to cost there for a sample to be worth the risk that it misleads.
-_FEWEST = 2.0
-# Which part of the usual curvature is as good as none.
-_GONE = 0.3
+# The last steps whose rate is that at which those with a diagonal are expected to go on.
+_TRIED = 4
 
 
 @dataclass(frozen=True)
@@ -193,16 +168,74 @@ class _Diagonal:
         return math.log(gap / goal) / rate if rate > 0.0 else math.inf
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of the quasi-Newton method depends on, and its optimum does not.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a sample for each parameter: the Hessian is then right to a third or so.
+    cheap, blocks : float
+        Multiplications of a Hessian for each entry that cost no more than a pass or two; and how
+        many times faster than these those of a factorisation are.
+    near : float
+        The expected decrease, as a part of the objective, from which on the optimum is near.
+    closer, far : float
+        What a step may leave of the gap for passes to be the shorter way nevertheless: near the
+        optimum, and far from it; where both are infinite, steps never become Newton's.
+    memory : int
+        Pairs of steps and differences of gradients that are remembered.
+    large : float
+        Stored entries from which a sample is worth its overhead.
+    dear : float
+        A Hessian that costs as much as so many passes waits for steps with its diagonal; infinite
+        for none that does.
+    left, goal : float
+        The passes that are left once there is a Hessian; and the relative gap to which all are
+        counted.
+    sure : float
+        Without a penalty, what of the tolerance the matrix of a sample has to see left for the
+        Hessian of all rows to be formed.
+    fewest : float
+        How many passes a Hessian has to cost there for a sample to be worth the risk that it
+        misleads.
+    gone : float
+        Which part of the usual curvature is as good as none.
+    """
+
+    rows: int = 12
+    cheap: float = 20.0
+    blocks: float = 40.0
+    near: float = 0.01
+    closer: float = 0.02
+    far: float = 0.3
+    memory: int = 12
+    large: float = 100_000
+    dear: float = 10.0
+    left: float = 6.0
+    goal: float = 1e-6
+    sure: float = 0.3
+    fewest: float = 2.0
+    gone: float = 0.3
+
+
 class QuasiNewton(Solver):
     """L-BFGS from the factorised Hessian of a sample.
 
     Needs curvature, and a quadratic penalty or few parameters of rows in memory.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        What its speed depends on.
     """
 
     name = "quasi-newton"
 
-    def __init__(self) -> None:
-        self.tol = _GOAL
+    def __init__(self, tuning: Tuning = Tuning()) -> None:
+        self.tuning = tuning
+        self.tol = tuning.goal
 
     def aimed(self, tol: float) -> QuasiNewton:
         """The method for a tolerance."""
@@ -231,9 +264,12 @@ class QuasiNewton(Solver):
         if problem.output_shape:
             few = problem.penalty.ridge and int(np.prod(problem.shape)) <= DENSE_HESSIAN
             return few and rows < n and forecast.sample_serves_outputs(problem, rows / n)
-        if problem.design.n_stored < _LARGE:
+        if problem.design.n_stored < self.tuning.large:
             return False
-        if not problem.penalty.coercive and forecast.hessian_in_passes(problem) < _FEWEST:
+        if (
+            not problem.penalty.coercive
+            and forecast.hessian_in_passes(problem) < self.tuning.fewest
+        ):
             return False
         # The sample's Gram matrix may cost some dozens of passes, in the blocks of BLAS.
         return rows < n and rows * problem.design.gram_cost <= (600.0 * n * problem.design.n_stored)
@@ -278,8 +314,7 @@ class QuasiNewton(Solver):
             return self._at(problem, theta, rng)
         return replace(state, factor=small.factor, rows=small.rows)
 
-    @staticmethod
-    def _misleads(part: Objective, start: np.ndarray, state: QuasiNewtonState) -> bool:
+    def _misleads(self, part: Objective, start: np.ndarray, state: QuasiNewtonState) -> bool:
         """Whether a sample's optimum is far off for want of rows, where no penalty holds it.
 
         The curvature along some column is then gone, and along the others is not: its rows in the
@@ -291,14 +326,13 @@ class QuasiNewton(Solver):
         last = part.hessian_diagonal(part.curvature(state.scores))
         if not np.all(first > 0.0):
             return True
-        return bool(np.min(last / first) < _GONE * np.median(last / first))
+        return bool(np.min(last / first) < self.tuning.gone * np.median(last / first))
 
-    @staticmethod
-    def _sample_size(problem: Objective) -> int:
+    def _sample_size(self, problem: Objective) -> int:
         n = problem.design.n_samples
         # Where a Gram matrix costs little more than a pass, more of them pay.
         cheap = int(2.0 * n * problem.design.n_stored / max(problem.design.gram_cost, 1.0))
-        rows = max(_ROWS * problem.shape[0], n // 16, cheap)
+        rows = max(self.tuning.rows * problem.shape[0], n // 16, cheap)
         if not problem.in_passes and int(np.prod(problem.shape)) <= DENSE_HESSIAN:
             # The factorisation takes as long for few rows as for all: as many rows as make a Gram
             # matrix of the same cost lengthen an iteration little, and save further ones.
@@ -314,7 +348,7 @@ class QuasiNewton(Solver):
             return False
         if not problem.penalty.coercive:
             return False
-        return forecast.hessian_in_passes(problem) >= _DEAR
+        return forecast.hessian_in_passes(problem) >= self.tuning.dear
 
     @staticmethod
     def _at(problem: Objective, theta: np.ndarray, rng: np.random.Generator) -> QuasiNewtonState:
@@ -369,8 +403,8 @@ class QuasiNewton(Solver):
             return self._with_factor(problem, state, self._sample_size(problem))
         if isinstance(state.factor, _Diagonal):
             if len(state.factor.gaps) > _TRIED:
-                left = state.factor.left(_GOAL * abs(state.value))
-                if left > forecast.hessian_in_passes(problem) + _LEFT:
+                left = state.factor.left(self.tuning.goal * abs(state.value))
+                if left > forecast.hessian_in_passes(problem) + self.tuning.left:
                     # Its first steps are not held against it.
                     return replace(self._with_factor(problem, state, n), slow=-1)
         elif state.slow >= 2:
@@ -416,10 +450,10 @@ class QuasiNewton(Solver):
         product = inner(s, y)
         pairs = state.pairs
         if product > 1e-12 * _norm(s) * _norm(y):
-            pairs = (*pairs, (s, y, product))[-_MEMORY:]
+            pairs = (*pairs, (s, y, product))[-self.tuning.memory :]
         # Expected decreases that do not halve, or a step cut short: the Hessian at hand is wrong.
         slow = state.slow + int(-slope > state.decrement or t < 0.1)
-        near = t == 1.0 and -slope <= _NEAR * abs(new.value)
+        near = t == 1.0 and -slope <= self.tuning.near * abs(new.value)
         factor = state.factor
         if isinstance(factor, _Diagonal):
             return replace(
@@ -453,7 +487,9 @@ class QuasiNewton(Solver):
             tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
             return replace(new, tangents=tangents, slack=slack)
         if not state.exact and self._is_cheap(problem):
-            closer = _gap(problem, new) < (_CLOSER if near else _FAR) * _gap(problem, state)
+            closer = _gap(problem, new) < (self.tuning.closer if near else self.tuning.far) * _gap(
+                problem, state
+            )
             return replace(new, exact=not closer)
         return new
 
@@ -463,7 +499,7 @@ class QuasiNewton(Solver):
         It then knows what is left, and whether what is left is a way without an end.
         """
         status = state.status or receding(problem, state.scores, state.value)
-        near = _gap(problem, state) <= _SURE * self.tol * abs(state.value)
+        near = _gap(problem, state) <= self.tuning.sure * self.tol * abs(state.value)
         due = state.exact or near or state.steps >= forecast.hessian_in_passes(problem)
         if not due or status in NO_OPTIMUM:
             return replace(state, status=status)
@@ -473,11 +509,10 @@ class QuasiNewton(Solver):
         status = status or receding(problem, state.scores, state.value, direction, slope)
         return replace(state, exact=True, status=status)
 
-    @staticmethod
-    def _is_cheap(problem: Objective) -> bool:
+    def _is_cheap(self, problem: Objective) -> bool:
         """Whether the Hessian of all rows costs no more than a pass or two."""
-        cost = problem.design.gram_cost + problem.shape[0] ** 3 / _BLOCKS
-        return cost <= _CHEAP * problem.design.n_stored
+        cost = problem.design.gram_cost + problem.shape[0] ** 3 / self.tuning.blocks
+        return cost <= self.tuning.cheap * problem.design.n_stored
 
     def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
         if state.slack < _gap(problem, state):

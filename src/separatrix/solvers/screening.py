@@ -28,21 +28,42 @@ from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Solution, minimise, within
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-__all__ = ["Screening", "ScreeningState"]
+__all__ = ["Screening", "ScreeningState", "Tuning"]
 
-# How many times as far as scores are off rows are near: nearly none of the others changes sides.
-_FIRST = 4.0
-# The next width, in moves of the scores; at least and at most, as a part of the last one.
-_NEXT, _LEAST, _MOST = 1.0, 1.0 / 16.0, 0.5
-# The share of the rows from which on all may as well be near, where memory holds them.
-_CROWDED = 0.4
-# The share of the tolerance to which the problem in memory is solved.
-_INNER = 0.1
-# How many times wider where the gap has not fallen by half, and how often that may be in vain.
-_WIDER, _TRIES = 8.0, 6
 _SEED = 20
 # What an objective over blocks has that gathers the rows near a kink.
 _CAPABILITIES = ("look", "settle", "moved", "best")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What the number of passes depends on, and the optimum does not.
+
+    Parameters
+    ----------
+    first : float
+        How many times as far as scores are off rows are near: nearly none of the others changes
+        sides.
+    next, least, most : float
+        The next width, in moves of the scores; at least and at most, as a part of the last one.
+    crowded : float
+        The share of the rows from which on all may as well be near, where memory holds them; below
+        zero, all are.
+    inner : float
+        The share of the tolerance to which the problem in memory is solved.
+    wider, tries : float
+        How many times wider where the gap has not fallen by half, and how often that may be in
+        vain.
+    """
+
+    first: float = 4.0
+    next: float = 1.0
+    least: float = 1.0 / 16.0
+    most: float = 0.5
+    crowded: float = 0.4
+    inner: float = 0.1
+    wider: float = 8.0
+    tries: int = 6
 
 
 @dataclass(frozen=True)
@@ -89,10 +110,13 @@ class Screening(Solver):
     ----------
     choose : callable
         Gives the method for a problem in memory.
+    tuning : Tuning
+        What its passes depend on.
     """
 
-    def __init__(self, choose: Callable[[Any], Solver]) -> None:
+    def __init__(self, choose: Callable[[Any], Solver], tuning: Tuning = Tuning()) -> None:
         self._choose = choose
+        self.tuning = tuning
         self._tol = 1e-6
 
     def requires(self, problem: Any) -> None:
@@ -137,8 +161,8 @@ class Screening(Solver):
         first = self._minimised(quarter, quarter.zero(), math.inf, tol, check_interrupt)
         off = math.sqrt(size / len(quarter.y))
         found = self._minimised(part, first.theta, off, tol, check_interrupt)
-        problem.width = _FIRST * problem.moved(first.theta, found.theta) / math.sqrt(3.0)
-        crowded = problem.fits and problem.near_at(found.theta) > _CROWDED
+        problem.width = self.tuning.first * problem.moved(first.theta, found.theta) / math.sqrt(3.0)
+        crowded = problem.fits and problem.near_at(found.theta) > self.tuning.crowded
         if crowded or not problem.width > 0.0:
             problem.width = math.inf
         return found.theta
@@ -149,7 +173,7 @@ class Screening(Solver):
         here, width = problem.look(state.theta), state.width
         bound = problem.bound(state.theta)
         off = 0.5 * width if math.isfinite(width) else math.inf
-        tol = max(_INNER * self._tol, 1e-12)
+        tol = max(self.tuning.inner * self._tol, 1e-12)
         if not here.exact:
             # No closer than some rows stand for all.
             tol = max(tol, _of_samples(len(state.theta), here.near))
@@ -166,17 +190,17 @@ class Screening(Solver):
             failed = failed + 1 if stuck else 0
             if here.whole and not found.certificate.ok:
                 # Nothing else is left to try.
-                failed = _TRIES + 1
-            wanted = _WIDER**failed * _NEXT * move
-            least = _LEAST * width if math.isfinite(width) else 0.0
+                failed = self.tuning.tries + 1
+            wanted = self.tuning.wider**failed * self.tuning.next * move
+            least = self.tuning.least * width if math.isfinite(width) else 0.0
             width = max(wanted, least)
             if failed > 2 and problem.fits:
                 width = math.inf
             gap = bound.gap if bound.dual > 0.0 else math.inf
         else:
-            noise = 2.0 * _FIRST * math.sqrt(len(found.theta) / max(here.near, 1))
-            narrower = float(np.clip(noise, _LEAST, _MOST))
-            width = narrower * width if math.isfinite(width) else _FIRST * narrower
+            noise = 2.0 * self.tuning.first * math.sqrt(len(found.theta) / max(here.near, 1))
+            narrower = float(np.clip(noise, self.tuning.least, self.tuning.most))
+            width = narrower * width if math.isfinite(width) else self.tuning.first * narrower
             # Means alone can be enough, where rows near the kink are nearly the same.
             gap = problem.bound(state.theta).gap
             failed = failed + 1 if gap > 0.5 * state.gap else 0
@@ -212,7 +236,7 @@ class Screening(Solver):
         return state.n_iter > 0
 
     def stopped(self, problem: Any, state: ScreeningState) -> str | None:
-        if state.failed <= _TRIES:
+        if state.failed <= self.tuning.tries:
             return None
         latest = problem.latest
         return "memory_limit" if latest is not None and not latest.exact else "precision_limit"

@@ -73,6 +73,7 @@ __all__ = [
     "StochasticObjective",
     "StochasticResidual",
     "StochasticState",
+    "Tuning",
     "Visited",
     "Visits",
     "finalize",
@@ -80,14 +81,8 @@ __all__ = [
     "try_rates",
 ]
 
-# Stored entries that are read between two looks at the clock.
-_STRETCH = 1 << 23
 # More visits a pass than this are taken for a mistake in the weights.
 _MOST_VISITS = 1 << 28
-# From so many on they are shuffled in two steps, the second within piles of about so many: a swap
-# of any two of many reads and writes where the cache is not.
-_MANY_VISITS = 1 << 22
-_PILE = 1 << 16
 # The vector is brought up to scale when the scale falls below: the first keeps the digits of an
 # average, the second keeps from overflow.
 _FLOOR_AVERAGED = 1e-3
@@ -864,6 +859,24 @@ class StochasticState:
         return float(self.now[_ELAPSED] + self.now[_STOOD])
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What the speed of passes depends on.
+
+    Parameters
+    ----------
+    stretch : int
+        Stored entries that are read between two looks at the clock.
+    many_visits, pile : int
+        From so many visits on they are shuffled in two steps, the second within piles of about so
+        many: a swap of any two of many reads and writes where the cache is not.
+    """
+
+    stretch: int = 1 << 23
+    many_visits: int = 1 << 22
+    pile: int = 1 << 16
+
+
 class StochasticDescent(Solver):
     """Steps along the slope of one row, or of a few, at a time.  Needs rows.
 
@@ -892,6 +905,8 @@ class StochasticDescent(Solver):
     most : int, optional
         The most passes of a fit.  Where it is known, a step makes as many of them as there is time
         for between two looks at the clock; otherwise it makes one.
+    tuning : Tuning
+        What its speed depends on.
     """
 
     # The answer is the point that the passes end with: points on the way are not checked for it.
@@ -909,7 +924,9 @@ class StochasticDescent(Solver):
         tol: float | None = None,
         record: bool = False,
         most: int | None = None,
+        tuning: Tuning = Tuning(),
     ) -> None:
+        self.tuning = tuning
         self.schedule = schedule
         self.batch_size = int(batch_size)
         self.shuffle = shuffle
@@ -962,7 +979,7 @@ class StochasticDescent(Solver):
         state: StochasticState,
         check_interrupt: Callable[[], None],
     ) -> StochasticState:
-        many = len(state.visits) >= _MANY_VISITS
+        many = len(state.visits) >= self.tuning.many_visits
         shuffles = self.shuffle and not many
         if self.shuffle and many:
             self._shuffle(state)
@@ -975,9 +992,9 @@ class StochasticDescent(Solver):
         return state
 
     def _shuffle(self, state: StochasticState) -> None:
-        if len(state.visits) >= _MANY_VISITS:
+        if len(state.visits) >= self.tuning.many_visits:
             dealt, worth = np.empty_like(state.visits), np.empty_like(state.shares)
-            starts = np.zeros(len(dealt) // _PILE + 2, dtype=np.int64)
+            starts = np.zeros(len(dealt) // self.tuning.pile + 2, dtype=np.int64)
             seed = state.rng.integers(2**64, dtype=np.uint64)
             _shuffle_many(state.visits, state.shares, seed, starts, dealt, worth)
             state.visits, state.shares = dealt, worth
@@ -1011,7 +1028,9 @@ class StochasticDescent(Solver):
         kernel = self._kernel(problem)
         fixed = self._arguments(problem, state, shuffles)
         n, stored, total = problem.design.n_samples, problem.design.n_stored, len(state.visits)
-        stretch = self.batch_size * max(1, int(_STRETCH * (n / max(stored, 1))) // self.batch_size)
+        stretch = self.batch_size * max(
+            1, int(self.tuning.stretch * (n / max(stored, 1))) // self.batch_size
+        )
         limit = 1 if self.record else 1 << 62
         while True:
             state.position, state.passes, corrections, latest, state.reason = kernel(

@@ -28,15 +28,30 @@ from separatrix._compiled.linear_algebra import Factor, factorise
 from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import Objective
 
-__all__ = ["FREQUENT", "TwoLevelPreconditioner"]
+__all__ = ["Tuning", "TwoLevelPreconditioner"]
 
-# Columns that count as frequent, and rows and entries of the sample for each column of the coarse
-# level.
-FREQUENT, _ROWS, _ENTRIES = 1000, 64, 4096
-# Runs of columns; where there are more, the data have no such structure.
-_RUNS = 500
 # Multiplications of BLAS in the time of one that is added to its own place, and rows at a time.
 _DENSE_GAIN, _BLOCK = 24.0, 256
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How large the two levels are, on which the speed depends and the optimum does not.
+
+    Parameters
+    ----------
+    frequent : int
+        Columns that count as frequent.
+    rows, entries : int
+        Rows and entries of the sample for each column of the coarse level.
+    runs : int
+        Runs of columns; where there are more, the data have no such structure.
+    """
+
+    frequent: int = 1000
+    rows: int = 64
+    entries: int = 4096
+    runs: int = 500
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,12 @@ class TwoLevelPreconditioner:
 
     @classmethod
     def of(
-        cls, part: Any, theta: np.ndarray, diagonal: np.ndarray, rng: np.random.Generator
+        cls,
+        part: Any,
+        theta: np.ndarray,
+        diagonal: np.ndarray,
+        rng: np.random.Generator,
+        tuning: Tuning = Tuning(),
     ) -> TwoLevelPreconditioner:
         """From rows in memory, at a point, with the diagonal of the Hessian of all rows."""
         d = part.design.n_features
@@ -83,10 +103,10 @@ class TwoLevelPreconditioner:
         matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
         loss = np.maximum(diagonal[:d] - bent, 0.0)
         starts = _runs(matrix.indices, matrix.indptr, d)
-        grouped = np.count_nonzero(starts) <= _RUNS
+        grouped = np.count_nonzero(starts) <= tuning.runs
         runs = np.cumsum(starts) - 1 if grouped else np.zeros(d, dtype=np.int64)
         n_runs = int(runs[-1]) + 1
-        frequent = np.argsort(-loss, kind="stable")[: min(FREQUENT, d)]
+        frequent = np.argsort(-loss, kind="stable")[: min(tuning.frequent, d)]
         rare = np.ones(d, dtype=bool)
         rare[frequent] = False
         place = (len(frequent) + runs).astype(np.int32)
@@ -94,7 +114,7 @@ class TwoLevelPreconditioner:
         weight = np.where(rare, loss / own, 1.0)
         size = len(frequent) + n_runs + 1
         n = part.design.n_samples
-        enough = min(_ROWS * size, _ENTRIES * size * n // max(matrix.nnz, 1) + 1)
+        enough = min(tuning.rows * size, tuning.entries * size * n // max(matrix.nnz, 1) + 1)
         few = part.some(min(enough, n), rng)
         coarse = _coarse(few.design.matrix, few.curvature(few.linear(theta)), place, weight, size)
         # Columns that the sample lacks have their diagonal.  The others are not scaled to it:

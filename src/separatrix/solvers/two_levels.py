@@ -27,6 +27,7 @@ from separatrix._compiled.linear_algebra import conjugate_gradients, inner
 from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.passes import Evaluation
+from separatrix.solvers import two_level_preconditioner
 from separatrix.solvers.newton import _norm, _search
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
@@ -92,7 +93,17 @@ class TwoLevels(Solver):
     """Quasi-Newton steps with two levels of columns, one pass each.
 
     Needs curvature, a quadratic penalty, and wide sparse data of which a sample lies in memory.
+
+    Parameters
+    ----------
+    tuning : two_level_preconditioner.Tuning
+        How large the levels are.
     """
+
+    def __init__(
+        self, tuning: two_level_preconditioner.Tuning = two_level_preconditioner.Tuning()
+    ) -> None:
+        self.tuning = tuning
 
     def requires(self, problem: Any) -> None:
         require_smooth(problem, "The method of two levels")
@@ -160,7 +171,9 @@ class TwoLevels(Solver):
             check_interrupt()
             gradient = part.penalty_gradient(theta) + found.adjoint
             curvature = part.curvature(found.scores)
-            levels = TwoLevelPreconditioner.of(part, theta, part.hessian_diagonal(curvature), rng)
+            levels = TwoLevelPreconditioner.of(
+                part, theta, part.hessian_diagonal(curvature), rng, self.tuning
+            )
 
             def product(x: np.ndarray, curvature: Any = curvature) -> np.ndarray:
                 check_interrupt()
@@ -194,7 +207,9 @@ class TwoLevels(Solver):
 
     def _with_levels(self, problem: Any, state: TwoLevelsState) -> TwoLevelsState:
         diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
-        levels = TwoLevelPreconditioner.of(self._sample(problem), state.theta, diagonal, state.rng)
+        levels = TwoLevelPreconditioner.of(
+            self._sample(problem), state.theta, diagonal, state.rng, self.tuning
+        )
         return replace(state, levels=levels, slow=0)
 
     @staticmethod

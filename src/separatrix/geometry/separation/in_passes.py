@@ -38,10 +38,23 @@ from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine, Local
 from separatrix.scale.passes import Passes
 
-__all__ = ["places_of", "separability_in_passes"]
+__all__ = ["Tuning", "places_of", "separability_in_passes"]
 
-# Rows that the first suggestion is made from, and rows of a block that may join after a pass.
-_FIRST, _JOINING = 2000, 200
+
+@dataclass(frozen=True)
+class Tuning:
+    """How many rows are gathered, on which the number of passes depends, and no verdict.
+
+    Parameters
+    ----------
+    first : int
+        Rows that the first suggestion is made from.
+    joining : int
+        Rows of a block that may join after a pass.
+    """
+
+    first: int = 2000
+    joining: int = 200
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,7 @@ class _Question:
     equations: tuple[tuple[tuple[Fraction, ...], Fraction], ...]
     kind: str
     lifted: bool
+    joining: int
 
 
 def _violators(rows: Rows, question: _Question, start: int) -> tuple[int, np.ndarray, Any]:
@@ -86,7 +100,7 @@ def _violators(rows: Rows, question: _Question, start: int) -> tuple[int, np.nda
         wrong |= bad
         worst = np.minimum(worst, np.where(bad, -np.abs(values), 0.0))
     found = np.flatnonzero(wrong)
-    chosen = found[np.argsort(worst[found], kind="stable")[:_JOINING]]
+    chosen = found[np.argsort(worst[found], kind="stable")[: question.joining]]
     chosen = index[np.sort(chosen)]
     return len(found), start + chosen, (rows.matrix[chosen], codes[chosen])
 
@@ -103,8 +117,8 @@ def _drawn(rows: Rows, share: float, start: int) -> tuple[int, np.ndarray, Any]:
 class _Gathered:
     """The few rows, with their numbers among all."""
 
-    def __init__(self, data: BlockedData, passes: Passes) -> None:
-        self.data, self.passes = data, passes
+    def __init__(self, data: BlockedData, passes: Passes, joining: int) -> None:
+        self.data, self.passes, self.joining = data, passes, joining
         lengths = [block.n_rows for block in data.blocks]
         self.starts = [0, *np.cumsum(lengths)[:-1].tolist()]
         self.numbers = np.empty(0, dtype=np.int64)
@@ -144,6 +158,7 @@ def separability_in_passes(
     fit_intercept: bool = True,
     time_limit: float | None = None,
     engine: Engine | None = None,
+    tuning: Tuning = Tuning(),
 ) -> Separability | SeparabilityTable:
     """Decide whether a hyperplane separates the classes of row blocks, and prove it.
 
@@ -158,6 +173,8 @@ def separability_in_passes(
     time_limit : float, optional
         Seconds.
     engine : Engine, optional
+    tuning : Tuning
+        How many rows are gathered.
 
     Returns
     -------
@@ -186,8 +203,8 @@ def separability_in_passes(
     start = time.perf_counter()
     deadline = np.inf if time_limit is None else start + time_limit
     passes = Passes(data, engine or data.engine or Local())
-    gathered = _Gathered(data, passes)
-    gathered.ask(_drawn, min(1.0, _FIRST / max(data.n_rows, 1)))
+    gathered = _Gathered(data, passes, tuning.joining)
+    gathered.ask(_drawn, min(1.0, tuning.first / max(data.n_rows, 1)))
     classes = [plain_label(c) for c in data.classes]
 
     def verdict(sides: Sides) -> Separability:
@@ -223,7 +240,7 @@ def _decided(
         elif isinstance(witness, MultiplierWitness) and not _spans(gathered, sides, witness):
             equations = tuple(_equations(gathered, sides, lifted))
             kind = "zero"
-        question = _Question(positive, negative, equations, kind, lifted)
+        question = _Question(positive, negative, equations, kind, lifted, gathered.joining)
         late = time.perf_counter() > deadline
         if not equations or late or not gathered.ask(_violators, question):
             status = "undecided" if late and equations else found.status

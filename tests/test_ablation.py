@@ -1,0 +1,54 @@
+"""The ablation benchmark: its tricks and rows, its measurement and its table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import __main__ as command
+from benchmarks import ablation
+
+pytestmark = pytest.mark.benchmarks
+
+
+def test_a_trick_stands_on_a_row_once():
+    named = [(one.trick, one.row) for one in ablation.ABLATIONS]
+    assert len(named) == len(set(named))
+    assert len({trick for trick, _ in named}) >= 10
+
+
+def test_the_command_prints_a_row(capsys, monkeypatch, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- ablation -->\n<!-- end of ablation -->\n")
+    monkeypatch.setattr(ablation.report, "PAGE", page)
+    words = ["ablation", "--rows", "100 x 2 log C=1", "--repeats", "1", "--docs"]
+    assert command.main(words) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "| trick | row | with, ms | without, ms | ratio |"
+    assert shown[2].startswith("| compact steps | 100 x 2 log C=1 | ")
+    assert "broken off" not in shown[2]
+    assert shown[2] in page.read_text().splitlines()
+
+
+def test_a_trick_is_judged_by_its_best_row():
+    rows = [
+        ablation.Found("one", "slow", 1.0, 1.1, (False, False)),
+        ablation.Found("one", "fast", 100.0, 250.0, (False, True)),
+        ablation.Found("two", "slow", 2.0, 2.2, (False, False)),
+    ]
+    shown = ablation.text(rows).splitlines()
+    assert shown[2] == "| one | fast | 100 | 250 (broken off) | **2.50** |"
+    assert shown[3] == "| one | slow | 1.0 | 1.1 | 1.10 |"
+    assert shown[-1] == "Tricks below 1.3 on every row: two."
+
+
+def test_tiles_are_back_after_a_fit_without_them():
+    known = ablation.outer_products.KNOWN
+    with pytest.raises(ZeroDivisionError), ablation._without_tiles():
+        assert not ablation.outer_products.KNOWN
+        raise ZeroDivisionError
+    assert known == ablation.outer_products.KNOWN
