@@ -20,10 +20,10 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix._compiled.linear_algebra import (
-    Factor,
     conjugate_gradients,
     factorise,
     inner,
+    solve_columns,
     solve_positive,
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
@@ -40,9 +40,10 @@ _LARGE = 5_000_000
 # Up to so many parameters an output its block of the Hessian is factorised,
 _BLOCK = 1500
 # from so many rows for each of them,
-_ROWS = 2
-# after products of so many times the operations: about as long as that takes.
-_PATIENCE = 1.3
+_ROWS = 4
+# after products of so many times the operations, and those that take as long as what surrounds them
+# of a block: about as long as all of that takes.
+_PATIENCE, _AROUND = 1.3, 3e6
 # Two levels of columns serve for so many products, which takes about as long as they do.
 _WORN = 30
 # What of the tolerance a last step aims at.
@@ -58,23 +59,19 @@ class Blocks:
     What all outputs have in common changes no probability: only the ``penalty`` knows of it.
     """
 
-    factors: tuple[Factor, ...]
+    upper: np.ndarray
+    scale: np.ndarray
     penalty: float
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
+        d, outputs = rhs.shape
         mean = rhs.mean(axis=1, keepdims=True)
-        out = np.empty_like(rhs)
-
-        def solve(first: int, last: int) -> None:
-            for k in range(first, last):
-                out[:, k] = self.factors[k].solve(rhs[:, k] - mean[:, 0])
-
-        with pool.one_blas_thread():
-            parts = pool.ranges(rhs.shape[1], 2.0 * rhs.size * len(rhs))
-            pool.run([partial(solve, *r) for r in parts])
+        centred, out = rhs - mean, np.empty((outputs, d))
+        parts = pool.ranges(outputs, 2.0 * rhs.size * d)
+        pool.run([partial(solve_columns, self.upper, self.scale, centred, out, *r) for r in parts])
         # Centred on both sides, so that it is symmetric.
-        out += mean / self.penalty - out.mean(axis=1, keepdims=True)
-        return out
+        out += mean[:, 0] / self.penalty - out.mean(axis=0)
+        return np.ascontiguousarray(out.T)
 
 
 @dataclass(frozen=True)
@@ -275,18 +272,18 @@ class Newton(Solver):
         if not (
             hasattr(problem, "hessian_block")
             and problem.penalty.strong_convexity > 0.0
-            and stored >= _LARGE
             and d <= _BLOCK
         ):
             return np.inf
-        return _PATIENCE * (_ROWS * d**3 + d**3 / 3.0) / (4.0 * stored)
+        return _PATIENCE * (_ROWS * d**3 + d**3 / 3.0 + _AROUND) / (4.0 * stored)
 
     @staticmethod
     def _blocks(
         problem: Any, curvature: np.ndarray, check_interrupt: Callable[[], None]
     ) -> Blocks | None:
         outputs, size = problem.output_shape[0], problem.shape[0]
-        factors: list[Factor | None] = [None] * outputs
+        upper, scale = np.empty((outputs, size, size)), np.empty((outputs, size))
+        found = [False] * outputs
 
         def fill(first: int, last: int) -> None:
             for k in range(first, last):
@@ -296,16 +293,16 @@ class Newton(Solver):
                 if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.strong_convexity):
                     return
                 try:
-                    factors[k] = factorise(block)
+                    factor = factorise(block)
                 except np.linalg.LinAlgError:
                     return
+                upper[k], scale[k], found[k] = factor.factor.T, factor.scale, True
 
         # A thread takes classes: their sums need no further matrices then.
         with pool.one_blas_thread():
             parts = pool.ranges(outputs, float(outputs) * size**3)
             pool.run([partial(fill, *part) for part in parts])
-        found = tuple(factor for factor in factors if factor is not None)
-        return Blocks(found, problem.penalty.strong_convexity) if len(found) == outputs else None
+        return Blocks(upper, scale, problem.penalty.strong_convexity) if all(found) else None
 
     @staticmethod
     def _levels(
