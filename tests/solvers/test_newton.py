@@ -238,8 +238,8 @@ def correlated(n: int = 600, d: int = 20, classes: int = 4):
     return X, scores.argmax(axis=1)
 
 
-# Blocks however small the data, and once every few products.
-BLOCKS_ALWAYS = Tuning(large=0, patience=0.0)
+# Blocks once every few products.
+BLOCKS_ALWAYS = Tuning(patience=0.0)
 
 
 def products_of(
@@ -270,6 +270,34 @@ def test_blocks_save_products_and_keep_the_optimum(intercept: bool, rows: int) -
     assert few < 0.6 * many
     exact = minimise(objective, Newton(dense=True), tol=1e-12).theta
     np.testing.assert_allclose(solution.theta, exact, atol=1e-3 * np.abs(exact).max())
+
+
+def test_some_thousand_rows_are_enough_for_blocks() -> None:
+    X, codes = correlated(n=2000, d=30)
+    few, many = (
+        products_of(SoftmaxObjective(as_design(X), codes, 4, C=10.0), 1e-6, tuning)[0]
+        for tuning in (Tuning(), Tuning(patience=np.inf))
+    )
+    assert few < 0.7 * many
+
+
+def test_blocks_of_rows_without_weight_add_nothing_to_a_product_or_a_gradient() -> None:
+    X, codes = correlated()
+    kept = np.r_[:100, 300:520]
+    weights = np.zeros(600)
+    weights[kept] = 1.0
+    whole = SoftmaxObjective(as_design(X), codes, 4, weights=weights)
+    part = SoftmaxObjective(as_design(X[kept]), codes[kept], 4)
+    theta, direction = np.random.default_rng(0).normal(size=(2, *whole.shape))
+    at, there = whole.evaluate(theta), part.evaluate(theta)
+    np.testing.assert_allclose(at.adjoint, there.adjoint, rtol=1e-9)
+    # Scores are asked of all rows.
+    np.testing.assert_allclose(at.scores, whole.linear(theta), rtol=1e-9)
+    np.testing.assert_allclose(
+        whole.hessian_product(whole.curvature(at.scores), direction),
+        part.hessian_product(part.curvature(there.scores), direction),
+        rtol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled import blas
+from separatrix._compiled.compilation import FASTMATH, njit
 
 __all__ = [
     "Factor",
@@ -22,6 +23,7 @@ __all__ = [
     "largest_of_rows",
     "lengths_of",
     "norms_of",
+    "solve_columns",
     "solve_positive",
     "solve_upper",
     "squared_distance",
@@ -193,6 +195,39 @@ def factorise(matrix: np.ndarray) -> Factor:
 def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Solve ``matrix x = rhs`` for a positive semidefinite matrix, by :func:`factorise`."""
     return factorise(matrix).solve(rhs)
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def solve_columns(
+    upper: np.ndarray,
+    scale: np.ndarray,
+    rhs: np.ndarray,
+    out: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """Solve for every column from ``first`` to ``last`` with a factor of its own.
+
+    ``upper[k]`` and ``scale[k]`` are the triangle and the scale of a :class:`Factor`, the triangle
+    transposed, so that its rows are read one number after another; ``out`` becomes the transpose.
+    """
+    d = rhs.shape[0]
+    for k in range(first, last):
+        x = out[k]
+        for j in range(d):
+            x[j] = scale[k, j] * rhs[j, k]
+        for j in range(d):
+            value = x[j] / upper[k, j, j]
+            x[j] = value
+            for i in range(j + 1, d):
+                x[i] -= upper[k, j, i] * value
+        for j in range(d - 1, -1, -1):
+            value = x[j]
+            for i in range(j + 1, d):
+                value -= upper[k, j, i] * x[i]
+            x[j] = value / upper[k, j, j]
+        for j in range(d):
+            x[j] *= scale[k, j]
 
 
 def solve_upper(upper: np.ndarray, right: np.ndarray, *, transposed: bool = False) -> np.ndarray:

@@ -301,13 +301,16 @@ class LinearProblem(ABC):
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """The design's Gram matrix, bordered by that of the constant for an intercept."""
-        inner = self.design.gram(weights)
+        return self._bordered_gram(self.design, weights)
+
+    def _bordered_gram(self, design: Design, weights: np.ndarray) -> np.ndarray:
+        inner = design.gram(weights)
         if not self.fit_intercept:
             return inner
-        d = self.design.n_features
+        d = design.n_features
         out = np.empty((d + 1, d + 1))
         out[:d, :d] = inner
-        out[d, :d] = out[:d, d] = self.design.t_dot(weights)
+        out[d, :d] = out[:d, d] = design.t_dot(weights)
         out[d, d] = weights.sum()
         return out
 

@@ -276,7 +276,9 @@ def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, firs
             for k in range(classes, w.shape[1]):
                 block[i - start, k] = 0.0
             paired += product
-        add_t_dot(x, start, stop, block, 0, adjoint)
+        # Scores are asked of all rows, slopes of those that have weight.
+        if upper[start:stop].max() > 0.0:
+            add_t_dot(x, start, stop, block, 0, adjoint)
         k = start // ROWS
         sums[0, k], sums[1, k] = loss, paired
 
@@ -288,6 +290,9 @@ def _softmax_product(x, p, upper, w, b, slopes_sum, adjoint, first, last):
     block = np.empty((ROWS, w.shape[1]))
     for start in range(first, last, ROWS):
         stop = min(start + ROWS, last)
+        # The rows that a fold leaves out often lie together.
+        if not upper[start:stop].max() > 0.0:
+            continue
         block[:] = 0.0
         add_dot(x, start, stop, w, block, 0)
         for i in range(start, stop):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from separatrix._compiled import narrow_products as narrow
+from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, largest_of_rows, sums_of_rows
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
@@ -153,17 +154,9 @@ class SoftmaxObjective(Objective):
         likely it was; those that would count more than once are all taken.  The draw is
         systematic (Madow, 1949) and not random: the same rows at the same point.
         """
-        p = curvature[:, k]
-        weights = self.upper * p * (1.0 - p)
-        if rows < len(weights):
-            chance = _inclusion(weights, rows)
-            total = np.cumsum(chance) + 0.5
-            index = np.flatnonzero(np.diff(np.floor(total), prepend=0.0))
-            drawn = weights[index] / chance[index]
-            weights[:] = 0.0
-            weights[index] = drawn
-        out = self.gram(weights)
-        out[np.diag_indices_from(out)] += self._penalty_curvature().ravel()
+        index, weights = _drawn(curvature[:, k], self.upper, rows)
+        out = self._bordered_gram(self.design.take(index), weights)
+        out.flat[:: len(out) + 1] += self._penalty_curvature().ravel()
         return out
 
     def _mixture(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -362,17 +355,39 @@ def _tilted(p: np.ndarray, u: np.ndarray, sums: np.ndarray) -> np.ndarray:
     return p
 
 
-def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
-    """Chances in proportion to ``weights``, at most one, that add up to ``count`` or less."""
-    chance = np.zeros(len(weights))
-    certain = np.zeros(len(weights), dtype=bool)
-    while True:
-        left, rest = count - int(certain.sum()), float(weights[~certain].sum())
-        chance[:] = 1.0
-        if left <= 0 or rest <= 0.0:
-            chance[~certain] = 0.0
-            return chance
-        chance[~certain] = left * (weights[~certain] / rest)
-        if not np.any(chance > 1.0):
-            return chance
-        certain |= chance >= 1.0
+@njit(nogil=True, cache=True, error_model="numpy")
+def _drawn(p: np.ndarray, upper: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a sample of about ``count``, and what their curvatures weigh in it."""
+    n = p.shape[0]
+    weights = np.empty(n)
+    rest = 0.0
+    for i in range(n):
+        weights[i] = upper[i] * p[i] * (1.0 - p[i])
+        rest += weights[i]
+    # Chances in proportion to the weights, of which those of at least one are certain.
+    certain, left, rate = np.zeros(n, np.bool_), count, 0.0
+    more = n > count
+    while more:
+        more = False
+        rate = left / rest if left > 0 and rest > 0.0 else 0.0
+        remaining = 0.0
+        for i in range(n):
+            if not certain[i]:
+                if weights[i] * rate >= 1.0:
+                    certain[i], more = True, True
+                    left -= 1
+                else:
+                    remaining += weights[i]
+        rest = remaining
+    index, drawn = np.empty(n, np.int64), np.empty(n)
+    taken, total = 0, 0.5
+    for i in range(n):
+        chance = 1.0
+        if n > count and not certain[i]:
+            chance = weights[i] * rate
+        before = np.floor(total)
+        total += chance
+        if weights[i] > 0.0 and np.floor(total) > before:
+            index[taken], drawn[taken] = i, weights[i] / chance
+            taken += 1
+    return index[:taken], drawn[:taken]

@@ -20,10 +20,10 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix._compiled.linear_algebra import (
-    Factor,
     conjugate_gradients,
     factorise,
     inner,
+    solve_columns,
     solve_positive,
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
@@ -43,23 +43,19 @@ class Blocks:
     What all outputs have in common changes no probability: only the ``penalty`` knows of it.
     """
 
-    factors: tuple[Factor, ...]
+    upper: np.ndarray
+    scale: np.ndarray
     penalty: float
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
+        d, outputs = rhs.shape
         mean = rhs.mean(axis=1, keepdims=True)
-        out = np.empty_like(rhs)
-
-        def solve(first: int, last: int) -> None:
-            for k in range(first, last):
-                out[:, k] = self.factors[k].solve(rhs[:, k] - mean[:, 0])
-
-        with pool.one_blas_thread():
-            parts = pool.ranges(rhs.shape[1], 2.0 * rhs.size * len(rhs))
-            pool.run([partial(solve, *r) for r in parts])
+        centred, out = rhs - mean, np.empty((outputs, d))
+        parts = pool.ranges(outputs, 2.0 * rhs.size * d)
+        pool.run([partial(solve_columns, self.upper, self.scale, centred, out, *r) for r in parts])
         # Centred on both sides, so that it is symmetric.
-        out += mean / self.penalty - out.mean(axis=1, keepdims=True)
-        return out
+        out += mean[:, 0] / self.penalty - out.mean(axis=0)
+        return np.ascontiguousarray(out.T)
 
 
 @dataclass(frozen=True)
@@ -95,13 +91,14 @@ class Tuning:
     compact : bool
         Whether small problems have compiled steps.
     large : int
-        Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
+        Stored entries from which a start on a sample of the rows is worth its overhead.
     block : int
         Up to so many parameters an output its block of the Hessian is factorised,
     rows : int
         from so many rows for each of them,
-    patience : float
-        after products of so many times the operations: about as long as that takes.
+    patience, around : float
+        after products of so many times the operations, and those that take as long as what
+        surrounds them of a block: about as long as all of that takes.
     worn : int
         Two levels of columns serve for so many products, which takes about as long as they do.
     aimed : float
@@ -117,8 +114,9 @@ class Tuning:
     compact: bool = True
     large: int = 5_000_000
     block: int = 1500
-    rows: int = 2
+    rows: int = 4
     patience: float = 1.3
+    around: float = 3e6
     worn: int = 30
     aimed: float = 0.25
     longest: float = 1e10
@@ -307,17 +305,18 @@ class Newton(Solver):
         if not (
             hasattr(problem, "hessian_block")
             and problem.penalty.strong_convexity > 0.0
-            and stored >= self.tuning.large
             and d <= self.tuning.block
         ):
             return np.inf
-        return self.tuning.patience * (self.tuning.rows * d**3 + d**3 / 3.0) / (4.0 * stored)
+        of_block = self.tuning.rows * d**3 + d**3 / 3.0 + self.tuning.around
+        return self.tuning.patience * of_block / (4.0 * stored)
 
     def _blocks(
         self, problem: Any, curvature: np.ndarray, check_interrupt: Callable[[], None]
     ) -> Blocks | None:
         outputs, size = problem.output_shape[0], problem.shape[0]
-        factors: list[Factor | None] = [None] * outputs
+        upper, scale = np.empty((outputs, size, size)), np.empty((outputs, size))
+        found = [False] * outputs
 
         def fill(first: int, last: int) -> None:
             for k in range(first, last):
@@ -329,16 +328,16 @@ class Newton(Solver):
                 ):
                     return
                 try:
-                    factors[k] = factorise(block)
+                    factor = factorise(block)
                 except np.linalg.LinAlgError:
                     return
+                upper[k], scale[k], found[k] = factor.lower.T, factor.scale, True
 
         # A thread takes classes: their sums need no further matrices then.
         with pool.one_blas_thread():
             parts = pool.ranges(outputs, float(outputs) * size**3)
             pool.run([partial(fill, *part) for part in parts])
-        found = tuple(factor for factor in factors if factor is not None)
-        return Blocks(found, problem.penalty.strong_convexity) if len(found) == outputs else None
+        return Blocks(upper, scale, problem.penalty.strong_convexity) if all(found) else None
 
     def _levels(
         self, problem: Objective, theta: np.ndarray, curvature: np.ndarray
