@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from separatrix.assessment import intervals
 from separatrix.cli import reading
+from separatrix.cli.output import Output
 from separatrix.persistence.model_file import load_model
 from separatrix.tables import estimating
 
@@ -256,7 +258,8 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
     assert found["data"]["same_data"] and found["data"]["sample"] == 3000
     # Intervals are those of the same rows in memory.
     stored = load_model(tmp_path / "m.separatrix")
-    data = reading.blocks_of_fit(stored, str(table), memory="100MB")
+    options = SimpleNamespace(data=str(table), memory="100MB", unpacked_limit=None)
+    data = reading.blocks_of_fit(Output("report", as_json=False, quiet=True), stored, options)
     rows = [block.load() for block in data.held]
     X = np.vstack([one.matrix for one in rows])
     y = data.classes[np.concatenate([one.target for one in rows])]
@@ -324,6 +327,8 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "not an amount of memory"),
         (["--positive", "maybe"], "--positive maybe is not one of the classes"),
+        (["--target", "town", "--positive", "Ulm"], "column 'town' has 3 classes"),
+        (["--target", "debt", "--threshold", "0.4"], "column 'debt' is a quantity"),
     ],
 )
 def test_what_needs_the_whole_table_is_refused_in_one_sentence(run, table, options, said):

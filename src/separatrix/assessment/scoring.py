@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,12 @@ class Predictions:
     labels: np.ndarray
     scores: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
+        """Those of all rows, of those of some rows at a time."""
+        columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(cls)}
+        return cls(**{n: np.concatenate(c) for n, c in columns.items() if c[0] is not None})
 
 
 def predictions(model: Any, X: Any, decision: Any = None) -> Predictions:
