@@ -23,7 +23,7 @@ import sklearn
 import separatrix
 from separatrix._compiled import pool
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.scoring import Predictions
+from separatrix.assessment.scoring import Predictions, rarer_class
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
 from separatrix.cli.output import MANY_CLASSES, progress_bar
@@ -322,7 +322,7 @@ def positive_class(options: Any, classes: np.ndarray | None, counts: np.ndarray)
         return None
     named = options.positive
     if named is None:
-        return classes[0 if counts[0] < counts[1] else 1].item()
+        return rarer_class(classes, counts)
     found = LevelMatch([label_text(label) for label in classes.tolist()]).find(named)
     if found < 0:
         raise click.UsageError(
