@@ -21,7 +21,7 @@ from separatrix.exceptions import DataError
 from separatrix.models.blocked import PredictionAdapter, codes_for, require_columns
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.engines import Engine
-from separatrix.scale.scores import Said, errors_over, scores_over
+from separatrix.scale.scores import Answers, errors_over, scores_over
 
 __all__ = ["score_blocks"]
 
@@ -33,9 +33,10 @@ class _Answer:
     model: Any
     decision: Decision | None
 
-    def __call__(self, matrix: Any) -> Said:
-        said, classes = predictions(self.model, matrix, self.decision), self.model.classes_
-        return codes_of(said.labels, classes), ranking_scores(said, classes), said.probabilities
+    def __call__(self, matrix: Any) -> Answers:
+        predicted, classes = predictions(self.model, matrix, self.decision), self.model.classes_
+        labels = codes_of(predicted.labels, classes)
+        return labels, ranking_scores(predicted, classes), predicted.probabilities
 
 
 def score_blocks(

@@ -35,14 +35,14 @@ _BINS = 1 << 14
 
 # What a model says of the rows of a matrix: the numbers of their classes, what they are ranked by,
 # of shape (n,) or (n, K), and their probabilities, (n, K); the last two may be None.
-Said = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
+Answers = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
     """The model that is asked, and how its answers are counted."""
 
-    answer: Callable[[Any], Said]
+    answer: Callable[[Any], Answers]
     codes: np.ndarray
     n_classes: int
     edges: tuple[np.ndarray, ...] | None
@@ -69,7 +69,7 @@ def _judged(rows: Rows, judge: _Judge, own: Any) -> dict[str, Any]:
 
 def scores_over(
     data: BlockedData,
-    answer: Callable[[Any], Said],
+    answer: Callable[[Any], Answers],
     engine: Engine | None = None,
     *,
     codes: np.ndarray | None = None,
@@ -136,7 +136,7 @@ def scores_over(
     return ClassScores.of_sums(found, k, ranked)
 
 
-def _edges(data: BlockedData, answer: Callable[[Any], Said], k: int) -> tuple[np.ndarray, ...]:
+def _edges(data: BlockedData, answer: Callable[[Any], Answers], k: int) -> tuple[np.ndarray, ...]:
     """The edges of bins that have about as many rows each, by the sample of the data."""
     if data.sample is None:
         grid = np.sinh(np.linspace(-20.0, 20.0, _BINS))

@@ -30,7 +30,7 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
     stored = load_for_tables(options.model)
     target = target_of(stored, options.target)
     decision = decision_of(stored, options.threshold)
-    asked: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "positive": positive_of(stored.provenance, stored.model),
         "decision": decision,
     }
@@ -41,12 +41,12 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
         # Behind how the rows lie.
         for note in data.notes[1:]:
             out.warn(note)
-        scores = score_blocks(stored.model, data, **asked)
+        scores = score_blocks(stored.model, data, **shared)
     else:
         table = read_like_training(stored, options)
         found = labelled(stored, table, target)
         X = encode(out, stored, found.features)
-        scores = score_rows(stored.model, X, found.y, weights=found.roles.weights, **asked)
+        scores = score_rows(stored.model, X, found.y, weights=found.roles.weights, **shared)
         _warn_of_fitted_rows(out, stored, table)
     out.answer("rows", f"{scores['n']:,}")
     if decision is not None:

@@ -206,11 +206,11 @@ def _encode(
         )
     if options.test is not None:
         held = _read_test(options, target, encoder)
-    said = None
+    of_positive = None
     if positive is not None:
         share = percent(float(np.mean(target.y == positive)))
         why = f"{share} of the rows" if options.positive is not None else f"the rarer, {share}"
-        said = f"{quoted(positive)} ({why})"
+        of_positive = f"{quoted(positive)} ({why})"
     if options.time is not None:
         how = f"the latest by {quoted(options.time)}"
     else:
@@ -224,7 +224,7 @@ def _encode(
         lines={
             "target": target.remark,
             "split": describe_split(options, len(fit_rows), n_held, how),
-            "positive": said,
+            "positive": of_positive,
         },
         alerts=(*encoder.alerts_, *filter(None, (left_out,))),
     )

@@ -73,15 +73,15 @@ class BlockRows(TrainingRows):
 
     def held_predictions(self, model: Any) -> tuple[Predictions, np.ndarray]:
         """A few numbers a row are kept, and not the rows."""
-        said, labels = [], []
+        parts, labels = [], []
         for block in self.measured.blocks:
             rows = block.load()
-            said.append(predictions(model, rows.matrix))
+            parts.append(predictions(model, rows.matrix))
             labels.append(np.array(rows.target))
-        if not said:
+        if not parts:
             raise ValueError("no rows are held out")
         assert self.measured.classes is not None
-        return Predictions.joined(said), self.measured.classes[np.concatenate(labels)]
+        return Predictions.joined(parts), self.measured.classes[np.concatenate(labels)]
 
     def scores(self, model: Any, decision: Decision | None) -> dict[str, Any] | None:
         if not self.measured.blocks:

@@ -99,10 +99,10 @@ def _fit(out: Output, model: Any, rows: TrainingRows) -> None:
             rows.fit(model)
     finally:
         for warning in caught:
-            said = said_by(warning.message)
-            if isinstance(said, Message) and said.code in _WITH_LINES_OF_THEIR_OWN:
+            message = said_by(warning.message)
+            if isinstance(message, Message) and message.code in _WITH_LINES_OF_THEIR_OWN:
                 continue
-            out.warn(training.in_words(said, rows.encoder))
+            out.warn(training.in_words(message, rows.encoder))
 
 
 def _measure(

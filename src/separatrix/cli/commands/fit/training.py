@@ -310,23 +310,22 @@ def positive_class(options: Any, classes: np.ndarray | None, counts: np.ndarray)
     counts : ndarray
         The rows of each class.
     """
-    given = ("positive", "threshold", "optimise")
-    asked = [f"--{name}" for name in given if getattr(options, name) is not None]
+    flags = ("positive", "threshold", "optimise")
+    named = [f"--{name}" for name in flags if getattr(options, name) is not None]
     if classes is None or len(classes) != 2:
-        if asked:
+        if named:
             has = "is a quantity" if classes is None else f"has {len(classes):,} classes"
             raise click.UsageError(
-                f"{asked[0]} needs a target of two classes, and column "
+                f"{named[0]} needs a target of two classes, and column "
                 f"{quoted(options.target)} {has}"
             )
         return None
-    named = options.positive
-    if named is None:
+    if options.positive is None:
         return rarer_class(classes, counts)
-    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(named)
+    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(options.positive)
     if found < 0:
         raise click.UsageError(
-            f"--positive {named} is not one of the classes, which are "
+            f"--positive {options.positive} is not one of the classes, which are "
             f"{join(map(quoted, classes.tolist()))}"
         )
     return classes[found].item()

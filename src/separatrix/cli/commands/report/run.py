@@ -104,11 +104,11 @@ def of_blocks(
         parts.insert(0, ("held_out", "test rows", test))
     elif fitted and data.held:
         parts.insert(0, ("held_out", "held-out rows", held_out(data)))
-    asked: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "positive": positive_of(stored.provenance, stored.model),
         "decision": decision_of(stored, None),
     }
-    figures = [measure_blocks(stored.model, some, key, name, **asked) for key, name, some in parts]
+    figures = [measure_blocks(stored.model, some, key, name, **shared) for key, name, some in parts]
     return Report.from_sample(
         stored,
         sample,
