@@ -241,6 +241,17 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 assert scores[1][name] == value, name
 
 
+def test_predictions_that_overflow_are_told_by_their_row_in_the_table(run, tmp_path, large):
+    lines = [f"{i},{i**3 + i % 3}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
+    words = ("--target", "y", "--model", "poly", "--degree", "3", "--memory", "1GB")
+    assert run("fit", "t.csv", *words).code == 0
+    (tmp_path / "far.csv").write_text("x\n" + "1\n" * 60_000 + "1e120\n")
+    for memory in ("1GB", "1MB"):
+        result = run("predict", "t.separatrix", "far.csv", "-o", "p.csv", "--memory", memory)
+        assert "1 prediction beyond the range of numbers, the first in row 60,001" in result.err
+
+
 def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, large):
     page, own = tmp_path / "m.html", tmp_path / "own.html"
     document, _ = fitted(run, table, "--report", str(own))

@@ -81,10 +81,12 @@ def _parts(
     kept: dict[str, Any],
 ) -> Iterator[dict[str, Any]]:
     """The columns of the answer, for some rows at a time."""
+    n_before = 0
     for X in matrices:
         columns = {**kept, **_predictions(options, stored, X)}
         if predicts_numbers(stored):
-            _warn_of_overflow(out, columns["prediction"])
+            _warn_of_overflow(out, columns["prediction"], n_before)
+        n_before += len(columns["prediction"])
         yield columns
 
 
@@ -169,12 +171,12 @@ def _predictions(options: PredictOptions, stored: StoredModel, X: Any) -> dict[s
     return columns
 
 
-def _warn_of_overflow(out: Output, predicted: Any) -> None:
+def _warn_of_overflow(out: Output, predicted: Any, n_before: int) -> None:
     beyond = np.flatnonzero(~np.isfinite(predicted))
     if len(beyond):
         out.warn(
             f"{counted(len(beyond), 'prediction')} beyond the range of numbers, the first in row "
-            f"{beyond[0] + 1:,}: its values are far from those of the fit"
+            f"{n_before + beyond[0] + 1:,}: its values are far from those of the fit"
         )
 
 
