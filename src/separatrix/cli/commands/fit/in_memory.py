@@ -12,7 +12,6 @@ from separatrix.assessment.decision import Decision
 from separatrix.assessment.dependence import leave_out_dependent
 from separatrix.assessment.folds import folds_of
 from separatrix.assessment.scoring import Predictions, predictions, score_rows
-from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
 from separatrix.cli.commands.fit.training import (
@@ -35,10 +34,6 @@ from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import take_roles
 from separatrix.tables.table import missing_marks, quote
 
-# Of these columns that depend on one another need no warning before the fit: closed forms name them
-# themselves, and the kernel machine and the perceptron have no weights that they would leave open.
-_DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
-
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -56,6 +51,7 @@ class MatrixRows(TrainingRows):
     """The rows to fit as a matrix, and those to measure on."""
 
     target: Target
+    numbers: np.ndarray
     held: Measured | None = None
 
     @property
@@ -130,7 +126,7 @@ class MatrixRows(TrainingRows):
 
 
 def read(out: Output, options: FitOptions) -> MatrixRows:
-    """Read, split and encode a table to fit, and warn of what a diagnosis finds in it."""
+    """Read, split and encode a table to fit."""
     options, target = read_target(options)
     classes = None if target.quantity else target.classes
     counts = np.array([] if classes is None else [np.sum(target.y == one) for one in classes[:2]])
@@ -139,16 +135,6 @@ def read(out: Output, options: FitOptions) -> MatrixRows:
     memory.give_back()
     rows = _encode(out, options, target, positive, fit_rows, held_rows)
     memory.give_back()
-    if not target.quantity:
-        determined = options.penalised or options.model in _DETERMINED
-        warn_before_fit(
-            out,
-            *rows.given,
-            rows.encoder,
-            fit_rows + 1,
-            penalised=determined,
-            read=options.model not in _DETERMINED,
-        )
     return rows
 
 

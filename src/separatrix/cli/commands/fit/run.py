@@ -10,6 +10,7 @@ import click
 
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.documents import headline
+from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, in_memory, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.reporting import decide, report_measures, report_model, save_fit
@@ -27,6 +28,10 @@ from separatrix.report.files import twin_of
 
 # What lines of their own say: how far the fit got, and which columns bear which powers.
 _WITH_LINES_OF_THEIR_OWN = ("certificate", "degree_of_columns")
+
+# Of these columns that depend on one another need no warning before the fit: closed forms name them
+# themselves, and the kernel machine and the perceptron have no weights that they would leave open.
+_DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
 
 
 def run(out: Output, options: FitOptions) -> Exit:
@@ -75,7 +80,13 @@ def _read(out: Output, options: FitOptions) -> TrainingRows:
     """The rows: in passes where the table would not fit, or a cluster is to read it."""
     apart = options.engine == "dask" or options.resume or options.cache is not None
     if not (apart or exceeds_memory(options.data, options.memory, options.sql)):
-        return in_memory.read(out, options)
+        rows = in_memory.read(out, options)
+        if not rows.quantity:
+            read = rows.options.model not in _DETERMINED
+            penalised = rows.options.penalised or not read
+            numbers = rows.numbers + 1
+            warn_before_fit(out, *rows.given, rows.encoder, numbers, penalised=penalised, read=read)
+        return rows
     # Later, because a table that fits does without what reads one that does not.
     from separatrix.cli.commands.fit import passes
 
