@@ -331,9 +331,9 @@ FAULTS = (
     # --- what is said of models, and pictures -------------------------------------------------
     Fault(
         "pairs of equal scores count as pairs in order",
-        "assessment/scoring.py",
-        "np.sum(steps * 0.5 * (hits + before))",
-        "np.sum(steps * hits)",
+        "data/class_scores.py",
+        "np.cumsum(self.hits) - 0.5 * self.hits",
+        "np.cumsum(self.hits)",
         "test_decision.py",
     ),
     Fault(

@@ -20,13 +20,8 @@ from sklearn.metrics import (
 
 from separatrix import LinearSVC, LogisticRegression
 from separatrix.assessment.decision import Decision, choose_threshold, goal_of, positive_of
-from separatrix.assessment.scoring import (
-    Predictions,
-    area_under_roc,
-    average_precision,
-    predictions,
-    score_rows,
-)
+from separatrix.assessment.scoring import Predictions, predictions, score_rows
+from separatrix.data.class_scores import Ranked
 
 CLASSES = np.array(["no", "yes"])
 
@@ -151,11 +146,11 @@ def test_ranks_are_scored_as_scikit_learn_does(seed, weighted) -> None:
     rng = np.random.default_rng(seed)
     hit = rng.random(80) < 0.3
     scores = np.round(rng.normal(size=80) + hit, 1)
-    weights = rng.integers(0, 4, 80).astype(np.float64) if weighted else None
-    own = {"sample_weight": weights}
-    assert area_under_roc(scores, hit, weights) == pytest.approx(roc_auc_score(hit, scores, **own))
+    weights = rng.integers(0, 4, 80).astype(np.float64) if weighted else np.ones(80)
+    own, found = {"sample_weight": weights}, Ranked.of(scores, hit, weights)
+    assert found.area == pytest.approx(roc_auc_score(hit, scores, **own))
     precision = average_precision_score(hit, scores, **own)
-    assert average_precision(scores, hit, weights) == pytest.approx(precision)
+    assert found.average_precision == pytest.approx(precision)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

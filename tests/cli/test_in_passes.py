@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from separatrix.assessment import intervals
 from separatrix.cli import reading
+from separatrix.cli.output import Output
 from separatrix.persistence.model_file import load_model
 from separatrix.tables import estimating
 
@@ -239,6 +241,17 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 assert scores[1][name] == value, name
 
 
+def test_predictions_that_overflow_are_told_by_their_row_in_the_table(run, tmp_path, large):
+    lines = [f"{i},{i**3 + i % 3}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
+    words = ("--target", "y", "--model", "poly", "--degree", "3", "--memory", "1GB")
+    assert run("fit", "t.csv", *words).code == 0
+    (tmp_path / "far.csv").write_text("x\n" + "1\n" * 60_000 + "1e120\n")
+    for memory in ("1GB", "1MB"):
+        result = run("predict", "t.separatrix", "far.csv", "-o", "p.csv", "--memory", memory)
+        assert "1 prediction beyond the range of numbers, the first in row 60,001" in result.err
+
+
 def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, large):
     page, own = tmp_path / "m.html", tmp_path / "own.html"
     document, _ = fitted(run, table, "--report", str(own))
@@ -256,7 +269,8 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
     assert found["data"]["same_data"] and found["data"]["sample"] == 3000
     # Intervals are those of the same rows in memory.
     stored = load_model(tmp_path / "m.separatrix")
-    data = reading.blocks_of_fit(stored, str(table), memory="100MB")
+    options = SimpleNamespace(data=str(table), memory="100MB", unpacked_limit=None)
+    data = reading.blocks_of_fit(Output("report", as_json=False, quiet=True), stored, options)
     rows = [block.load() for block in data.held]
     X = np.vstack([one.matrix for one in rows])
     y = data.classes[np.concatenate([one.target for one in rows])]
@@ -324,6 +338,8 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "not an amount of memory"),
         (["--positive", "maybe"], "--positive maybe is not one of the classes"),
+        (["--target", "town", "--positive", "Ulm"], "column 'town' has 3 classes"),
+        (["--target", "debt", "--threshold", "0.4"], "column 'debt' is a quantity"),
     ],
 )
 def test_what_needs_the_whole_table_is_refused_in_one_sentence(run, table, options, said):

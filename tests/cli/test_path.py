@@ -46,6 +46,17 @@ def test_a_quantity(run):
     assert ran.code == 0 and "R^2" in ran.out and "quantity" in ran.out
 
 
+def test_what_is_recorded_of_a_weighted_quantity_is_weighted(run, tmp_path, make_csv):
+    rows = [[i, 1 + 20 * (i > 15), 0.5 * i + (i % 3) * (1 + 5 * (i > 15))] for i in range(30)]
+    table = make_csv("t.csv", ["x", "times", "target"], rows)
+    words = [table, "--weight", "times", "--kind", "target=number", "-o"]
+    run("path", *words, "p.separatrix", "--values", "0.1,0.2", "--cv", "3")
+    lam = load_model(tmp_path / "p.separatrix").model.lam
+    run("fit", *words, "f.separatrix", "--test-size", "0", "--model", "lstsq", "--lam", str(lam))
+    one, other = (load_model(tmp_path / f"{name}.separatrix").provenance for name in "pf")
+    assert one["trained"]["r2"] == pytest.approx(other["trained"]["r2"], rel=1e-9)
+
+
 def test_weights_without_folds(run, tmp_path):
     assert run("path", "breast-cancer", "--values", "3", "--plot", "w.png").code == 0
     assert (tmp_path / "w.png").stat().st_size > 5000

@@ -13,7 +13,6 @@ from separatrix import (
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.scoring import score_rows
 from separatrix.exceptions import DataError
-from separatrix.models.blocked import PredictionAdapter
 from separatrix.scale import Local, scan
 from separatrix.scale.scores import errors_over, scores_over
 
@@ -26,9 +25,11 @@ def table(seed, k=2, n=700):
 
 
 def asked(model, data, workers=1, **options):
-    of = PredictionAdapter(model)
-    answers = {"labels": of.labels, "scores": of.scores, "probabilities": of.probabilities}
-    return scores_over(data, Local(workers), **answers, **options)
+    def answer(rows):
+        labels = np.searchsorted(model.classes_, model.predict(rows))
+        return labels, model.decision_function(rows), model.predict_proba(rows)
+
+    return scores_over(data, answer, Local(workers), **options)
 
 
 @pytest.mark.parametrize("k", [2, 3])

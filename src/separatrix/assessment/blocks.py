@@ -10,26 +10,33 @@ from sklearn.base import is_regressor
 
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.intervals import area_interval_of_levels, mean_interval_of_sums
-from separatrix.assessment.scoring import class_figures, gives_probabilities, predictions
+from separatrix.assessment.scoring import (
+    class_figures,
+    predictions,
+    ranked_for,
+    ranking_scores,
+)
+from separatrix.data.labels import codes_of
 from separatrix.exceptions import DataError
 from separatrix.models.blocked import PredictionAdapter, codes_for, require_columns
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.engines import Engine
-from separatrix.scale.scores import errors_over, scores_over
+from separatrix.scale.scores import Answers, errors_over, scores_over
 
 __all__ = ["score_blocks"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Decided:
-    """The predicted classes of rows, by number, from a threshold on."""
+class _Answer:
+    """What a model says of the rows of a matrix, in a form that can be sent to a worker."""
 
     model: Any
-    decision: Decision
+    decision: Decision | None
 
-    def __call__(self, matrix: Any) -> np.ndarray:
-        labels = predictions(self.model, matrix, self.decision).labels
-        return np.searchsorted(self.model.classes_, labels)
+    def __call__(self, matrix: Any) -> Answers:
+        predicted, classes = predictions(self.model, matrix, self.decision), self.model.classes_
+        labels = codes_of(predicted.labels, classes)
+        return labels, ranking_scores(predicted, classes), predicted.probabilities
 
 
 def score_blocks(
@@ -91,48 +98,19 @@ def score_blocks(
         assert data.classes is not None
         label = data.classes[unknown[0]].item()
         raise DataError(f"{data.source} has rows of class {label!r}, which the model does not know")
-    probabilities = adapter.probabilities if gives_probabilities(model) else None
-    # A softmax score alone does not say how sure a class is; its probability does.
-    ranking = adapter.scores if len(classes) == 2 or probabilities is None else probabilities
-    found = scores_over(
-        data,
-        engine,
-        labels=adapter.labels if decision is None else _Decided(model, decision),
-        scores=ranking,
-        probabilities=probabilities,
-        codes=codes,
-        n_classes=len(classes),
-    )
-    if len(classes) == 2 and positive is None:
-        positive = classes[0 if found.counts[0] < found.counts[1] else 1].item()
-    ranked = found.ranked
-    if len(classes) == 2 and positive == classes[0]:
-        # The same rows from the other side.
-        ranked = tuple(r.reversed for r in ranked)
-    areas = [r.area for r in ranked]
-    whole = bool(areas) and None not in areas
-    precise = whole and all(r.exact for r in ranked)
-    figures = {
-        "roc_auc": float(np.mean(np.array(areas, dtype=float))) if whole else None,
-        "average_precision": (
-            float(np.mean([r.average_precision for r in ranked])) if precise else None
-        ),
-        "log_loss": found.log_loss,
-        "brier": found.brier,
-    }
-    known = found.weight**2 / found.squares
-    confusion = found.confusion
-    if np.array_equal(confusion, np.rint(confusion)):
-        # Rows, or weights that count them.
-        confusion = confusion.astype(np.int64)
-    out = class_figures(classes, found.counts, confusion, known, positive, figures)
+    answer = _Answer(adapter.model, decision)
+    found = scores_over(data, answer, engine, codes=codes, n_classes=len(classes))
+    # Weights that are whole numbers count rows, too.
+    counted = np.array_equal(found.confusion, np.rint(found.confusion))
+    out = class_figures(found, classes, positive, counted=counted)
+    ranked = ranked_for(found, classes, out["positive"])
     out["roc_auc_error"] = max((r.area_error for r in ranked), default=0.0)
     if not intervals:
         return out
     out |= {"roc_auc_interval": None, "log_loss_interval": None}
     # Those of weighted figures would be others.
     if found.squares == found.weight == found.n_rows:
-        if len(ranked) == 1 and precise:
+        if len(ranked) == 1 and out["average_precision"] is not None:
             one = ranked[0]
             out["roc_auc_interval"] = area_interval_of_levels(one.hits, one.others)
         if found.log_loss is not None and found.log_loss_squares is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
+from separatrix.data.class_scores import ClassScores, Ranked
 from separatrix.data.labels import codes_of, scores_by_class
 from separatrix.messages import quoted
 
@@ -98,6 +99,12 @@ class Predictions:
     scores: np.ndarray | None = None
     probabilities: np.ndarray | None = None
 
+    @classmethod
+    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
+        """Those of all rows, of those of some rows at a time."""
+        columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(cls)}
+        return cls(**{n: np.concatenate(c) for n, c in columns.items() if c[0] is not None})
+
 
 def predictions(model: Any, X: Any, decision: Any = None) -> Predictions:
     """All that a model says of rows, asked once; with a decision by its threshold."""
@@ -110,10 +117,17 @@ def predictions(model: Any, X: Any, decision: Any = None) -> Predictions:
     return replace(found, labels=decision.labels(found, model.classes_))
 
 
-def rarer_class(y: np.ndarray, classes: np.ndarray) -> Any:
+def rarer_class(classes: np.ndarray, counts: np.ndarray) -> Any:
     """The class with fewer rows; of equally many the second."""
-    first, second = (int(np.sum(y == label)) for label in classes)
-    return classes[0 if first < second else 1].item()
+    return classes[0 if counts[0] < counts[1] else 1].item()
+
+
+def ranked_for(found: ClassScores, classes: np.ndarray, positive: Any) -> tuple[Ranked, ...]:
+    """The ranks of the rows of the positive class of two, or of each class."""
+    if len(classes) == 2 and positive == classes[0]:
+        # The same rows from the other side.
+        return tuple(one.reversed for one in found.ranked)
+    return found.ranked
 
 
 def score_predictions(
@@ -128,60 +142,58 @@ def score_predictions(
         weights = None
     if is_regressor(model):
         return score_numbers(y, predicted.labels, weights)
-    classes, probabilities = model.classes_, predicted.probabilities
-    own = codes_of(y, classes)
-    counts = np.bincount(own, minlength=len(classes))
-    confusion = confusion_of(own, codes_of(predicted.labels, classes), len(classes), weights)
-    # The effective number of rows (Kish, 1965): that many of equal weights tell as much.
-    known = len(y) if weights is None else float(weights.sum() ** 2 / (weights @ weights))
-    if len(classes) == 2 and positive is None:
-        positive = rarer_class(y, classes)
-    ranked = {
-        "roc_auc": _over_classes(area_under_roc, classes, predicted, y, positive, weights),
-        "average_precision": _over_classes(
-            average_precision, classes, predicted, y, positive, weights
-        ),
-        "log_loss": None if probabilities is None else _log_loss(probabilities, own, weights),
-        "brier": None if probabilities is None else _brier(classes, probabilities, y, weights),
-    }
-    return class_figures(classes, counts, confusion, known, positive, ranked)
+    classes = model.classes_
+    found = ClassScores.of(
+        codes_of(y, classes),
+        codes_of(predicted.labels, classes),
+        len(classes),
+        scores=ranking_scores(predicted, classes),
+        probabilities=predicted.probabilities,
+        weights=weights,
+    )
+    return class_figures(found, classes, positive, counted=weights is None)
 
 
 def class_figures(
-    classes: np.ndarray,
-    counts: np.ndarray,
-    confusion: np.ndarray,
-    known: float,
-    positive: Any,
-    ranked: dict[str, float | None],
+    found: ClassScores, classes: np.ndarray, positive: Any, *, counted: bool
 ) -> dict[str, Any]:
-    """The record of :func:`score_rows`, from the table of classes.
+    """The record of :func:`score_rows`, from what sums over the rows come to.
 
     Parameters
     ----------
+    found : ClassScores
     classes : ndarray of shape (K,)
-    counts : ndarray of shape (K,)
-        Rows of each class.
-    confusion : ndarray of shape (K, K)
-        The weight of the rows by true and by predicted class.
-    known : float
-        How many rows of one weight would tell as much.
     positive : label or None
-    ranked : dict
-        What the table does not say: ``roc_auc``, ``average_precision``, ``log_loss``, ``brier``.
+        Of two classes the one that matters; the rarer where it is None.
+    counted : bool
+        Whether the table of classes holds numbers of rows.
     """
+    confusion = found.confusion.astype(np.int64) if counted else found.confusion
+    # The effective number of rows (Kish, 1965): that many of equal weights tell as much.
+    known = found.weight**2 / found.squares
+    if len(classes) == 2 and positive is None:
+        positive = rarer_class(classes, found.counts)
+    ranked = ranked_for(found, classes, positive)
+    areas = [one.area for one in ranked]
+    whole = bool(areas) and None not in areas
+    precise = whole and all(one.exact for one in ranked)
     support, predicted, hits = confusion.sum(axis=1), confusion.sum(axis=0), np.diag(confusion)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision, recall, f1 = hits / predicted, hits / support, 2.0 * hits / (support + predicted)
     accuracy = float(hits.sum() / support.sum())
     most = int(np.argmax(support))
     return {
-        "n": int(counts.sum()),
+        "n": int(found.counts.sum()),
         "accuracy": accuracy,
         "accuracy_interval": list(wilson_interval(accuracy * known, known)),
         "balanced_accuracy": float(np.mean(recall[support > 0])),
         "mcc": _matthews(confusion),
-        **ranked,
+        "roc_auc": float(np.mean(np.array(areas, dtype=float))) if whole else None,
+        "average_precision": (
+            float(np.mean([one.average_precision for one in ranked])) if precise else None
+        ),
+        "log_loss": found.log_loss,
+        "brier": found.brier,
         "positive": positive,
         "majority": {
             "class": classes[most].item(),
@@ -194,7 +206,7 @@ def class_figures(
                 "precision": float(precision[k]),
                 "recall": float(recall[k]),
                 "f1": float(f1[k]),
-                "n": int(counts[k]),
+                "n": int(found.counts[k]),
             }
             for k, label in enumerate(classes.tolist())
         ],
@@ -240,83 +252,6 @@ def ranking_scores(predicted: Predictions, classes: np.ndarray) -> np.ndarray:
         return predicted.scores
     # A softmax score alone does not say how sure a class is; its probability does.
     return predicted.probabilities
-
-
-def _all_there(classes: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> bool:
-    """Whether every class has a row that counts."""
-    return len(np.unique(y if weights is None else y[weights > 0.0])) == len(classes)
-
-
-def _ranked(
-    scores: np.ndarray, hit: np.ndarray, weights: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """How much weight of hits and of others has each score or a higher one, scores falling."""
-    order = np.argsort(-scores, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
-    weight = np.ones(len(scores)) if weights is None else weights[order]
-    return np.cumsum(weight * hit[order])[last], np.cumsum(weight * ~hit[order])[last]
-
-
-def area_under_roc(scores: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """The share of pairs, a hit and another row, in the right order; equal scores are a half."""
-    hits, others = _ranked(scores, hit, weights)
-    steps = np.diff(others, prepend=0.0)
-    before = np.concatenate([[0.0], hits[:-1]])
-    return float(np.sum(steps * 0.5 * (hits + before)) / (hits[-1] * others[-1]))
-
-
-def average_precision(
-    scores: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None
-) -> float:
-    r"""The mean precision over the hits, :math:`\sum_n (R_n - R_{n-1}) P_n`."""
-    hits, others = _ranked(scores, hit, weights)
-    with np.errstate(invalid="ignore"):
-        precision = np.nan_to_num(hits / (hits + others))
-    return float(np.sum(np.diff(hits, prepend=0.0) * precision) / hits[-1])
-
-
-def _over_classes(
-    figure: Callable[..., float],
-    classes: np.ndarray,
-    predicted: Predictions,
-    y: np.ndarray,
-    positive: Any,
-    weights: np.ndarray | None,
-) -> float | None:
-    """A figure of ranks, of the positive class or the mean over all, one against the rest."""
-    if not _all_there(classes, y, weights):
-        return None
-    scores = ranking_scores(predicted, classes)
-    if len(classes) == 2:
-        side = 1.0 if positive == classes[1] else -1.0
-        return figure(side * scores, y == positive, weights)
-    return float(
-        np.mean([figure(scores[:, k], y == label, weights) for k, label in enumerate(classes)])
-    )
-
-
-def confusion_of(
-    true: np.ndarray, predicted: np.ndarray, n_classes: int, weights: np.ndarray | None = None
-) -> np.ndarray:
-    """The number of rows, or their weight, by true and by predicted class."""
-    flat = np.bincount(true * n_classes + predicted, weights, n_classes * n_classes)
-    return flat.reshape(n_classes, n_classes)
-
-
-def _log_loss(probabilities: np.ndarray, own: np.ndarray, weights: np.ndarray | None) -> float:
-    """The mean of minus the logarithm of the probability of each row's class."""
-    least = float(np.finfo(probabilities.dtype).eps)
-    chosen = np.clip(probabilities[np.arange(len(own)), own], least, 1.0 - least)
-    return float(np.average(-np.log(chosen), weights=weights))
-
-
-def _brier(
-    classes: np.ndarray, probabilities: np.ndarray, y: np.ndarray, weights: np.ndarray | None
-) -> float:
-    """The mean squared error of probabilities (Brier, 1950); of two classes that of one of them."""
-    errors = probabilities - (y[:, None] == classes[None, :])
-    total = float(np.average(np.sum(np.square(errors), axis=1), weights=weights))
-    return 0.5 * total if len(classes) == 2 else total
 
 
 def _matthews(confusion: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -17,7 +17,7 @@ from separatrix.assessment.provenance_checks import known_origin
 from separatrix.assessment.rows import both_parts, labelled
 from separatrix.assessment.scoring import gives_probabilities
 from separatrix.cli.options import TableOptions
-from separatrix.cli.output import Output
+from separatrix.cli.output import Output, reading_bar
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted
@@ -26,6 +26,10 @@ from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import Roles
 from separatrix.tables.table import NoSuchColumn
+
+# Row blocks are loaded by those who have some.
+if TYPE_CHECKING:
+    from separatrix.scale.blocks import BlockedData
 
 # ----------------------------------------------------------------------------- tables to learn from
 
@@ -211,24 +215,34 @@ def load_for_tables(path: str) -> StoredModel:
     return stored
 
 
-def read_like_training(
-    stored: StoredModel,
-    data: str,
-    missing: Sequence[str] | None = None,
-    **options: Any,
-) -> Table:
-    """Read a table; cells that meant missing when the model was fitted mean so again."""
+def _reading(stored: StoredModel, options: Any) -> dict[str, Any]:
+    """How the table that a command names is read: as it says, else as that of the fit was."""
     config = stored.provenance.get("config") or {}
+    return {
+        "missing": getattr(options, "missing", None) or marks_of(config),
+        # A query was over the table of the fit.
+        **{
+            name: getattr(options, name, None) or config.get(name)
+            for name in OPTIONS
+            if name != "sql"
+        },
+    }
+
+
+def read_like_training(stored: StoredModel, options: Any, *, most_rows: int | None = None) -> Table:
+    """Read a table; cells that meant missing when the model was fitted mean so again.
+
+    ``options``: those of the command, which names the table.
+    """
+    target = stored.provenance.get("target")
     table = read_like(
         stored.encoder,
-        data,
-        missing or marks_of(config),
-        target=stored.provenance.get("target"),
-        # A query was over the table of the fit.
-        most_rows=options.get("most_rows"),
-        **{name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"},
+        options.data,
+        target=target,
+        most_rows=most_rows,
+        **_reading(stored, options),
     )
-    target = stored.provenance.get("target")
+    config = stored.provenance.get("config") or {}
     if config.get("drop_missing_target") and target in table.columns:
         return table.drop_missing(target)
     return table
@@ -256,40 +270,35 @@ def exceeds_memory(data: str, given: str | None, sql: str | None = None) -> bool
     return bytes_in_memory(data, sql=sql) > memory_of(given)
 
 
+def held_out(data: BlockedData) -> BlockedData:
+    """The rows of row blocks that are held out."""
+    return replace(data, blocks=data.held, held=())
+
+
 def blocks_like_training(
-    stored: StoredModel,
-    data: str,
-    missing: Sequence[str] | None = None,
-    *,
-    memory: str | None = None,
-    target: str | None = None,
-    on_progress: Any = None,
-    **options: str | None,
-) -> Any:
+    out: Output, stored: StoredModel, options: Any, *, target: str | None = None
+) -> BlockedData:
     """Row blocks of a table, encoded as that of the fit was; without labels by default."""
     from separatrix.scale import scan
 
-    config = stored.provenance.get("config") or {}
     own = stored.provenance.get("target")
-    reading: dict[str, Any] = {
-        name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"
-    }
-    return scan(
-        data,
-        target,
-        memory=memory_of(memory),
-        # They are gone through once.
-        cache_limit=0,
-        ignore=() if target is not None or own is None else (own,),
-        missing=missing or marks_of(config),
-        encoder=stored.encoder,
-        quantity=None if target is None else not hasattr(stored.model, "classes_"),
-        single=False,
-        # What the model does not use need not be usable.
-        ignore_unusable=True,
-        on_progress=on_progress,
-        **{name: value for name, value in reading.items() if value is not None},
-    )
+    reading = _reading(stored, options)
+    with reading_bar(shown=not out.quiet) as on_progress:
+        return scan(
+            options.data,
+            target,
+            memory=memory_of(options.memory),
+            # They are gone through once.
+            cache_limit=0,
+            ignore=() if target is not None or own is None else (own,),
+            encoder=stored.encoder,
+            quantity=None if target is None else not hasattr(stored.model, "classes_"),
+            single=False,
+            # What the model does not use need not be usable.
+            ignore_unusable=True,
+            on_progress=on_progress,
+            **{name: value for name, value in reading.items() if value is not None},
+        )
 
 
 # Of a table that is too large, what is read to be shown.
@@ -298,66 +307,51 @@ _SHOWN = 50_000
 _LEAST = 1 << 28
 
 
-def sample_of(
-    stored: StoredModel,
-    data: str,
-    missing: Sequence[str] | None,
-    *,
-    memory: str | None,
-    unpacked_limit: str | None = None,
-) -> Table:
+def sample_of(stored: StoredModel, options: Any) -> Table:
     """Read a sample of a table that does not fit in memory, the same rows each time."""
     from separatrix.tables.source_files import limited
 
     with (
         tempfile.TemporaryDirectory(prefix="separatrix-") as folder,
-        limited(max(memory_of(memory) // 2, _LEAST), Path(folder)),
+        limited(max(memory_of(options.memory) // 2, _LEAST), Path(folder)),
     ):
-        return read_like_training(
-            stored, data, missing, most_rows=_SHOWN, unpacked_limit=unpacked_limit
-        )
+        return read_like_training(stored, options, most_rows=_SHOWN)
 
 
-def blocks_of_fit(
-    stored: StoredModel,
-    data: str,
-    *,
-    memory: str | None = None,
-    unpacked_limit: str | None = None,
-    on_progress: Any = None,
-) -> Any:
+def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData:
     """Row blocks of the table of a fit in passes, with the same rows held out."""
     from separatrix.scale import scan
 
     config, origin = stored.provenance["config"], stored.provenance
     own = (origin["target"], config.get("weight"))
     reading = {name: config[name] for name in PASSED_ON if config.get(name)}
-    if unpacked_limit is not None:
-        reading["unpacked_limit"] = unpacked_limit
-    return scan(
-        data,
-        origin["target"],
-        weight=config.get("weight"),
-        # The rows are cut by it in another way than at the fit, and have the same fingerprint.
-        memory=memory_of(memory),
-        # They are gone through once or twice.
-        cache_limit=0,
-        test_size=origin["split"]["test_size"],
-        seed=origin["split"]["seed"],
-        missing=marks_of(config),
-        ignore=tuple(config.get("ignore") or ()),
-        sql=config.get("sql"),
-        encoder=stored.encoder,
-        quantity=bool(origin.get("quantity")),
-        # Those of features the encoder knows.
-        kinds={name: kind for name, kind in (config.get("kinds") or {}).items() if name in own},
-        on_progress=on_progress,
-        **reading,
-    )
+    if options.unpacked_limit is not None:
+        reading["unpacked_limit"] = options.unpacked_limit
+    with reading_bar(shown=not out.quiet) as on_progress:
+        return scan(
+            options.data,
+            origin["target"],
+            weight=config.get("weight"),
+            # The rows are cut by it in another way than at the fit, and have the same fingerprint.
+            memory=memory_of(options.memory),
+            # They are gone through once or twice.
+            cache_limit=0,
+            test_size=origin["split"]["test_size"],
+            seed=origin["split"]["seed"],
+            missing=marks_of(config),
+            ignore=tuple(config.get("ignore") or ()),
+            sql=config.get("sql"),
+            encoder=stored.encoder,
+            quantity=bool(origin.get("quantity")),
+            # Those of features the encoder knows.
+            kinds={name: kind for name, kind in (config.get("kinds") or {}).items() if name in own},
+            on_progress=on_progress,
+            **reading,
+        )
 
 
 def read_like(
-    encoder: Encoder, data: str, missing: Iterable[str], *, target: str | None, **options: Any
+    encoder: Encoder, data: str, *, missing: Iterable[str], target: str | None, **options: Any
 ) -> Table:
     """Read a table as the one was read that an encoder was fitted to."""
     # Names that all look like numbers in this file would lose their spelling (01 and 1 become one),
@@ -379,6 +373,16 @@ def read_like(
         ignore_unusable=True,
         **options,
     )
+
+
+def target_of(stored: StoredModel, given: str | None) -> str:
+    """The column that a model predicts: the one named, or the one that its file records."""
+    target: str | None = given or stored.provenance.get("target")
+    if target is None:
+        raise DataError(
+            "the model file does not record the name of its target: give it with --target"
+        )
+    return target
 
 
 def decision_of(stored: StoredModel, threshold: float | None) -> Decision | None:

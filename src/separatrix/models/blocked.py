@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.digests import sha256_of
-from separatrix.data.labels import codes_of, factors_of_totals, scores_by_class
+from separatrix.data.labels import codes_of, factors_of_totals
 from separatrix.messages import Message
 from separatrix.solvers.driver import lent_interrupt
 
@@ -227,17 +227,9 @@ class PredictionAdapter:
         self.model = copy.copy(model)
         vars(self.model).pop("feature_names_in_", None)
 
-    def labels(self, matrix: Any) -> np.ndarray:
-        """The number of the class that is predicted for each row."""
-        return codes_of(self.model.predict(matrix), self.model.classes_)
-
-    def scores(self, matrix: Any) -> np.ndarray:
-        """Scores by class, whatever shape of them the model was set to give."""
-        return scores_by_class(self.model, self.model.decision_function(matrix))
-
-    def probabilities(self, matrix: Any) -> np.ndarray:
-        found: np.ndarray = self.model.predict_proba(matrix)
-        return found
+    def labels(self, matrix: Any) -> tuple[np.ndarray, None, None]:
+        """The number of the class that is predicted for each row, and nothing to rank them by."""
+        return codes_of(self.model.predict(matrix), self.model.classes_), None, None
 
     def numbers(self, matrix: Any) -> np.ndarray:
         """A predicted number for each row."""
@@ -284,7 +276,7 @@ def accuracy_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> 
     require_columns(model, data)
     codes, count = codes_for(model, data), len(model.classes_)
     return scores_over(
-        data, labels=PredictionAdapter(model).labels, codes=codes, n_classes=count
+        data, PredictionAdapter(model).labels, codes=codes, n_classes=count, exact=True
     ).accuracy
 
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from separatrix.assessment.decision import Decision, positive_of
+from separatrix.assessment.decision import positive_of
 from separatrix.assessment.documents import headline
 from separatrix.assessment.rows import labelled
-from separatrix.assessment.scoring import (
-    constant,
-    further,
-    score_rows,
-)
+from separatrix.assessment.scoring import constant, further, score_rows
 from separatrix.cli.commands.evaluate import EvaluateOptions
-from separatrix.cli.output import Exit, Output, reading_bar
+from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import (
     blocks_like_training,
     decision_of,
@@ -22,29 +18,36 @@ from separatrix.cli.reading import (
     exceeds_memory,
     load_for_tables,
     read_like_training,
+    target_of,
 )
-from separatrix.exceptions import DataError
 from separatrix.messages import short
 from separatrix.persistence.model_file import StoredModel
+from separatrix.tables import Table
 
 
 def run(out: Output, options: EvaluateOptions) -> Exit:
     """Read a model and labelled rows, score them and print."""
     stored = load_for_tables(options.model)
-    target = options.target or stored.provenance.get("target")
-    if target is None:
-        raise DataError(
-            "the model file does not record the name of its target: give it with --target"
-        )
+    target = target_of(stored, options.target)
+    decision = decision_of(stored, options.threshold)
+    shared: dict[str, Any] = {
+        "positive": positive_of(stored.provenance, stored.model),
+        "decision": decision,
+    }
     if exceeds_memory(options.data, options.memory):
-        scores, decision, same, fitted = _in_passes(out, options, stored, target)
+        from separatrix.assessment.blocks import score_blocks
+
+        data = blocks_like_training(out, stored, options, target=target)
+        # Behind how the rows lie.
+        for note in data.notes[1:]:
+            out.warn(note)
+        scores = score_blocks(stored.model, data, **shared)
     else:
-        scores, decision, same, fitted = _in_memory(out, options, stored, target)
-    if same:
-        out.warn(
-            f"the model was fitted to {fitted:,} of these rows, so these scores are too "
-            "optimistic; separatrix info shows those on held-out rows"
-        )
+        table = read_like_training(stored, options)
+        found = labelled(stored, table, target)
+        X = encode(out, stored, found.features)
+        scores = score_rows(stored.model, X, found.y, weights=found.roles.weights, **shared)
+        _warn_of_fitted_rows(out, stored, table)
     out.answer("rows", f"{scores['n']:,}")
     if decision is not None:
         out.answer("threshold", str(decision))
@@ -66,59 +69,14 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
     return Exit.DONE
 
 
-def _in_passes(
-    out: Output, options: EvaluateOptions, stored: StoredModel, target: str
-) -> tuple[dict[str, Any], Decision | None, bool, int]:
-    """The scores on rows that do not fit the memory, which come a block at a time."""
-    from separatrix.assessment.blocks import score_blocks
-
-    with reading_bar(shown=not out.quiet) as on_progress:
-        data = blocks_like_training(
-            stored,
-            options.data,
-            options.missing,
-            memory=options.memory,
-            target=target,
-            on_progress=on_progress,
-            delimiter=options.delimiter,
-            encoding=options.encoding,
-            unpacked_limit=options.unpacked_limit,
-        )
-    # Behind how the rows lie.
-    for note in data.notes[1:]:
-        out.warn(note)
-    decision = decision_of(stored, options.threshold)
-    positive = positive_of(stored.provenance, stored.model)
-    scores = score_blocks(stored.model, data, positive=positive, decision=decision)
-    return scores, decision, False, 0
-
-
-def _in_memory(
-    out: Output, options: EvaluateOptions, stored: StoredModel, target: str
-) -> tuple[dict[str, Any], Decision | None, bool, int]:
-    """The scores, the threshold, whether these are the rows of the fit and how many of them."""
-    table = read_like_training(
-        stored,
-        options.data,
-        options.missing,
-        delimiter=options.delimiter,
-        encoding=options.encoding,
-        unpacked_limit=options.unpacked_limit,
-    )
-    found = labelled(stored, table, target)
-    decision = decision_of(stored, options.threshold)
-    scores = score_rows(
-        stored.model,
-        encode(out, stored, found.features),
-        found.y,
-        weights=found.roles.weights,
-        positive=positive_of(stored.provenance, stored.model),
-        decision=decision,
-    )
-
+def _warn_of_fitted_rows(out: Output, stored: StoredModel, table: Table) -> None:
+    """Warn where the table is that of the fit."""
     trained = stored.provenance.get("data") or {}
-    same = table.fingerprint() == trained.get("fingerprint") and "split" in stored.provenance
-    return scores, decision, same, stored.provenance["split"]["fit_rows"] if same else 0
+    if table.fingerprint() == trained.get("fingerprint") and "split" in stored.provenance:
+        out.warn(
+            f"the model was fitted to {stored.provenance['split']['fit_rows']:,} of these rows, so "
+            "these scores are too optimistic; separatrix info shows those on held-out rows"
+        )
 
 
 def _print_classes(out: Output, scores: dict[str, Any]) -> None:

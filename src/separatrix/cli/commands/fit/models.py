@@ -131,6 +131,8 @@ class ModelOptions(TableOptions):
     test: str | None = None
     memory: str | None = None
     cache: str | None = None
+    cache_limit: str | None = None
+    test_size: float = 0.0
     min_count: int | None = option(
         "The fewest rows in which a level of a category has a feature of its own; rarer levels "
         "share one. [default: 1]",

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-import numpy as np
-
 from separatrix.assessment import records
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
 from separatrix.assessment.documents import headline
 from separatrix.assessment.scoring import constant, further, gives_probabilities
-from separatrix.cli.commands.fit import FitOptions
+from separatrix.cli.commands.fit.training import TrainingRows
 from separatrix.cli.commands.info.details import (
     degree_alert,
     print_weights,
@@ -20,23 +17,10 @@ from separatrix.cli.commands.info.details import (
 )
 from separatrix.cli.output import Output, say
 from separatrix.cli.wording import describe_certificate
-from separatrix.messages import join, quoted
 from separatrix.persistence.model_file import save_model
 from separatrix.tables import Encoder
-from separatrix.tables.table import LevelMatch, label_text
 
-__all__ = ["decide", "named_class", "report_measures", "report_model", "save_fit"]
-
-
-def named_class(given: str, classes: np.ndarray) -> Any:
-    """The class that ``--positive`` names."""
-    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(given)
-    if found < 0:
-        raise click.UsageError(
-            f"--positive {given} is not one of the classes, which are "
-            f"{join(map(quoted, classes.tolist()))}"
-        )
-    return classes[found].item()
+__all__ = ["decide", "report_measures", "report_model", "save_fit"]
 
 
 def report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
@@ -79,10 +63,9 @@ def save_fit(
     }
 
 
-def decide(
-    out: Output, options: FitOptions, model: Any, positive: Any, data: Any
-) -> Decision | None:
+def decide(out: Output, model: Any, rows: TrainingRows) -> Decision | None:
     """The threshold that was given or is to be chosen, in a line of its own."""
+    options, positive = rows.options, rows.positive
     if options.threshold is not None:
         scale = PROBABILITY if gives_probabilities(model) else SCORE
         decision = Decision(positive, options.threshold, scale)
@@ -93,13 +76,9 @@ def decide(
             )
     elif options.optimise is not None:
         try:
+            predicted, y = rows.held_predictions(model)
             decision = choose_threshold(
-                data.predict_held(model),
-                data.held_y,
-                model.classes_,
-                positive,
-                options.optimise,
-                seed=options.seed,
+                predicted, y, model.classes_, positive, options.optimise, seed=options.seed
             )
         except ValueError as error:
             out.warn(f"no threshold was chosen: {error}")

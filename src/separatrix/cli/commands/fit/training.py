@@ -1,4 +1,4 @@
-"""What ``fit`` and ``path`` share: the target, the encoding, the words of a fit, its origin."""
+"""What ``fit`` and ``path`` share: the target, the rows, the words of a fit, its origin."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import csv
 import io
 import shlex
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import click
 import numpy as np
@@ -19,32 +20,20 @@ import numpy as np
 from separatrix._compiled import pool
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.records import versions
-from separatrix.assessment.scoring import Predictions, predictions
+from separatrix.assessment.scoring import Predictions, rarer_class
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
-from separatrix.cli.output import MANY_CLASSES
-from separatrix.cli.reading import (
-    LabelledTable,
-    read_like,
-    read_training_table,
-    target_name,
-)
+from separatrix.cli.output import MANY_CLASSES, progress_bar
+from separatrix.cli.reading import LabelledTable, read_training_table, target_name
 from separatrix.cli.wording import Terminal
 from separatrix.data.splitting import Fold, drawn_folds
 from separatrix.exceptions import ConventionWarning, DataError, NotSeparableError
-from separatrix.messages import said_by
+from separatrix.messages import counted, join, quoted, said_by
 from separatrix.models.registry import OFFERS
-from separatrix.tables import (
-    DEFAULT_MISSING,
-    Encoder,
-    Table,
-    looks_like_quantity,
-    take_quantity,
-    take_target,
-)
-from separatrix.tables.reader import OPTIONS
+from separatrix.persistence.model_file import StoredModel
+from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables.roles import take_roles
-from separatrix.tables.table import missing_marks, quote
+from separatrix.tables.table import LevelMatch, label_text, missing_marks, quote
 
 O = TypeVar("O", bound=ModelOptions)  # noqa: E741
 
@@ -166,76 +155,191 @@ def _check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None
         ) from error
 
 
-@dataclass(frozen=True, eq=False)
-class Test:
-    """The rows of another table, to measure on."""
-
-    table: Table
-    features: Table
-    X: Any
-    y: np.ndarray
-    weights: np.ndarray | None
-
-    def record(self) -> dict[str, Any]:
-        """What a model file says of them."""
-        return {
-            "source": self.table.source,
-            "rows": self.table.n_rows,
-            "fingerprint": self.table.fingerprint(),
-        }
+# ------------------------------------------------------------------------------- the rows of a fit
 
 
-def read_test(options: ModelOptions, target: Target, encoder: Encoder) -> Test:
-    """Read a table as that of the fit was read, and encode it."""
-    table = read_like(
-        encoder,
-        str(options.test),
-        missing_marks(options.missing or DEFAULT_MISSING),
-        target=target.name,
-        **{name: getattr(options, name) for name in OPTIONS if name != "sql"},
-    )
-    table = table.drop(name for name in options.ignore if name in table.columns)
-    if options.drop_missing_target:
-        table = table.drop_missing(target.name)
-    if target.quantity:
-        least = OFFERS[options.model or MODELS[0]].least
-        features, y = take_quantity(table, target.name, fitted=True, least=least)
-    else:
-        features, y = take_target(table, target.name, classes=target.classes.tolist())
-    features, roles = take_roles(features, given_roles(options), equal=False, absent=True)
-    return Test(table, features, encoder.transform(features), y, roles.weights)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingRows(ABC):
+    """The rows that are fitted and those to measure on: in memory, or in row blocks.
 
+    Attributes
+    ----------
+    options : ModelOptions
+        With the target and the model that are settled.
+    encoder : Encoder
+    quantity : bool
+        Whether the target is a quantity.
+    n_classes : int or None
+        None of a quantity.
+    positive : label or None
+        The positive class of two.
+    n_fit, n_held : int
+        How many rows of the table are fitted, and how many are held out.
+    given : tuple
+        The rows to fit, as estimators take them: a matrix and labels, or row blocks and None.
+    weighted : dict
+        The ``sample_weight`` that they take beside, where there is one.
+    sample : matrix or None
+        The rows by which the spread of a column is measured.
+    numbers : ndarray of int, or None
+        Of the rows to fit in the table, where they are known.
+    """
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """The rows to fit, by their numbers, and those that are held out, if any."""
-
+    options: Any
     encoder: Encoder
-    rows: np.ndarray
-    X: Any
-    y: np.ndarray
-    held_X: Any = None
-    held_y: Any = None
-    weights: np.ndarray | None = None
-    held_weights: np.ndarray | None = None
-    test: Test | None = None
+    quantity: bool
+    n_classes: int | None
+    n_fit: int
+    n_held: int = 0
+    positive: Any = None
+    given: tuple[Any, Any]
+    weighted: dict[str, np.ndarray] = field(default_factory=dict)
+    sample: Any
+    numbers: np.ndarray | None = None
+
+    # The bar that shows how far a fit is.
+    bar: ClassVar[Any] = staticmethod(progress_bar)
+    # What a model file says of the split beside its numbers.
+    split_by: ClassVar[dict[str, str]] = {}
+
+    @abstractmethod
+    def held_predictions(self, model: Any) -> tuple[Predictions, np.ndarray]:
+        """What a model says of the rows to measure on, and their labels.
+
+        Raises
+        ------
+        ValueError
+            Where there are none.
+        """
+
+    @abstractmethod
+    def scores(self, model: Any, decision: Decision | None) -> dict[str, Any] | None:
+        """How well a model predicts the rows to measure on; None where there are none."""
+
+    @abstractmethod
+    def folds(self, cv: int) -> Any:
+        """The folds of the rows to fit, as ``path`` of an estimator takes them."""
+
+    @abstractmethod
+    def data_record(self) -> dict[str, Any]:
+        """What a model file says of the table."""
+
+    @abstractmethod
+    def test_record(self) -> dict[str, Any] | None:
+        """What a model file says of another table to measure on; None where there is none."""
+
+    @abstractmethod
+    def make_report(self, stored: StoredModel) -> Any:
+        """The report of a model that was just fitted."""
+
+    def fit(self, model: Any) -> None:
+        """Fit a model to the rows."""
+        model.fit(*self.given, **self.weighted)
+
+    def fitted_scores(self, model: Any) -> dict[str, Any] | None:
+        """How well a model predicts a quantity of the rows to fit; None where that is not told."""
+        return None
 
     @property
-    def has_held(self) -> bool:
-        """Whether there are rows to measure on."""
-        return self.held_X is not None
+    def held_notes(self) -> list[str]:
+        """What was noticed of the rows to measure on."""
+        return []
 
-    def predict_held(self, model: Any, decision: Decision | None = None) -> Predictions:
-        """What a model says of the rows that are held out."""
-        return predictions(model, self.held_X, decision)
+    def describe_passes(self, model: Any) -> str | None:
+        """How many passes over the rows a fit took, where it makes any."""
+        return None
+
+    def how_to_resume(self) -> str | None:
+        """How a fit that was interrupted is continued, where it is one in passes."""
+        return None
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
         """Return the largest weights of the columns; None for a model without weights."""
-        if not has_weights(model):
+        if self.sample is None or not has_weights(model):
             return None
-        encoder = self.encoder
-        spread = column_spread(self.X)
-        return largest_weights(model, encoder.feature_names_, spread, scales=encoder.scales_)
+        names, scales = self.encoder.feature_names_, self.encoder.scales_
+        return largest_weights(model, names, column_spread(self.sample), scales=scales)
+
+    def origin(self, command: str, model: Any, **measured: Any) -> dict[str, Any]:
+        """What a model file says of where its model came from.
+
+        Parameters
+        ----------
+        command : str
+            The command that does the same again.
+        model : estimator
+        **measured
+            ``trained`` and ``held_out``, the scores on the rows that were fitted and on those that
+            were not, and ``weights``; each may be None.
+        """
+        options = self.options
+        marks = missing_marks(options.missing) if options.missing else None
+        return {
+            "command": command,
+            "config": {
+                **options.record(),
+                **({} if marks is None else {"missing_marks": sorted(marks)}),
+                "test_size": options.test_size,
+                "parameters": model.get_params(),
+            },
+            "target": options.target,
+            "data": self.data_record(),
+            "split": {
+                "fit_rows": self.n_fit,
+                "held_out_rows": self.n_held,
+                "test_size": options.test_size,
+                "seed": options.seed,
+                "stratified": not (self.quantity or self.split_by),
+                # Equal rows are on one side.
+                "together": True,
+                **self.split_by,
+            },
+            "quantity": self.quantity,
+            **measured,
+            # Files of earlier versions have those of features, which may be standardised.
+            "weights_per": "unit",
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(),
+        }
+
+
+def positive_class(options: Any, classes: np.ndarray | None, counts: np.ndarray) -> Any:
+    """Return the positive class of two, the one named or the rarer; None for any other target.
+
+    Parameters
+    ----------
+    options : FitOptions
+    classes : ndarray or None
+        None of a quantity.
+    counts : ndarray
+        The rows of each class.
+    """
+    flags = ("positive", "threshold", "optimise")
+    named = [f"--{name}" for name in flags if getattr(options, name) is not None]
+    if classes is None or len(classes) != 2:
+        if named:
+            has = "is a quantity" if classes is None else f"has {len(classes):,} classes"
+            raise click.UsageError(
+                f"{named[0]} needs a target of two classes, and column "
+                f"{quoted(options.target)} {has}"
+            )
+        return None
+    if options.positive is None:
+        return rarer_class(classes, counts)
+    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(options.positive)
+    if found < 0:
+        raise click.UsageError(
+            f"--positive {options.positive} is not one of the classes, which are "
+            f"{join(map(quoted, classes.tolist()))}"
+        )
+    return classes[found].item()
+
+
+def describe_split(options: ModelOptions, fitted: int, held: int, how: str) -> str:
+    """How many rows are fitted and how many held out, and by what."""
+    if options.test is not None and held:
+        return f"{fitted:,} to fit, {counted(held, 'row')} of {options.test} to measure on"
+    return f"{fitted:,} to fit, " + (f"{held:,} held out ({how})" if held else "none held out")
 
 
 # ------------------------------------------------------------------------------- words of a fit
@@ -267,85 +371,7 @@ def catching_warnings(encoder: Encoder) -> Iterator[list[warnings.WarningMessage
             caught[:] = [w for w in caught if not issubclass(w.category, foreign)]
 
 
-# ------------------------------------------------------------------------------------- origin
-
-
-def origin_record(
-    options: ModelOptions,
-    command: str,
-    model: Any,
-    *,
-    data: dict[str, Any],
-    split: dict[str, Any],
-    quantity: bool,
-    **measured: Any,
-) -> dict[str, Any]:
-    """What a model file says of where its model came from.
-
-    Parameters
-    ----------
-    options : ModelOptions
-    command : str
-        The command that does the same again.
-    model : estimator
-    data : dict
-        Of the table, see :func:`data_record`.
-    split : dict
-        Of the rows, see :func:`split_record`.
-    quantity : bool
-        Whether a quantity is predicted.
-    **measured
-        ``trained`` and ``held_out``, the scores on the rows that were fitted and on those that
-        were not, and ``weights``; each may be None.
-    """
-    return {
-        "command": command,
-        "config": {
-            **options.record(),
-            **(
-                {"missing_marks": sorted(missing_marks(options.missing))} if options.missing else {}
-            ),
-            "test_size": split["test_size"],
-            "parameters": model.get_params(),
-        },
-        "target": options.target,
-        "data": data,
-        "split": split,
-        "quantity": quantity,
-        **measured,
-        # Files of earlier versions have those of features, which may be standardised.
-        "weights_per": "unit",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-    }
-
-
-def split_record(
-    options: ModelOptions, target: Target, data: Encoded, test_size: float
-) -> dict[str, Any]:
-    """What a model file says of which rows were fitted, and which were held out."""
-    return {
-        "fit_rows": len(data.rows),
-        "held_out_rows": len(target.y) - len(data.rows),
-        "test_size": test_size,
-        "seed": options.seed,
-        "stratified": not target.quantity,
-        # Equal rows are on one side.
-        "together": True,
-    }
-
-
-def data_record(target: Target, encoder: Encoder) -> dict[str, Any]:
-    """What a model file says of its data."""
-    return {
-        "source": target.table.source,
-        "rows": target.table.n_rows,
-        "columns": list(target.features.names),
-        "missing": encoder.n_missing(target.features),
-        # Of the labels too: verify must notice when one was changed.
-        "fingerprint": target.fingerprint(),
-        "summary": encoder.summary_,
-    }
+# ------------------------------------------------------------------------------------ the command
 
 
 def _listed(value: Any) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,14 +11,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.assessment.scoring import score_rows
 from separatrix.certificate import Certificate
 from separatrix.cli.commands.fit import training
+from separatrix.cli.commands.fit.in_memory import encoded
 from separatrix.cli.commands.fit.models import build_model, suit_table
-from separatrix.cli.commands.fit.training import Encoded
+from separatrix.cli.commands.fit.training import TrainingRows
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
-from separatrix.cli.output import Exit, Output, progress_bar, reading_bar, say
+from separatrix.cli.output import Exit, Output, progress_bar, say
 from separatrix.cli.reading import exceeds_memory
 from separatrix.messages import counted, quoted, said_by
 from separatrix.models.path import Path, PathInterrupt
@@ -38,7 +36,9 @@ def run(out: Output, options: PathOptions) -> Exit:
     options.check_model()
     in_passes = exceeds_memory(options.data, options.memory, options.sql)
     rows = _over_blocks(out, options) if in_passes else _in_memory(out, options)
-    options, model, encoder = rows.options, rows.model, rows.encoder
+    options, encoder = rows.options, rows.encoder
+    model = build_model(options)
+    model = suit_table(model, options, n_classes=rows.n_classes, n_rows=rows.n_fit)
     path, interrupted, caught = _fit_path(out, options, model, rows)
     edge = None if path.scores is None or np.isnan(path.mean_scores).all() else path.edge
     with undisturbed() as late:
@@ -58,7 +58,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             "best": None,
             "one_standard_error": None,
             "config": options.record(),
-            "data": rows.record,
+            "data": rows.data_record(),
             "output": options.output,
             "plot": options.plot,
         }
@@ -81,39 +81,6 @@ def run(out: Output, options: PathOptions) -> Exit:
     return code
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """What a path is fitted to, and what is known of it.
-
-    Attributes
-    ----------
-    options : PathOptions
-        Settled.
-    model : estimator
-    encoder : Encoder
-    given : tuple
-        The rows as ``path`` takes them: a matrix and labels, or row blocks and None.
-    shared : dict
-        What else it takes of them.
-    record, split : dict
-        What a model file says of the rows.
-    quantity : bool
-    weights, trained : callable
-        Of a model the largest weights, and how well it predicts the rows of a quantity, or None.
-    """
-
-    options: PathOptions
-    model: Any
-    encoder: Encoder
-    given: tuple[Any, Any]
-    shared: dict[str, Any]
-    record: dict[str, Any]
-    split: dict[str, Any]
-    quantity: bool
-    weights: Callable[[Any], Any]
-    trained: Callable[[Any], Any]
-
-
 def _settled(options: PathOptions) -> tuple[PathOptions, bool]:
     """The tolerance of every fit, and whether columns are taken in their units."""
     if options.tol is None and "tol" in OFFERS[str(options.model)].takes:
@@ -123,78 +90,41 @@ def _settled(options: PathOptions) -> tuple[PathOptions, bool]:
     return options, replace(options, lam=1.0 if closed else None).in_units
 
 
-def _in_memory(out: Output, options: PathOptions) -> _Rows:
+def _in_memory(out: Output, options: PathOptions) -> TrainingRows:
     options, target = training.read_target(options)
     options, in_units = _settled(options)
     encoder = target.fit_encoder(target.features, in_units=in_units, encoding=options.of_encoder())
     X = encoder.transform(target.features)
-    data = Encoded(encoder, np.arange(len(target.y)), X, target.y, weights=target.roles.weights)
     target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
-    model = suit_table(
-        build_model(options), options, n_classes=target.n_classes, n_rows=len(target.y)
-    )
-    shared: dict[str, Any] = {}
-    if options.cv is not None:
-        shared["cv"] = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
-    if data.weights is not None:
-        shared["sample_weight"] = data.weights
-    return _Rows(
-        options,
-        model,
-        encoder,
-        (X, target.y),
-        shared,
-        training.data_record(target, encoder),
-        training.split_record(options, target, data, 0.0),
-        target.quantity,
-        data.largest_weights,
-        lambda model: score_rows(model, X, target.y) if target.quantity else None,
-    )
+    return encoded(options, target, encoder, X, np.arange(len(target.y)))
 
 
-def _over_blocks(out: Output, options: PathOptions) -> _Rows:
+def _over_blocks(out: Output, options: PathOptions) -> TrainingRows:
     """Row blocks of a table that does not fit the memory; all values and folds share the passes."""
     from separatrix.cli.commands.fit import passes
 
-    passes.require_no_whole_table(options)
     if options.model not in (None, "logistic", "svm"):
         raise click.UsageError(
             f"--model {options.model} has no path in passes, and this table is read in passes: fit "
             "--model logistic or svm, or give a larger --memory"
         )
-    with reading_bar(shown=not out.quiet) as on_progress:
-        data = passes.scanned(options, on_progress)
-    if data.classes is None:
+    rows = passes.scanned(out, options)
+    if rows.quantity:
         raise click.UsageError(
-            f"column {quoted(options.target or 'target')} is a quantity, and least squares has no "
+            f"column {quoted(rows.options.target)} is a quantity, and least squares has no "
             "path in passes, in which this table is read: give a larger --memory"
         )
-    model_name = passes.model_over(options, False)
-    options = replace(options, target=options.target or "target", model=model_name)
-    options, _ = _settled(options)
-    passes.report_blocks(out, data)
-    model = suit_table(
-        build_model(options), options, n_classes=len(data.classes), n_rows=data.n_rows
-    )
-    return _Rows(
-        options,
-        model,
-        data.encoder,
-        (data, None),
-        {} if options.cv is None else {"cv": int(options.cv)},
-        passes.data_record(data),
-        passes.split_record(options, data, 0.0),
-        False,
-        partial(passes.weights_over, data),
-        lambda model: None,
-    )
+    passes.report_blocks(out, rows)
+    return replace(rows, options=_settled(rows.options)[0])
 
 
 def _fit_path(
-    out: Output, options: PathOptions, model: Any, rows: _Rows
+    out: Output, options: PathOptions, model: Any, rows: TrainingRows
 ) -> tuple[Path, bool, list[str]]:
     """The path, whether it was interrupted, and what it warned of."""
-    shared: dict[str, Any] = {"scoring": options.scoring, **rows.shared}
+    shared: dict[str, Any] = {"scoring": options.scoring, **rows.weighted}
+    if options.cv is not None:
+        shared["cv"] = rows.folds(options.cv)
     interrupted = False
     start = time.perf_counter()
     with training.catching_warnings(rows.encoder) as caught:
@@ -222,7 +152,7 @@ def _is_to_be_widened(options: PathOptions, path: Path) -> bool:
 
 
 def _widened(
-    model: Any, options: PathOptions, path: Path, start: float, rows: _Rows, shared: Any
+    model: Any, options: PathOptions, path: Path, start: float, rows: TrainingRows, shared: Any
 ) -> Path:
     """The path and what lies beyond its edge, once; in the time that is left."""
     if options.time_limit is not None:
@@ -256,22 +186,18 @@ def _report(out: Output, path: Path, options: PathOptions) -> None:
         out.text(text)
 
 
-def _save(out: Output, options: PathOptions, path: Path, rows: _Rows) -> None:
+def _save(out: Output, options: PathOptions, path: Path, rows: TrainingRows) -> None:
     model, output = path.best_model, str(options.output)
     config = options.record()
     values = config.pop("values")
     if values is not None:
         config["values"] = values if isinstance(values, int) else ",".join(map(str, values))
-    provenance = training.origin_record(
-        options,
+    provenance = rows.origin(
         training.command_line(config, "path"),
         model,
-        data=rows.record,
-        split=rows.split,
-        quantity=rows.quantity,
-        trained=rows.trained(model),
+        trained=rows.fitted_scores(model),
         held_out=None,
-        weights=rows.weights(model),
+        weights=rows.largest_weights(model),
     )
     save_model(output, model, encoder=rows.encoder, provenance=provenance)
     out.report("saved", f"{output}, {path.parameter} = {path.best:.6g}")

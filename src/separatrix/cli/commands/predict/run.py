@@ -15,7 +15,7 @@ import numpy as np
 from separatrix.assessment.rows import predicts_numbers
 from separatrix.assessment.scoring import class_scores, gives_probabilities, predictions
 from separatrix.cli.commands.predict import PredictOptions
-from separatrix.cli.output import Exit, Output, printable, reading_bar, write
+from separatrix.cli.output import Exit, Output, printable, write
 from separatrix.cli.reading import (
     blocks_like_training,
     decision_of,
@@ -38,72 +38,56 @@ def run(out: Output, options: PredictOptions) -> Exit:
     _check_answers(options, stored)
     if options.output is not None:
         check_writable(options.output)
-    names = ("delimiter", "encoding", "unpacked_limit")
-    reading = {name: getattr(options, name) for name in names}
     if not options.keep and exceeds_memory(options.data, options.memory):
-        return _in_passes(out, options, stored, reading)
-    table = read_like_training(stored, options.data, options.missing, **reading)
-    kept = _kept(options, table)
-    # A labelled table is no surprise: the labels are what is predicted.
-    target = stored.provenance.get("target")
-    table = table.drop(target) if target in table.columns else table
-    X = encode(out, stored, table)
-    columns = {**kept, **_predictions(options, stored, X)}
-    numbers = predicts_numbers(stored)
-    if numbers:
-        _warn_of_overflow(out, columns["prediction"])
-    out.document(
-        Exit.DONE,
-        {
-            "model": options.model,
-            "data": options.data,
-            "classes": None if numbers else stored.model.classes_.tolist(),
-            "columns": columns,
-        },
-    )
+        matrices = _blocks(out, options, stored)
+        kept: dict[str, Any] = {}
+    else:
+        table = read_like_training(stored, options)
+        kept = _kept(options, table)
+        # A labelled table is no surprise: the labels are what is predicted.
+        target = stored.provenance.get("target")
+        table = table.drop(target) if target in table.columns else table
+        matrices = iter([encode(out, stored, table)])
+    parts = _parts(out, options, stored, matrices, kept)
     if not options.as_json:
-        _write(out, options, iter([columns]))
-    return Exit.DONE
-
-
-def _in_passes(
-    out: Output, options: PredictOptions, stored: StoredModel, reading: dict[str, str | None]
-) -> Exit:
-    """Predict rows that do not fit the memory, a block at a time."""
-    with reading_bar(shown=not out.quiet) as on_progress:
-        data = blocks_like_training(
-            stored,
-            options.data,
-            options.missing,
-            memory=options.memory,
-            on_progress=on_progress,
-            **reading,
-        )
-    # Behind how the rows lie.
-    for note in data.notes[1:]:
-        out.warn(note)
-    numbers = predicts_numbers(stored)
-
-    def parts() -> Iterator[dict[str, Any]]:
-        for block in data.blocks:
-            columns = _predictions(options, stored, block.load().matrix)
-            if numbers:
-                _warn_of_overflow(out, columns["prediction"])
-            yield columns
-
-    if not options.as_json:
-        _write(out, options, parts())
+        _write(out, options, parts)
         return Exit.DONE
     out.document(
         Exit.DONE,
         {
             "model": options.model,
             "data": options.data,
-            "classes": None if numbers else stored.model.classes_.tolist(),
-            "columns": _joined(parts()),
+            "classes": None if predicts_numbers(stored) else stored.model.classes_.tolist(),
+            "columns": _joined(parts),
         },
     )
     return Exit.DONE
+
+
+def _blocks(out: Output, options: PredictOptions, stored: StoredModel) -> Iterator[Any]:
+    """The rows of a table that does not fit the memory, a block at a time."""
+    data = blocks_like_training(out, stored, options)
+    # Behind how the rows lie.
+    for note in data.notes[1:]:
+        out.warn(note)
+    return (block.load().matrix for block in data.blocks)
+
+
+def _parts(
+    out: Output,
+    options: PredictOptions,
+    stored: StoredModel,
+    matrices: Iterator[Any],
+    kept: dict[str, Any],
+) -> Iterator[dict[str, Any]]:
+    """The columns of the answer, for some rows at a time."""
+    n_before = 0
+    for X in matrices:
+        columns = {**kept, **_predictions(options, stored, X)}
+        if predicts_numbers(stored):
+            _warn_of_overflow(out, columns["prediction"], n_before)
+        n_before += len(columns["prediction"])
+        yield columns
 
 
 def _joined(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:
@@ -187,12 +171,12 @@ def _predictions(options: PredictOptions, stored: StoredModel, X: Any) -> dict[s
     return columns
 
 
-def _warn_of_overflow(out: Output, predicted: Any) -> None:
+def _warn_of_overflow(out: Output, predicted: Any, n_before: int) -> None:
     beyond = np.flatnonzero(~np.isfinite(predicted))
     if len(beyond):
         out.warn(
             f"{counted(len(beyond), 'prediction')} beyond the range of numbers, the first in row "
-            f"{beyond[0] + 1:,}: its values are far from those of the fit"
+            f"{n_before + beyond[0] + 1:,}: its values are far from those of the fit"
         )
 
 

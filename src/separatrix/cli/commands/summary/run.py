@@ -47,7 +47,7 @@ def run(out: Output, options: SummaryOptions) -> Exit:
         )
     # So that the table, and what may be said of a column, has the names of the file.
     model.feature_names_in_ = np.array(stored.encoder.feature_names_, dtype=object)
-    rows = None if data is None else _rows(out, stored, path, data, options.unpacked_limit)
+    rows = None if data is None else _rows(out, stored, options)
     try:
         with warnings.catch_warnings():
             # Matrices of an encoder are its own; that they carry no names is no surprise.
@@ -104,22 +104,23 @@ def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
 
 
 def _rows(
-    out: Output, stored: StoredModel, path: str, data: str, unpacked_limit: str | None
+    out: Output, stored: StoredModel, options: SummaryOptions
 ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
     """The rows that a model was fitted to, encoded, their labels, numbers and weights."""
-    provenance = stored.provenance
+    provenance, data = stored.provenance, options.data or ""
     if "split" not in provenance or "config" not in provenance:
         # Saved from Python, with an encoder: then the table is taken to be that of the fit.
         target = provenance.get("target")
         if target is None:
             raise DataError(
-                f"'{path}' does not record the name of its target, so {data} cannot be used"
+                f"'{options.model}' does not record the name of its target, so {data} cannot be "
+                "used"
             )
-        table = read_like_training(stored, data, unpacked_limit=unpacked_limit)
+        table = read_like_training(stored, options)
         given = labelled(stored, table, target)
         numbers = np.arange(1, len(given.y) + 1)
         return encode(out, stored, given.features), given.y, numbers, given.roles.weights
-    table = read_again(stored, data, unpacked_limit=unpacked_limit)
+    table = read_again(stored, data, unpacked_limit=options.unpacked_limit)
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(
             f"{data} is not the table of the fit, and standard errors need the rows of the fit: "

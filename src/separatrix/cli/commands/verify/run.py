@@ -6,13 +6,18 @@ from typing import Any
 
 import separatrix
 from separatrix.cli.commands.verify import VerifyOptions
-from separatrix.cli.output import Exit, Output, exact_bar, reading_bar
-from separatrix.cli.reading import blocks_of_fit, load_for_tables, read_again, rows_of_fit
+from separatrix.cli.output import Exit, Output, exact_bar
+from separatrix.cli.reading import (
+    blocks_of_fit,
+    held_out,
+    load_for_tables,
+    read_again,
+    rows_of_fit,
+)
 from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted, said_by
 from separatrix.persistence.model_file import StoredModel
-from separatrix.tables import Table
 from separatrix.verification.comparison import contradiction
 from separatrix.verification.exact import NotOffered
 
@@ -23,9 +28,13 @@ def run(out: Output, options: VerifyOptions) -> Exit:
     _require_claims(options, stored)
     rows: dict[str, Any]
     if stored.provenance["data"].get("in_passes"):
-        rows, same_data = _read_in_passes(out, options, stored)
+        data = blocks_of_fit(out, stored, options)
+        count = data.n_rows + held_out(data).n_rows
+        same_data = _compare_data(out, stored, count, data.fingerprint)
+        rows = {"X": data}
     else:
-        table, same_data = _read(out, options, stored)
+        table = read_again(stored, options.data, unpacked_limit=options.unpacked_limit)
+        same_data = _compare_data(out, stored, table.n_rows, table.fingerprint())
         X, y, _, weights = rows_of_fit(stored, table)
         rows = {"X": X, "y": y, "sample_weight": weights}
     out.answer("weights", _describe_digest(stored.digest, stored.format_version))
@@ -83,34 +92,13 @@ def _require_claims(options: VerifyOptions, stored: StoredModel) -> None:
         )
 
 
-def _read_in_passes(
-    out: Output, options: VerifyOptions, stored: StoredModel
-) -> tuple[dict[str, Any], bool]:
-    """The row blocks of a fit in passes, and whether they are those of the fit."""
+def _compare_data(out: Output, stored: StoredModel, count: int, fingerprint: str) -> bool:
+    """Whether these are the data of the fit, and a line that says so."""
     recorded = stored.provenance["data"]
-    with reading_bar(shown=not out.quiet) as on_progress:
-        data = blocks_of_fit(
-            stored,
-            options.data,
-            memory=options.memory,
-            unpacked_limit=options.unpacked_limit,
-            on_progress=on_progress,
-        )
-    same = data.fingerprint == recorded["fingerprint"]
+    same: bool = fingerprint == recorded["fingerprint"]
     what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
-    count = data.n_rows + sum(block.n_rows for block in data.held)
     out.answer("data", f"{counted(count, 'row')}, {what} of the fit")
-    return {"X": data}, same
-
-
-def _read(out: Output, options: VerifyOptions, stored: StoredModel) -> tuple[Table, bool]:
-    """The table, and whether it is that of the fit."""
-    table = read_again(stored, options.data, unpacked_limit=options.unpacked_limit)
-    recorded = stored.provenance["data"]
-    same = table.fingerprint() == recorded["fingerprint"]
-    what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
-    out.answer("data", f"{counted(table.n_rows, 'row')}, {what} of the fit")
-    return table, same
+    return same
 
 
 def _describe_digest(digest: str | None, version: int) -> str:

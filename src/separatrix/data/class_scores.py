@@ -1,0 +1,216 @@
+r"""Scores of predicted classes, from sums over rows: shares, losses, table of classes, and ranks.
+
+Sums of some rows add up to those of all, so that rows in memory and rows in blocks are scored by
+the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from separatrix._compiled.rounding import EPS
+
+__all__ = ["ClassScores", "Ranked", "class_sums", "score_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Weights of the rows of a class and of the others, by score, the highest first.
+
+    Attributes
+    ----------
+    hits, others : ndarray of shape (n_levels,)
+        How much of them has exactly the score of a level, or lies in its bin.
+    exact : bool
+        Whether the levels are single scores.
+    """
+
+    hits: np.ndarray
+    others: np.ndarray
+    exact: bool = True
+
+    @classmethod
+    def of(cls, scores: np.ndarray, hit: np.ndarray, weights: np.ndarray) -> Ranked:
+        """The weights at every score, from the scores of all rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from separatrix.data.class_scores import Ranked
+        >>> hit = np.array([True, False, True])
+        >>> Ranked.of(np.array([0.5, 0.5, 2.0]), hit, np.ones(3)).area
+        0.75
+        """
+        order = np.argsort(-scores, kind="stable")
+        starts = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0.0)
+        hits = np.add.reduceat((weights * hit)[order], starts)
+        return cls(hits, np.add.reduceat((weights * ~hit)[order], starts))
+
+    @classmethod
+    def by_class(
+        cls, scores: np.ndarray, true: np.ndarray, weights: np.ndarray
+    ) -> tuple[Ranked, ...]:
+        """The ranks of the second of two classes, whose scores are one column, or of each."""
+        columns = score_columns(scores)
+        return tuple(
+            cls.of(values, true == (k if len(columns.T) > 1 else 1), weights)
+            for k, values in enumerate(columns.T)
+        )
+
+    @property
+    def area(self) -> float | None:
+        """Under the ROC curve: the share of pairs in the right order, equals counting a half."""
+        pairs = float(self.hits.sum()) * float(self.others.sum())
+        if not pairs > 0.0:
+            return None
+        above = np.cumsum(self.hits) - 0.5 * self.hits
+        return float(np.dot(self.others, above)) / pairs
+
+    @property
+    def average_precision(self) -> float:
+        r"""The mean precision over the hits, :math:`\sum_n (R_n - R_{n-1}) P_n`."""
+        hits, others = np.cumsum(self.hits), np.cumsum(self.others)
+        with np.errstate(invalid="ignore"):
+            precision = np.nan_to_num(hits / (hits + others))
+        return float(np.sum(self.hits * precision)) / float(hits[-1])
+
+    @property
+    def reversed(self) -> Ranked:
+        """The same rows for who looks for the others."""
+        return Ranked(self.others[::-1], self.hits[::-1], self.exact)
+
+    @property
+    def area_error(self) -> float:
+        """How far the area can be off."""
+        pairs = float(self.hits.sum()) * float(self.others.sum())
+        if self.exact or not pairs > 0.0:
+            return 0.0
+        return 0.5 * float(np.dot(self.hits, self.others)) / pairs
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """Scores of predictions of classes.
+
+    Attributes
+    ----------
+    n_rows : int
+    weight, squares : float
+        The sums of the weights, and of their squares.
+    counts : ndarray of shape (K,)
+        Rows of each class.
+    confusion : ndarray of shape (K, K)
+        The weight of the rows by true and by predicted class.
+    ranked : tuple of Ranked
+        Of two classes for the second, of more for each; empty without scores.
+    log_loss, brier : float or None
+        Means over the rows; of two classes the Brier score is that of one of them.
+    log_loss_squares : float or None
+        The mean of the squared losses.
+    """
+
+    n_rows: int
+    weight: float
+    squares: float
+    counts: np.ndarray
+    confusion: np.ndarray
+    ranked: tuple[Ranked, ...] = ()
+    log_loss: float | None = None
+    brier: float | None = None
+    log_loss_squares: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        true: np.ndarray,
+        predicted: np.ndarray,
+        n_classes: int,
+        *,
+        scores: np.ndarray,
+        probabilities: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> ClassScores:
+        """The scores of rows in memory.
+
+        Parameters
+        ----------
+        true, predicted, n_classes, probabilities
+            As for :func:`class_sums`.
+        scores : ndarray of shape (n,) or (n, K)
+            By which rows are ranked: those of the second of two classes, or of each.
+        weights : ndarray of shape (n,), optional
+        """
+        weights = np.ones(len(true)) if weights is None else weights
+        sums = class_sums(true, predicted, weights, n_classes, probabilities)
+        return cls.of_sums(sums, n_classes, Ranked.by_class(scores, true, weights))
+
+    @classmethod
+    def of_sums(
+        cls, sums: Mapping[str, np.ndarray], n_classes: int, ranked: tuple[Ranked, ...]
+    ) -> ClassScores:
+        """The scores that :func:`class_sums` of all rows come to."""
+        weight = float(sums["weight"])
+        losses = ("log_loss", "brier", "log_loss_squares")
+        means = {name: float(sums[name]) / weight for name in losses if name in sums}
+        if n_classes == 2 and "brier" in means:
+            means["brier"] *= 0.5
+        return cls(
+            int(sums["rows"]),
+            weight,
+            float(sums["squares"]),
+            sums["counts"].astype(np.int64),
+            sums["confusion"].reshape(n_classes, n_classes),
+            ranked,
+            **means,
+        )
+
+    @property
+    def accuracy(self) -> float:
+        """The share of the weight that is predicted right."""
+        return float(np.trace(self.confusion)) / self.weight
+
+
+def class_sums(
+    true: np.ndarray,
+    predicted: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    probabilities: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """What the scores of some rows are made of, as sums over them.
+
+    Parameters
+    ----------
+    true, predicted : ndarray of int, shape (n,)
+        The numbers of their classes. Rows of -1, a class that the model does not know, are
+        predicted wrong, whatever it says.
+    weights : ndarray of shape (n,)
+    n_classes : int
+    probabilities : ndarray of shape (n, K), optional
+    """
+    known = true >= 0
+    pairs = (true * n_classes + predicted)[known]
+    out = {
+        "rows": np.array(float(len(true))),
+        "weight": weights.sum(),
+        "squares": (weights * weights).sum(),
+        "counts": np.bincount(true[known], minlength=n_classes),
+        "confusion": np.bincount(pairs, weights[known], n_classes * n_classes),
+    }
+    if probabilities is not None:
+        proba = np.asarray(probabilities, dtype=np.float64)
+        chosen = np.where(known, proba[np.arange(len(true)), np.maximum(true, 0)], 0.0)
+        losses = -np.log(np.clip(chosen, EPS, 1.0 - EPS))
+        errors = np.square(proba - (true[:, None] == np.arange(n_classes))).sum(axis=1)
+        out["log_loss"] = (weights * losses).sum()
+        out["log_loss_squares"] = (weights * losses**2).sum()
+        out["brier"] = (weights * errors).sum()
+    return out
+
+
+def score_columns(scores: np.ndarray) -> np.ndarray:
+    """Scores with a column for each class that is ranked."""
+    return scores[:, None] if scores.ndim == 1 else scores
