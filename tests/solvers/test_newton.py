@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from separatrix.data.design import as_design
 from separatrix.losses import LogLoss, SquaredError, SquaredHinge
+from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
@@ -298,6 +299,22 @@ def test_blocks_of_rows_without_weight_add_nothing_to_a_product_or_a_gradient() 
         part.hessian_product(part.curvature(there.scores), direction),
         rtol=1e-9,
     )
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e3])
+def test_the_loss_of_several_classes_along_a_line_is_that_of_the_scores_there(scale) -> None:
+    X, codes = correlated()
+    weights = np.arange(600.0) % 3
+    objective = SoftmaxObjective(as_design(X), codes, 4, weights=weights)
+    scores, along = scale * np.random.default_rng(0).normal(size=(2, 600, 4))
+    found = objective.along_line(scores, along, 0.5)
+    assert found == pytest.approx(Objective.along_line(objective, scores, along, 0.5), rel=1e-12)
+    # Where scores overflow, so do both.
+    far = np.full_like(scores, 1e308)
+    far[:, 0] = -1e308
+    with np.errstate(all="ignore"):
+        both = objective.along_line(far, far, 1.0), Objective.along_line(objective, far, far, 1.0)
+    np.testing.assert_array_equal(*both)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

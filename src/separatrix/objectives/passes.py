@@ -31,6 +31,7 @@ __all__ = [
     "margin_line",
     "margin_pass",
     "margin_slopes",
+    "softmax_line",
     "softmax_pass",
     "softmax_product",
 ]
@@ -284,6 +285,35 @@ def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, firs
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _softmax_line(codes, upper, scores, along, t, sums, first, last):
+    """Compute for each block of rows the sums of the losses and of their slopes in ``t``."""
+    classes = scores.shape[1]
+    s = np.empty(classes)
+    for start in range(first, last, ROWS):
+        loss, slope = 0.0, 0.0
+        for i in range(start, min(start + ROWS, last)):
+            u, own = upper[i], codes[i]
+            if not u > 0.0:
+                continue
+            largest = -np.inf
+            for k in range(classes):
+                s[k] = scores[i, k] + t * along[i, k]
+                largest = max(largest, s[k])
+            rest, turned = 0.0, 0.0
+            for k in range(classes):
+                e = exp_negative(s[k] - largest)
+                if k != own:
+                    rest += e
+                    turned += e * (along[i, k] - along[i, own])
+            shift = largest - s[own]
+            total = rest + exp_negative(-shift)
+            # As in a pass: relative to the label's own score.
+            loss += u * (np.log1p(rest) if shift == 0.0 else shift + np.log(total))
+            slope += u * turned / total
+        sums[0, start // ROWS], sums[1, start // ROWS] = loss, slope
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _softmax_product(x, p, upper, w, b, slopes_sum, adjoint, first, last):
     """``X' (D X w)`` over some rows, ``D`` the Hessian of each row's loss in its scores."""
     classes = b.shape[0]
@@ -344,6 +374,19 @@ def softmax_pass(
     adjoint = _by_blocks(_softmax_pass, design, before, w.shape[1])
     loss, paired = (float(v) for v in sums.sum(axis=1))
     return scores, loss, paired, adjoint
+
+
+def softmax_line(
+    codes: np.ndarray, upper: np.ndarray, scores: np.ndarray, along: np.ndarray, t: float
+) -> tuple[float, float]:
+    """``sum U_i l_i(s_i + t a_i)``, and its slope in ``t``, K scores a row."""
+    n = len(scores)
+    sums = np.empty((2, -(-n // ROWS)))
+    ranges = pool.ranges(sums.shape[1], 30.0 * scores.size)
+    before = (codes, upper, scores, along, t, sums)
+    pool.run([partial(_softmax_line, *before, a * ROWS, min(z * ROWS, n)) for a, z in ranges])
+    value, slope = (float(v) for v in sums.sum(axis=1))
+    return value, slope
 
 
 def softmax_product(

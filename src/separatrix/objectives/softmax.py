@@ -21,6 +21,7 @@ from separatrix.objectives.base import (
 from separatrix.objectives.enclosure import FUNCTION_UNITS, Enclosure, gamma, total, total_above
 from separatrix.objectives.passes import (
     Evaluation,
+    softmax_line,
     softmax_pass,
     softmax_product,
 )
@@ -106,6 +107,10 @@ class SoftmaxObjective(Objective):
 
     def loss_value(self, scores: np.ndarray) -> float:
         return inner(self.upper, self.loss.value(scores, self.codes))
+
+    def along_line(self, scores: np.ndarray, along: np.ndarray, t: float) -> tuple[float, float]:
+        found = softmax_line(self.codes, self.upper, scores, along, t)
+        return found if np.isfinite(found[0]) else super().along_line(scores, along, t)
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
         out = self.loss.probabilities(scores)
