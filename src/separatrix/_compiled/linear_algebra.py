@@ -263,7 +263,7 @@ def lengths_of(a: np.ndarray) -> np.ndarray:
 
 def norms_of(a: np.ndarray) -> np.ndarray:
     """The same, of numbers whose squares are in the range of float64."""
-    out: np.ndarray = np.sqrt(np.einsum("ij,ij->j", a, a))
+    out: np.ndarray = np.sqrt(np.add.reduce(a * a, axis=0))
     return out
 
 
