@@ -24,12 +24,12 @@ _ESTIMATORS = {
     "LeastSquaresClassifier": "separatrix.models.least_squares",
     "LinearDiscriminantAnalysis": "separatrix.models.discriminant",
     "LinearRegression": "separatrix.models.least_squares",
-    "LinearSVC": "separatrix.models.svm",
+    "LinearSVC": "separatrix.models.linear_svc",
     "LinearSVR": "separatrix.models.linear_svr",
     "LogisticRegression": "separatrix.models.logistic",
     "LogisticRegressionCV": "separatrix.models.logistic_cv",
     "NuSVC": "separatrix.models.nu_svm",
-    "NuSVR": "separatrix.models.kernel_regression",
+    "NuSVR": "separatrix.models.svr",
     "OneClassSVM": "separatrix.models.one_class",
     "Perceptron": "separatrix.models.perceptron",
     "PoissonRegressor": "separatrix.models.poisson",
@@ -39,10 +39,10 @@ _ESTIMATORS = {
     "RidgeCV": "separatrix.models.ridge",
     "RidgeClassifier": "separatrix.models.ridge",
     "RidgeClassifierCV": "separatrix.models.ridge",
-    "SGDClassifier": "separatrix.models.stochastic",
-    "SGDRegressor": "separatrix.models.stochastic_regression",
-    "SVC": "separatrix.models.kernel_svm",
-    "SVR": "separatrix.models.kernel_regression",
+    "SGDClassifier": "separatrix.models.sgd",
+    "SGDRegressor": "separatrix.models.sgd_regressor",
+    "SVC": "separatrix.models.svc",
+    "SVR": "separatrix.models.svr",
 }
 
 # Where each public name lives.
@@ -181,10 +181,9 @@ if TYPE_CHECKING:
         QuadraticDiscriminantAnalysis,
     )
     from separatrix.models.huber import HuberRegressor
-    from separatrix.models.kernel_regression import SVR, NuSVR
-    from separatrix.models.kernel_svm import SVC
     from separatrix.models.lasso import ElasticNet, ElasticNetCV, Lasso, LassoCV
     from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
+    from separatrix.models.linear_svc import LinearSVC
     from separatrix.models.linear_svr import LinearSVR
     from separatrix.models.logistic import LogisticRegression
     from separatrix.models.logistic_cv import LogisticRegressionCV
@@ -195,10 +194,11 @@ if TYPE_CHECKING:
     from separatrix.models.poisson import PoissonRegressor
     from separatrix.models.polynomial import PolynomialRegression
     from separatrix.models.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
-    from separatrix.models.stochastic import SGDClassifier
-    from separatrix.models.stochastic_regression import SGDRegressor
+    from separatrix.models.sgd import SGDClassifier
+    from separatrix.models.sgd_regressor import SGDRegressor
     from separatrix.models.stump import DecisionStump
-    from separatrix.models.svm import LinearSVC
+    from separatrix.models.svc import SVC
+    from separatrix.models.svr import SVR, NuSVR
     from separatrix.persistence.model_file import load_model, save_model
     from separatrix.report import Report
     from separatrix.solvers import select_solver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from separatrix.cli.commands.info import holdings
+from separatrix.cli.commands.info import contents
 from separatrix.cli.commands.info import run as command
 from separatrix.models.registry import estimator
 from separatrix.persistence.model_file import load_model, save_model
@@ -67,7 +67,7 @@ def test_names_cannot_drive_the_terminal(run, people):
 def test_the_file_alone_tells_what_its_model_tells(run, people, monkeypatch, options):
     assert run("fit", people, "--target", "income", "-o", "m.separatrix", *options).code in (0, 4)
     told = run("info", "m.separatrix")
-    assert holdings.told_by_file("m.separatrix") is not None
+    assert contents.told_by_file("m.separatrix") is not None
     monkeypatch.setattr(command, "told_by_file", lambda path: None)
     assert run("info", "m.separatrix") == told
     assert told.code == 0
@@ -85,12 +85,12 @@ def test_the_file_alone_tells_what_its_model_tells(run, people, monkeypatch, opt
 )
 def test_of_others_the_model_is_made(run, people, options):
     assert run("fit", people, "--target", "income", "-o", "m.separatrix", *options).code in (0, 4)
-    assert holdings.told_by_file("m.separatrix") is None
+    assert contents.told_by_file("m.separatrix") is None
     assert run("info", "m.separatrix").code == 0
 
 
 def test_names_of_models_that_are_not_made():
-    for name, label in holdings.PLAIN.items():
+    for name, label in contents.PLAIN.items():
         assert vars(estimator(name))["_label"] == label
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from separatrix.certificate import Certificate
 from separatrix.messages import Message
-from separatrix.models.kernel_svm import SVC
+from separatrix.models.svc import SVC
 from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers.driver import watch
 

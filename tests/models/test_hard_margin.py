@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from hard_margin_reference import exact_hard_margin, hard_margin_by_quadratic_programming
 from separatrix import LinearSVC, verify
 from separatrix.exceptions import NotSeparableError
-from separatrix.models import svm
+from separatrix.models import linear_svc
 from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers import AugmentedLagrangian, HardMargin
 from separatrix.solvers.driver import watch
@@ -303,8 +303,8 @@ def test_the_verdict_is_asked_for_the_right_thing(monkeypatch) -> None:
         asked.append((points, sides, options))
         return original(points, sides, **options)
 
-    original = svm.decide
-    monkeypatch.setattr(svm, "decide", decide)
+    original = linear_svc.decide
+    monkeypatch.setattr(linear_svc, "decide", decide)
     X, y = overlapping()
     weights = np.ones(60)
     weights[:5] = 0.0
@@ -352,9 +352,9 @@ def test_a_solver_that_finds_neither_is_no_verdict(monkeypatch) -> None:
 def test_undecided_in_time_is_no_verdict(monkeypatch) -> None:
     def decide(points, sides, **options):
         assert options["deadline"] < np.inf
-        return svm.Separability("undecided", sides, True, 60, 3, None)
+        return linear_svc.Separability("undecided", sides, True, 60, 3, None)
 
-    monkeypatch.setattr(svm, "decide", decide)
+    monkeypatch.setattr(linear_svc, "decide", decide)
     X, y = overlapping()
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         model = LinearSVC(**HARD, time_limit=100.0).fit(X, y)

@@ -26,9 +26,9 @@ from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import (
     AugmentedLagrangian,
     Newton,
-    compact,
-    compact_softmax,
     select_solver,
+    small_newton,
+    small_softmax_newton,
 )
 from separatrix.solvers.driver import minimise
 
@@ -63,12 +63,12 @@ def solver(loss):
 def test_the_same_optimum_as_without(loss, intercept, form, monkeypatch) -> None:
     weights = np.random.default_rng(1).integers(0, 3, size=80).astype(float)
     one = problem(loss, form, fit_intercept=intercept, weights=weights, C=3.0)
-    assert compact.fits(one)
+    assert small_newton.fits(one)
     found = minimise(one, solver(loss), tol=1e-9)
-    assert isinstance(found.state, compact.CompactState)
-    monkeypatch.setattr(compact, "fits", lambda problem: False)
+    assert isinstance(found.state, small_newton.CompactState)
+    monkeypatch.setattr(small_newton, "fits", lambda problem: False)
     other = minimise(one, solver(loss), tol=1e-9)
-    assert not isinstance(other.state, compact.CompactState)
+    assert not isinstance(other.state, small_newton.CompactState)
     assert found.certificate.ok and other.certificate.ok
     assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
 
@@ -87,8 +87,8 @@ def test_rows_of_weight_zero_are_no_rows(loss) -> None:
 
 def test_what_it_leaves_to_others() -> None:
     X, y = data()
-    assert not compact.fits(MarginObjective(as_design(X), y, LogLoss(), NoPenalty()))
-    assert not compact.fits(MarginObjective(as_design(X), y, LogLoss(), L1()))
+    assert not small_newton.fits(MarginObjective(as_design(X), y, LogLoss(), NoPenalty()))
+    assert not small_newton.fits(MarginObjective(as_design(X), y, LogLoss(), L1()))
     for loss, shape in (
         (LogLoss(), (1600, 76)),
         (LogLoss(), (301, 90)),
@@ -96,16 +96,18 @@ def test_what_it_leaves_to_others() -> None:
         (Hinge(), (301, 170)),
     ):
         large = np.ones(shape)
-        assert not compact.fits(MarginObjective(as_design(large), large[:, 0], loss)), shape
+        assert not small_newton.fits(MarginObjective(as_design(large), large[:, 0], loss)), shape
     # Zeros of sparse rows would be multiplied with.
     sparse = sp.random(2000, 20, density=0.1, random_state=0, format="csr")
-    assert not compact.fits(MarginObjective(as_design(sparse), np.ones(2000), Hinge()))
-    assert compact.fits(MarginObjective(as_design(sparse.toarray() + 1.0), np.ones(2000), Hinge()))
+    assert not small_newton.fits(MarginObjective(as_design(sparse), np.ones(2000), Hinge()))
+    assert small_newton.fits(
+        MarginObjective(as_design(sparse.toarray() + 1.0), np.ones(2000), Hinge())
+    )
 
 
 def test_newton_by_products_stays_newton_by_products() -> None:
     state = minimise(problem("log"), Newton(dense=False)).state
-    assert not isinstance(state, compact.CompactState)
+    assert not isinstance(state, small_newton.CompactState)
 
 
 def test_multipliers_to_start_from() -> None:
@@ -203,11 +205,11 @@ def test_losses_of_the_residual_have_the_same_optimum_as_without(loss, monkeypat
             as_design(X), targets, loss, weights=weights, fit_intercept=intercept, C=C
         )
         found = minimise(one, select_solver(one), tol=1e-9)
-        assert isinstance(found.state, compact.CompactState)
+        assert isinstance(found.state, small_newton.CompactState)
         with monkeypatch.context() as patch:
-            patch.setattr(compact, "fits", lambda problem: False)
+            patch.setattr(small_newton, "fits", lambda problem: False)
             other = minimise(one, select_solver(one), tol=1e-9)
-        assert not isinstance(other.state, compact.CompactState)
+        assert not isinstance(other.state, small_newton.CompactState)
         assert found.certificate.ok and other.certificate.ok, (intercept, C)
         assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
 
@@ -248,11 +250,11 @@ def test_several_classes_have_the_same_optimum_as_without(monkeypatch) -> None:
             options = {"weights": weights, "fit_intercept": intercept, "C": C}
             one = SoftmaxObjective(as_design(FORMS[form](X)), codes, 3, **options)
             found = minimise(one, select_solver(one), tol=1e-9)
-            assert isinstance(found.state, compact_softmax.CompactSoftmaxState)
+            assert isinstance(found.state, small_softmax_newton.CompactSoftmaxState)
             with monkeypatch.context() as patch:
-                patch.setattr(compact_softmax, "fits", lambda problem: False)
+                patch.setattr(small_softmax_newton, "fits", lambda problem: False)
                 other = minimise(one, select_solver(one), tol=1e-9)
-            assert not isinstance(other.state, compact_softmax.CompactSoftmaxState)
+            assert not isinstance(other.state, small_softmax_newton.CompactSoftmaxState)
             case = (form, intercept, C)
             assert found.certificate.ok and other.certificate.ok, case
             assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
@@ -263,7 +265,7 @@ def test_several_classes_have_the_same_optimum_as_without(monkeypatch) -> None:
 def test_classes_of_many_parameters_are_left_to_blas() -> None:
     for n, d, classes in ((90, 16, 4), (2000, 20, 3)):
         one = SoftmaxObjective(as_design(np.ones((n, d))), np.arange(n) % classes, classes)
-        assert not compact_softmax.fits(one)
+        assert not small_softmax_newton.fits(one)
 
 
 def test_columns_of_any_length_and_several_classes() -> None:
@@ -271,5 +273,5 @@ def test_columns_of_any_length_and_several_classes() -> None:
     codes = np.arange(80) % 3
     for C in (1e-2, 1.0, 1e2):
         one = SoftmaxObjective(as_design(X * [1e-8, 1.0, 1e6, 1e3]), codes, 3, C=C)
-        assert compact_softmax.fits(one)
+        assert small_softmax_newton.fits(one)
         assert minimise(one, Newton(), tol=1e-6).certificate.ok, C

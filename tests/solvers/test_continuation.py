@@ -13,8 +13,8 @@ from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import Decomposition, DualDescent
-from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.warm_starts import Continuation, mean_square
 
 STRENGTHS = np.geomspace(1e-3, 0.3, 12)
 

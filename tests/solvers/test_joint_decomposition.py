@@ -12,15 +12,19 @@ from kernel_svm_reference import kernel_matrix, solve_soft
 from separatrix import SVC
 from separatrix.data.design import as_design
 from separatrix.kernels import LinearKernel, PolynomialKernel, RBFKernel
+from separatrix.kernels.batched import BatchedNuObjective, BatchedObjective
 from separatrix.kernels.gram import Gram
-from separatrix.kernels.joint import JointNuObjective, JointObjective
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge
 from separatrix.objectives.base import Bound
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import minimise, minimise_jointly, watch
-from separatrix.solvers.joint_decomposition import JointDecomposition, JointNuDecomposition, _nth
+from separatrix.solvers.batched_decomposition import (
+    BatchedDecomposition,
+    BatchedNuDecomposition,
+    _nth,
+)
+from separatrix.solvers.driver import minimise, minimise_batch, watch
 
 KERNELS = {
     "linear": (LinearKernel(), {}),
@@ -49,10 +53,10 @@ def problems_of(name: str, C: float, n: int = 40, cache_mb: float = 100.0, exact
 
 
 def solve(problems, tol: float = 1e-9, **options):
-    joint = JointObjective.of(problems)
+    joint = BatchedObjective.of(problems)
     assert joint is not None
     settings = {"tol": tol, "max_iter": 10_000, "parts": ["a", "b", "c"][: len(problems)]}
-    return minimise_jointly(joint, JointDecomposition(), select_solver, **{**settings, **options})
+    return minimise_batch(joint, BatchedDecomposition(), select_solver, **{**settings, **options})
 
 
 @functools.cache
@@ -97,7 +101,7 @@ def test_the_optima_of_all_parts(name: str, C: float, exact: bool) -> None:
 @pytest.mark.parametrize("name", ["rbf", "poly"])
 def test_certificates_at_once_are_those_of_one_by_one(name: str, exact: bool) -> None:
     _, problems = problems_of(name, 2.0, exact=exact)
-    joint = JointObjective.of(problems)
+    joint = BatchedObjective.of(problems)
     assert joint is not None
     rng = np.random.default_rng(1)
     every = np.arange(len(problems))
@@ -121,7 +125,7 @@ def test_certificates_at_once_are_those_of_one_by_one(name: str, exact: bool) ->
 
 def test_a_point_out_of_range_has_no_bound() -> None:
     _, problems = problems_of("rbf", 1.0)
-    joint = JointObjective.of(problems)
+    joint = BatchedObjective.of(problems)
     assert joint is not None
     c = np.zeros(len(joint.y))
     c[0] = -joint.y[0]
@@ -132,10 +136,10 @@ def test_a_point_out_of_range_has_no_bound() -> None:
 def test_what_is_not_taken() -> None:
     _, problems = problems_of("rbf", 1.0)
     others = problems_of("rbf", 1.0)[1]
-    assert JointObjective.of([problems[0], others[1]]) is None
-    assert JointObjective.of([problems[0], object()]) is None
+    assert BatchedObjective.of([problems[0], others[1]]) is None
+    assert BatchedObjective.of([problems[0], object()]) is None
     # A matrix that does not fit into memory.
-    assert JointObjective.of(problems_of("rbf", 1.0, cache_mb=0.01)[1]) is None
+    assert BatchedObjective.of(problems_of("rbf", 1.0, cache_mb=0.01)[1]) is None
 
 
 def test_limits_hold_and_what_is_left_goes_on_alone() -> None:
@@ -236,11 +240,11 @@ def nu_problems_of(name: str, nu: float, n: int = 40):
 
 
 def solve_nu(problems, tol: float = 1e-9, **options):
-    joint = JointNuObjective.of(problems)
+    joint = BatchedNuObjective.of(problems)
     assert joint is not None
     settings = {"tol": tol, "max_iter": 10_000, "parts": ["a", "b", "c"][: len(problems)]}
     options = {**settings, **options}
-    return minimise_jointly(joint, JointNuDecomposition(), select_solver, **options)
+    return minimise_batch(joint, BatchedNuDecomposition(), select_solver, **options)
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
@@ -278,4 +282,4 @@ def test_limits_of_machines_with_a_sum_for_each_class() -> None:
             assert certificate.n_iter <= 1
             assert 0.0 <= certificate.dual <= certificate.primal < np.inf
     one = KernelNuObjective(nu_problems_of("rbf", 0.3)[0].matrix, np.ones(80), 0.3)
-    assert JointNuObjective.of([one]) is None
+    assert BatchedNuObjective.of([one]) is None

@@ -11,16 +11,16 @@ import numpy as np
 from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
-from separatrix.kernels.joint import JointNuObjective
+from separatrix.kernels.batched import BatchedNuObjective
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective, evened
 from separatrix.losses import Hinge
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import SHARE_OF_ROWS
-from separatrix.models.kernel_svm import SVC
+from separatrix.models.svc import SVC
 from separatrix.objectives.base import LinearProblem
+from separatrix.solvers.batched_decomposition import BatchedNuDecomposition
 from separatrix.solvers.driver import Solution
-from separatrix.solvers.joint_decomposition import JointNuDecomposition
 
 __all__ = ["NuSVC"]
 
@@ -113,7 +113,7 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
     cache_mb: float = 1000.0
 
     _label = "nu support vector machine"
-    _joint = (JointNuObjective, JointNuDecomposition)
+    _batched = (BatchedNuObjective, BatchedNuDecomposition)
     _attributes: ClassVar[rules.Rules] = {**SVC._attributes, "rho_": rules.array("pairs")}
     _needed: tuple[str, ...] = (*SVC._needed, "rho_")
     # What SVC has parameters for, and this has not.

@@ -27,8 +27,8 @@ from separatrix.models.limits import counted, remaining
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pickled import Pickled
+from separatrix.models.sgd import SGDClassifier
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
-from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Solution, watched

@@ -29,8 +29,8 @@ from separatrix.data.validation import check_number, require_classes, sample_wei
 from separatrix.exceptions import warn
 from separatrix.models.limits import deadline_of, seconds_to
 from separatrix.models.path import Path, concluded
-from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Interrupt
+from separatrix.solvers.warm_starts import mean_square
 
 __all__ = [
     "Clock",

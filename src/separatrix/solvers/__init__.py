@@ -13,7 +13,7 @@ from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers import compact, compact_softmax, forecast
+from separatrix.solvers import forecast, small_newton, small_softmax_newton
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.dual_descent import DualDescent
@@ -155,7 +155,7 @@ def select_solver(problem: LinearProblem) -> Solver:
             return TwoLevels()
         kinked = problem.penalty.kinked  # type: ignore[attr-defined]
         return ProximalQuasiNewton() if kinked else QuasiNewton()
-    if isinstance(problem, ResidualObjective) and compact.fits(problem):
+    if isinstance(problem, ResidualObjective) and small_newton.fits(problem):
         # No sample, and no envelopes of a loss that has compiled ones, is worth it.
         return Newton() if problem.smooth else AugmentedLagrangian()
     if isinstance(problem, PointwiseObjective) and problem.loss.smoothable:
@@ -168,7 +168,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
         return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())
     small = isinstance(problem, Objective) and (
-        (problem.smooth and compact.fits(problem)) or compact_softmax.fits(problem)
+        (problem.smooth and small_newton.fits(problem)) or small_softmax_newton.fits(problem)
     )
     if not small and isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
@@ -190,7 +190,7 @@ _WORTH = 20.0
 
 def _chosen(problem: MarginObjective) -> Solver:
     """The method of the least forecast, and where that is not little, dual descent before it."""
-    if compact.fits(problem):
+    if small_newton.fits(problem):
         # A few dozen of their steps take less than to try another method.
         return Newton() if problem.smooth else AugmentedLagrangian()
     expected: list[tuple[float, Any]] = []

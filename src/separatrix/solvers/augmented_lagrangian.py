@@ -31,7 +31,7 @@ from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers import compact
+from separatrix.solvers import small_newton
 from separatrix.solvers.newton import Newton, NewtonState
 from separatrix.solvers.protocol import Candidate, Solver
 
@@ -242,7 +242,7 @@ class AugmentedLagrangian(Solver):
         self._newton = Newton()
 
     def requires(self, problem: MarginObjective) -> None:
-        if not (hasattr(problem.loss, "dual_step") or compact.fits(problem)):
+        if not (hasattr(problem.loss, "dual_step") or small_newton.fits(problem)):
             raise TypeError(
                 f"The augmented Lagrangian needs 'dual_step', which {problem.loss!r} does not have."
             )
@@ -256,8 +256,8 @@ class AugmentedLagrangian(Solver):
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> Any:
-        if self.tuning.compact and not problem.loss.smooth and compact.fits(problem):
-            return compact.start(problem, theta, residual, self.tuning.growth)
+        if self.tuning.compact and not problem.loss.smooth and small_newton.fits(problem):
+            return small_newton.start(problem, theta, residual, self.tuning.growth)
         return self._start(problem, theta, rng, residual)
 
     def _start(
@@ -353,8 +353,8 @@ class AugmentedLagrangian(Solver):
         state: Any,
         check_interrupt: Callable[[], None],
     ) -> Any:
-        if isinstance(state, compact.CompactState):
-            return compact.step(problem, state)
+        if isinstance(state, small_newton.CompactState):
+            return small_newton.step(problem, state)
         look = state.look
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
         state = replace(state, newton=newton, fresh=False, looked=False)
@@ -409,8 +409,8 @@ class AugmentedLagrangian(Solver):
         return replace(new, stalled=state.stalled, nearest=state.nearest, least=state.least)
 
     def candidate(self, problem: MarginObjective, state: Any) -> Candidate:
-        if isinstance(state, compact.CompactState):
-            return compact.candidate(problem, state)
+        if isinstance(state, small_newton.CompactState):
+            return small_newton.candidate(problem, state)
         theta, scores = state.newton.theta, state.newton.scores
         if state.look.rows is not None:
             scores = state.look.scores if state.looked else None
@@ -419,20 +419,20 @@ class AugmentedLagrangian(Solver):
     def earlier(self, problem: MarginObjective, state: Any) -> Candidate | None:
         """The point of an envelope before; between two of them the multipliers are no bound."""
         near = state.nearest
-        if isinstance(near, compact.CompactState):
-            return compact.candidate(problem, near)
+        if isinstance(near, small_newton.CompactState):
+            return small_newton.candidate(problem, near)
         return near
 
     def objective_at(self, state: Any) -> float:
-        return state.value if isinstance(state, compact.CompactState) else math.inf
+        return state.value if isinstance(state, small_newton.CompactState) else math.inf
 
     def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
-        if isinstance(state, compact.CompactState):
-            return compact.should_check(state, tol)
+        if isinstance(state, small_newton.CompactState):
+            return small_newton.should_check(state, tol)
         return bool(state.looked)
 
     def stopped(self, problem: MarginObjective, state: Any) -> str | None:
-        if isinstance(state, compact.CompactState):
+        if isinstance(state, small_newton.CompactState):
             return state.status
         return "precision_limit" if state.stalled >= 4 or state.sharpness > 1e14 else None
 

@@ -52,7 +52,7 @@ __all__ = [
     "Solver",
     "lent_interrupt",
     "minimise",
-    "minimise_jointly",
+    "minimise_batch",
     "watch",
     "watched",
 ]
@@ -427,8 +427,8 @@ def minimise(
     return fit.solution()
 
 
-def minimise_jointly(
-    joint: Any,
+def minimise_batch(
+    batch: Any,
     solver: Any,
     alone: Callable[[Any], Solver],
     *,
@@ -446,9 +446,9 @@ def minimise_jointly(
 
     Parameters
     ----------
-    joint : JointObjective
+    batch : BatchedObjective
         The problems.
-    solver : JointDecomposition
+    solver : BatchedDecomposition
     alone : callable
         Gives the solver of one problem.
     parts : sequence of str
@@ -468,17 +468,17 @@ def minimise_jointly(
     -------
     list of Solution
     """
-    fit = _JointFit(joint, solver, tol, time_limit, parts, record)
+    fit = _BatchFit(batch, solver, tol, time_limit, parts, record)
     with (
         Interrupt() as interrupt,
         one_blas_thread(),
         np.errstate(over="ignore", under="ignore", invalid="ignore"),
     ):
-        state = solver.init(joint)
+        state = solver.init(batch)
         if record:
             fit.note(state)
         while fit.active.any() and not (solver.stopped(state) or fit.late):
-            solver.step(joint, state, fit.active, tol, max_iter, fit.note if record else None)
+            solver.step(batch, state, fit.active, tol, max_iter, fit.note if record else None)
             due = solver.promises(state, fit.active, tol)
             if due.any() and not interrupt.requested:
                 fit.check(state, due)
@@ -493,7 +493,7 @@ def minimise_jointly(
             if time_limit is not None:
                 left = max(fit.deadline - time.perf_counter(), 0.0)
                 limits["time_limit"] = left / int(fit.active[k:].sum())
-            found = fit.alone(k, state, alone(joint.problems[k]), seed=seed + k, **limits)
+            found = fit.alone(k, state, alone(batch.problems[k]), seed=seed + k, **limits)
             fit.solutions[k] = found
     solutions = [s for s in fit.solutions if s is not None]
     if verbose:
@@ -502,19 +502,19 @@ def minimise_jointly(
     return solutions
 
 
-class _JointFit:
+class _BatchFit:
     """Several fits under way at once: which of them are certified."""
 
     def __init__(
         self,
-        joint: Any,
+        batch: Any,
         solver: Any,
         tol: float,
         time_limit: float | None,
         parts: Sequence[str],
         record: bool,
     ) -> None:
-        self.joint, self.solver, self.tol, self.parts = joint, solver, tol, parts
+        self.batch, self.solver, self.tol, self.parts = batch, solver, tol, parts
         self.traces = [Trace(part) if record else None for part in parts]
         self.start = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.start + time_limit
@@ -534,18 +534,18 @@ class _JointFit:
             trace, count = self.traces[k], int(state.used[k])
             if trace is None or trace.iterations[-1:] == [count]:
                 continue
-            bound = self.joint.certify_part(k, c, b, self.tol)
+            bound = self.batch.certify_part(k, c, b, self.tol)
             seconds = time.perf_counter() - self.start
-            theta = self.joint.theta(k, c, b)
-            _note(trace, self.joint.problems[k], count, seconds, theta, bound.residual, bound)
+            theta = self.batch.theta(k, c, b)
+            _note(trace, self.batch.problems[k], count, seconds, theta, bound.residual, bound)
 
     def check(self, state: Any, due: np.ndarray) -> None:
         """Certify the parts that are due, and settle those that are good enough."""
-        c, b, product = self.solver.candidates(self.joint, state, due)
+        c, b, product = self.solver.candidates(self.batch, state, due)
         index = np.flatnonzero(due)
         seconds = (time.perf_counter() - self.start) / len(self.parts)
         for k, bound in zip(
-            index.tolist(), self.joint.certify(c, b, product, self.tol, index), strict=True
+            index.tolist(), self.batch.certify(c, b, product, self.tol, index), strict=True
         ):
             self.bounds[k] = bound
             if not relative_to(bound.gap, bound.primal) <= self.tol:
@@ -559,15 +559,15 @@ class _JointFit:
                 n_iter=int(state.used[k]),
                 seconds=seconds,
             )
-            theta = self.joint.theta(k, c, b, product)
+            theta = self.batch.theta(k, c, b, product)
             self.solutions[k] = Solution(theta, bound.residual, certificate, self.traces[k], None)
             self.active[k] = False
 
     def alone(self, k: int, state: Any, solver: Solver, **limits: Any) -> Solution:
         """What :func:`minimise` makes of a part, from where it is."""
-        theta = self.joint.theta(k, state.c, state.level)
+        theta = self.batch.theta(k, state.c, state.level)
         found = minimise(
-            self.joint.problems[k],
+            self.batch.problems[k],
             solver,
             tol=self.tol,
             theta=theta,

@@ -28,7 +28,12 @@ from separatrix._compiled.linear_algebra import (
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
-from separatrix.solvers import compact, compact_softmax, forecast, two_level_preconditioner
+from separatrix.solvers import (
+    forecast,
+    small_newton,
+    small_softmax_newton,
+    two_level_preconditioner,
+)
 from separatrix.solvers.line_search import begin, next_trial
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
@@ -181,12 +186,12 @@ class Newton(Solver):
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> NewtonState | compact.CompactState | compact_softmax.CompactSoftmaxState:
+    ) -> NewtonState | small_newton.CompactState | small_softmax_newton.CompactSoftmaxState:
         small = self.tuning.compact and self.dense is not False
-        if small and compact.fits(problem):
-            return compact.start(problem, theta)
-        if small and compact_softmax.fits(problem):
-            return compact_softmax.start(problem, theta)
+        if small and small_newton.fits(problem):
+            return small_newton.start(problem, theta)
+        if small and small_softmax_newton.fits(problem):
+            return small_softmax_newton.start(problem, theta)
         if not theta.any() and problem.penalty.strong_convexity > 0.0:
             theta = self._head_start(problem, theta, rng)
         return self.at(problem, theta)
@@ -366,10 +371,10 @@ class Newton(Solver):
         return diagonal
 
     def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        if isinstance(state, compact.CompactState):
-            return compact.step(problem, state)
-        if isinstance(state, compact_softmax.CompactSoftmaxState):
-            return compact_softmax.step(problem, state)
+        if isinstance(state, small_newton.CompactState):
+            return small_newton.step(problem, state)
+        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+            return small_softmax_newton.step(problem, state)
         direction, state = self.direction(problem, state, check_interrupt)
         slope = inner(state.gradient, direction)
         if not np.isfinite(slope) or slope >= 0.0:
@@ -402,19 +407,19 @@ class Newton(Solver):
         )
 
     def candidate(self, problem: Objective, state: Any) -> Candidate:
-        if isinstance(state, compact.CompactState):
-            return compact.candidate(problem, state)
-        if isinstance(state, compact_softmax.CompactSoftmaxState):
-            return compact_softmax.candidate(problem, state)
+        if isinstance(state, small_newton.CompactState):
+            return small_newton.candidate(problem, state)
+        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+            return small_softmax_newton.candidate(problem, state)
         return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
 
     def objective_at(self, state: Any) -> float:
         return float(state.value)
 
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
-        if isinstance(state, compact.CompactState):
-            return compact.should_check(state, tol)
-        if isinstance(state, compact_softmax.CompactSoftmaxState):
+        if isinstance(state, small_newton.CompactState):
+            return small_newton.should_check(state, tol)
+        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
             return state.gap <= 0.9 * tol * abs(state.value)
         target = tol * abs(state.value)
         if not problem.penalty.coercive:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers import compact
+from separatrix.solvers import small_newton
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Solution, minimise, within
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
@@ -98,7 +98,7 @@ class _Nearby(AugmentedLagrangian):
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> Any:
-        if compact.fits(problem):
+        if small_newton.fits(problem):
             return super().init(problem, theta, rng, residual)
         return self.near(problem, theta, self._off)
 

@@ -43,9 +43,9 @@ from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone
 from separatrix.models.certified import Claimed
 from separatrix.models.discriminant import certify_classes, moments_of_classes
-from separatrix.models.kernel_svm import SVC
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
+from separatrix.models.svc import SVC
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective

@@ -6,6 +6,7 @@ from typing import Any
 
 from separatrix.assessment.documents import headline
 from separatrix.cli.commands.info import InfoOptions
+from separatrix.cli.commands.info.contents import Holdings, told_by_file
 from separatrix.cli.commands.info.details import (
     print_details,
     print_tables,
@@ -13,7 +14,6 @@ from separatrix.cli.commands.info.details import (
     report_support,
     weights_per_unit,
 )
-from separatrix.cli.commands.info.holdings import Holdings, told_by_file
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.wording import describe_certificate
 from separatrix.messages import join, short

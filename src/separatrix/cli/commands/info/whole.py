@@ -5,7 +5,7 @@ from __future__ import annotations
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.provenance_checks import known_origin
 from separatrix.assessment.records import describe_model, details_of, support_record
-from separatrix.cli.commands.info.holdings import Holdings
+from separatrix.cli.commands.info.contents import Holdings
 from separatrix.persistence.model_file import load_model
 
 

@@ -21,7 +21,7 @@ from separatrix.models.linear import AVERAGED, SparseWeights
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.stochastic import (
+from separatrix.models.sgd import (
     KINKED_PART,
     RESIDUAL,
     MeanOfLosses,

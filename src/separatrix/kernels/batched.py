@@ -25,7 +25,7 @@ from separatrix.kernels.objective import KernelObjective
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import gamma
 
-__all__ = ["JointNuObjective", "JointObjective"]
+__all__ = ["BatchedNuObjective", "BatchedObjective"]
 
 # Rows of a part up to which the whole of its matrix is looked at again and again.
 _LARGEST = 2048
@@ -33,7 +33,7 @@ _LARGEST = 2048
 _HELD = 16 << 20
 
 
-class JointObjective:
+class BatchedObjective:
     """The objectives of machines on parts of one matrix, with vectors one after another.
 
     Parameters
@@ -71,7 +71,7 @@ class JointObjective:
         self.upper = _joined([p.upper for p in problems])
 
     @classmethod
-    def of(cls, problems: Sequence[object]) -> JointObjective | None:
+    def of(cls, problems: Sequence[object]) -> BatchedObjective | None:
         """Such machines together, if they are small and the rows of their matrix all in memory."""
         machines: list[Any] = [p for p in problems if isinstance(p, cls.kind)]
         if len(machines) < len(problems):
@@ -195,7 +195,7 @@ class JointObjective:
         return np.array([near, -0.5 * square - conjugate, primal, dual])
 
 
-class JointNuObjective(JointObjective):
+class BatchedNuObjective(BatchedObjective):
     """Machines whose multipliers have fixed sums in both classes.
 
     Their vectors have the positive rows of each part before its negative ones.
@@ -224,7 +224,7 @@ class JointNuObjective(JointObjective):
         self._duals = [p.quadratic() for p in problems]
 
     @classmethod
-    def of(cls, problems: Sequence[object]) -> JointObjective | None:
+    def of(cls, problems: Sequence[object]) -> BatchedObjective | None:
         if any(getattr(p, "one_class", False) for p in problems):
             return None
         return super().of(problems)

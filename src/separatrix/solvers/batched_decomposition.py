@@ -20,15 +20,15 @@ import numpy as np
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import FASTMATH, njit, specialise
 from separatrix._compiled.elementary import larger, smaller
+from separatrix.kernels.batched import BatchedNuObjective, BatchedObjective
 from separatrix.kernels.gram import FEW
-from separatrix.kernels.joint import JointNuObjective, JointObjective
 from separatrix.kernels.matrix_rows import add_rows
 from separatrix.kernels.nu import MEETING
 from separatrix.losses.hinge import _hinge_gap as gap_at
 from separatrix.losses.hinge import _hinge_value as value_at
 from separatrix.solvers.decomposition import CLOSER, FINEST, FLAT, PROMISE, SPARE, improve
 
-__all__ = ["JointDecomposition", "JointNuDecomposition", "JointState"]
+__all__ = ["BatchedDecomposition", "BatchedNuDecomposition", "BatchedState"]
 
 # Coefficients of a working set that are there for their violation; and up to how many all are.
 _VIOLATORS = 48
@@ -448,7 +448,7 @@ def _work_in_groups(
 
 
 @dataclass
-class JointState:
+class BatchedState:
     """Coefficients and gradients of all parts, one after another; updated in place."""
 
     c: np.ndarray
@@ -467,19 +467,19 @@ class JointState:
     rounds: int = 0
 
 
-class JointDecomposition:
-    """Decomposition of several machines at once; ``driver.minimise_jointly`` runs it."""
+class BatchedDecomposition:
+    """Decomposition of several machines at once; ``driver.minimise_batch`` runs it."""
 
-    def init(self, joint: JointObjective) -> JointState:
-        upper = joint.upper * joint.loss.dual_upper
-        linear = float(joint.loss.dual_slope(0.0, 0.0, 1.0)) * joint.y
-        n, parts = len(linear), len(joint.problems)
-        return JointState(
+    def init(self, batch: BatchedObjective) -> BatchedState:
+        upper = batch.upper * batch.loss.dual_upper
+        linear = float(batch.loss.dual_slope(0.0, 0.0, 1.0)) * batch.y
+        n, parts = len(linear), len(batch.problems)
+        return BatchedState(
             c=np.zeros(n),
             gradient=linear.copy(),
             linear=linear,
-            low=np.where(joint.y > 0.0, 0.0, -upper),
-            high=np.where(joint.y > 0.0, upper, 0.0),
+            low=np.where(batch.y > 0.0, 0.0, -upper),
+            high=np.where(batch.y > 0.0, upper, 0.0),
             level=np.zeros(parts),
             estimate=np.full(parts, np.inf),
             used=np.zeros(parts, dtype=np.intp),
@@ -490,54 +490,54 @@ class JointDecomposition:
 
     def step(
         self,
-        joint: JointObjective,
-        state: JointState,
+        batch: BatchedObjective,
+        state: BatchedState,
         active: np.ndarray,
         tol: float,
         sets: int,
-        each: Callable[[JointState], None] | None = None,
+        each: Callable[[BatchedState], None] | None = None,
     ) -> None:
         """Working sets for the active parts, until they promise to be good enough.
 
         ``each`` is called after each of them, and changes nothing.
         """
-        few = joint.gram.n_samples <= FEW
+        few = batch.gram.n_samples <= FEW
         goal = max(PROMISE * tol, FINEST)
         # For next to nothing, weights and copies agree to more digits than were asked for.
         close = max(1e-6 * goal, FINEST) if few else goal
         spare, sets = SPARE if few else 0, min(sets, _MOST_SETS)
         self._begin(state, active)
         if each is None:
-            self._run(joint, state, active, goal, close, spare, sets)
+            self._run(batch, state, active, goal, close, spare, sets)
             return
         going = active.copy()
         while going.any():
             before = state.used.copy()
             for k in np.flatnonzero(going):
                 one = np.arange(len(going)) == k
-                self._run(joint, state, one, goal, close, spare, min(int(before[k]) + 1, sets))
+                self._run(batch, state, one, goal, close, spare, min(int(before[k]) + 1, sets))
             each(state)
             going &= state.used > before
 
     @staticmethod
-    def _begin(state: JointState, active: np.ndarray) -> None:
+    def _begin(state: BatchedState, active: np.ndarray) -> None:
         state.still[active], state.spent[active], state.work[active] = False, 0, 0
 
     def _run(
         self,
-        joint: JointObjective,
-        state: JointState,
+        batch: BatchedObjective,
+        state: BatchedState,
         active: np.ndarray,
         goal: float,
         close: float,
         spare: int,
         sets: int,
     ) -> None:
-        gram = joint.gram
-        kernel = specialise(_work, value_at=joint.loss.value_at, gap_at=joint.loss.gap_at)
+        gram = batch.gram
+        kernel = specialise(_work, value_at=batch.loss.value_at, gap_at=batch.loss.gap_at)
         args = (
-            gram.cache, gram.places, joint.columns, joint.starts, joint.runs, joint.run_starts,
-            joint.y, joint.upper, state.low, state.high, state.linear, gram.diagonal,
+            gram.cache, gram.places, batch.columns, batch.starts, batch.runs, batch.run_starts,
+            batch.y, batch.upper, state.low, state.high, state.linear, gram.diagonal,
             max(FLAT * gram.largest, 1e-320), goal, close, spare, sets, state.c, state.gradient,
             state.level, state.estimate, state.used, state.still, state.spent, state.work, active,
         )  # fmt: skip
@@ -545,48 +545,48 @@ class JointDecomposition:
         ranges = pool.ranges(parts, 100.0 * len(state.c)) if parts > 1 else [(0, 1)]
         pool.run([partial(kernel, *args, a, b) for a, b in ranges])
 
-    def promises(self, state: JointState, active: np.ndarray, tol: float) -> np.ndarray:
+    def promises(self, state: BatchedState, active: np.ndarray, tol: float) -> np.ndarray:
         """Whether a certificate is worth its price, for every part."""
         close = state.estimate <= max(PROMISE * tol, FINEST)
         return active & (close | state.still)
 
     def candidates(
-        self, joint: JointObjective, state: JointState, due: np.ndarray
+        self, batch: BatchedObjective, state: BatchedState, due: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Coefficients, intercepts and products of the parts that are due.
 
         The solver goes on from these exact products.
         """
-        mine = np.repeat(due, np.diff(joint.starts))
-        product = joint.product(state.c if due.all() else np.where(mine, state.c, 0.0))
+        mine = np.repeat(due, np.diff(batch.starts))
+        product = batch.product(state.c if due.all() else np.where(mine, state.c, 0.0))
         np.add(product, state.linear, out=state.gradient, where=mine)
         state.rounds += 1
-        if joint.gram.exact:
+        if batch.gram.exact:
             # The gradient was as good before.
             return state.c, state.level, product
         # The intercepts of the exact gradient, and no further step.
         self._begin(state, due)
-        self._run(joint, state, due, np.inf, np.inf, 0, 0)
+        self._run(batch, state, due, np.inf, np.inf, 0, 0)
         return state.c, state.level, product
 
-    def stopped(self, state: JointState) -> bool:
+    def stopped(self, state: BatchedState) -> bool:
         """Whether the method can do no more."""
         return state.rounds >= _ROUNDS or bool(np.any(state.used >= _MOST_SETS))
 
 
-class JointNuDecomposition(JointDecomposition):
+class BatchedNuDecomposition(BatchedDecomposition):
     """The same of machines with a sum of multipliers for each class."""
 
-    def init(self, joint: JointObjective) -> JointState:
-        assert isinstance(joint, JointNuObjective)
-        c, parts = joint.begun(), len(joint.problems)
-        positive = joint.y > 0.0
-        return JointState(
+    def init(self, batch: BatchedObjective) -> BatchedState:
+        assert isinstance(batch, BatchedNuObjective)
+        c, parts = batch.begun(), len(batch.problems)
+        positive = batch.y > 0.0
+        return BatchedState(
             c=c,
-            gradient=joint.product(c),
+            gradient=batch.product(c),
             linear=np.zeros(len(c)),
-            low=np.where(positive, 0.0, -joint.upper),
-            high=np.where(positive, joint.upper, 0.0),
+            low=np.where(positive, 0.0, -batch.upper),
+            high=np.where(positive, batch.upper, 0.0),
             level=np.full(parts, np.inf),
             estimate=np.full(parts, np.inf),
             used=np.zeros(parts, dtype=np.intp),
@@ -597,19 +597,19 @@ class JointNuDecomposition(JointDecomposition):
 
     def _run(
         self,
-        joint: JointObjective,
-        state: JointState,
+        batch: BatchedObjective,
+        state: BatchedState,
         active: np.ndarray,
         goal: float,
         close: float,
         spare: int,
         sets: int,
     ) -> None:
-        assert isinstance(joint, JointNuObjective)
-        gram = joint.gram
+        assert isinstance(batch, BatchedNuObjective)
+        gram = batch.gram
         args = (
-            gram.cache, gram.places, joint.columns, joint.starts, joint.splits, joint.runs,
-            joint.run_starts, joint.y, joint.upper, state.low, state.high, gram.diagonal,
+            gram.cache, gram.places, batch.columns, batch.starts, batch.splits, batch.runs,
+            batch.run_starts, batch.y, batch.upper, state.low, state.high, gram.diagonal,
             max(FLAT * gram.largest, 1e-320), MEETING * gram.largest, goal, close, spare, sets,
             state.c, state.gradient, state.estimate, state.used, state.still, state.spent,
             state.work, active,
@@ -619,13 +619,13 @@ class JointNuDecomposition(JointDecomposition):
         pool.run([partial(_work_in_groups, *args, a, b) for a, b in ranges])
 
     def candidates(
-        self, joint: JointObjective, state: JointState, due: np.ndarray
+        self, batch: BatchedObjective, state: BatchedState, due: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        assert isinstance(joint, JointNuObjective)
+        assert isinstance(batch, BatchedNuObjective)
         for part in np.flatnonzero(due).tolist():
             # Each pair of steps has left a rounding in the sums.
-            joint.balance(part, state.c)
-        c, level, product = super().candidates(joint, state, due)
+            batch.balance(part, state.c)
+        c, level, product = super().candidates(batch, state, due)
         for part in np.flatnonzero(due).tolist():
-            level[part] = joint.level(part, product)
+            level[part] = batch.level(part, product)
         return c, level, product

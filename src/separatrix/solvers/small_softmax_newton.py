@@ -1,9 +1,9 @@
 """Newton's steps on small multinomial problems, each in one compiled call.
 
 The steps are those of :mod:`~separatrix.solvers.newton` with the Hessian of all classes, formed and
-factorised as in :mod:`~separatrix.solvers.compact`.  Adding one number to the intercepts of all
-classes changes no probability, so that the last class's is held in the system and the intercepts
-are centred afterwards.
+factorised as in :mod:`~separatrix.solvers.small_newton`.  Adding one number to the intercepts of
+all classes changes no probability, so that the last class's is held in the system and the
+intercepts are centred afterwards.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.elementary import exp_negative
 from separatrix.objectives.softmax import SoftmaxObjective
-from separatrix.solvers.compact import dense_rows, solve
 from separatrix.solvers.line_search import compiled_begin, compiled_trial
 from separatrix.solvers.protocol import Candidate
+from separatrix.solvers.small_newton import dense_rows, solve
 
 __all__ = ["CompactSoftmaxState", "candidate", "fits", "start", "step"]
 

@@ -54,7 +54,6 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
-from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import starting_points
 from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
@@ -70,6 +69,7 @@ from separatrix.solvers.stochastic import (
     one_pass,
     try_rates,
 )
+from separatrix.solvers.warm_starts import mean_square
 
 __all__ = ["SGDClassifier"]
 

@@ -24,6 +24,7 @@ from separatrix.exceptions import NotSeparableError, warn
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
+from separatrix.kernels.batched import BatchedObjective
 from separatrix.kernels.feature_maps import FourierLift, NystroemLift, check_lift
 from separatrix.kernels.functions import (
     LinearKernel,
@@ -32,7 +33,6 @@ from separatrix.kernels.functions import (
     check_kernel,
 )
 from separatrix.kernels.gram import Gram, PartialGram, gram_of
-from separatrix.kernels.joint import JointObjective
 from separatrix.kernels.objective import (
     KernelHardMarginObjective,
     KernelObjective,
@@ -55,9 +55,9 @@ from separatrix.models.scores import winners
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers.continuation import mean_square
-from separatrix.solvers.driver import Solution, minimise_jointly
-from separatrix.solvers.joint_decomposition import JointDecomposition
+from separatrix.solvers.batched_decomposition import BatchedDecomposition
+from separatrix.solvers.driver import Solution, minimise_batch
+from separatrix.solvers.warm_starts import mean_square
 
 __all__ = ["SVC"]
 
@@ -269,9 +269,9 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     _margin_loss = "hinge"
     _has_margin = True
     # Small machines on one matrix, and who fits them all at once.
-    _joint: ClassVar[tuple[type[JointObjective], type[JointDecomposition]]] = (
-        JointObjective,
-        JointDecomposition,
+    _batched: ClassVar[tuple[type[BatchedObjective], type[BatchedDecomposition]]] = (
+        BatchedObjective,
+        BatchedDecomposition,
     )
     _where_separable = Message("plane_without_kernel")
     _attributes: ClassVar[rules.Rules] = {
@@ -445,13 +445,13 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         """As in the base class; small machines on one matrix all at once."""
         # Around all of it: to tell BLAS takes as long as a small product.
         with pool.one_blas_thread():
-            joint = None
+            batch = None
             if fit.chain is None:
-                joint = self._joint[0].of([problem for _, problem in problems])
-            if joint is not None:
-                return minimise_jointly(
-                    joint,
-                    self._joint[1](),
+                batch = self._batched[0].of([problem for _, problem in problems])
+            if batch is not None:
+                return minimise_batch(
+                    batch,
+                    self._batched[1](),
                     self._solver,
                     parts=[part for part, _ in problems],
                     seed=fit.seed,
