@@ -239,7 +239,7 @@ class _Never:
 
 
 class _Apart(SVC):
-    _joint = (_Never, SVC._joint[1])
+    _batched = (_Never, SVC._batched[1])
 
 
 def _reviews() -> Any:
