@@ -24,7 +24,8 @@ from separatrix.models.parameters import Parameters, parameter
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
+from separatrix.solvers.driver import Interrupt, Solution, minimise
+from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
 __all__ = ["Certified", "Claimed", "FitContext", "Problems", "Target"]

@@ -29,8 +29,9 @@ from separatrix.models.search import Clock, checked_values, fold_scores, strengt
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers.driver import Candidate, Interrupt, Solution
+from separatrix.solvers.driver import Interrupt, Solution
 from separatrix.solvers.gram_path import GramPath
+from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.warm_starts import ROUNDING_SHARE
 
 __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]

@@ -45,11 +45,9 @@ from separatrix.solvers.protocol import Candidate, Solver
 from separatrix.solvers.trace import Trace
 
 __all__ = [
-    "Candidate",
     "Interrupt",
     "Progress",
     "Solution",
-    "Solver",
     "lent_interrupt",
     "minimise",
     "minimise_batch",

@@ -93,7 +93,7 @@ class Tuning:
 
     Parameters
     ----------
-    compact : bool
+    small : bool
         Whether small problems have compiled steps.
     large : int
         Stored entries from which a start on a sample of the rows is worth its overhead.
@@ -116,7 +116,7 @@ class Tuning:
         Up to so many parameters there is a Hessian.
     """
 
-    compact: bool = True
+    small: bool = True
     large: int = 5_000_000
     block: int = 1500
     rows: int = 4
@@ -186,8 +186,8 @@ class Newton(Solver):
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> NewtonState | small_newton.CompactState | small_softmax_newton.CompactSoftmaxState:
-        small = self.tuning.compact and self.dense is not False
+    ) -> NewtonState | small_newton.SmallState | small_softmax_newton.SmallSoftmaxState:
+        small = self.tuning.small and self.dense is not False
         if small and small_newton.fits(problem):
             return small_newton.start(problem, theta)
         if small and small_softmax_newton.fits(problem):
@@ -371,9 +371,9 @@ class Newton(Solver):
         return diagonal
 
     def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.step(problem, state)
-        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
             return small_softmax_newton.step(problem, state)
         direction, state = self.direction(problem, state, check_interrupt)
         slope = inner(state.gradient, direction)
@@ -407,9 +407,9 @@ class Newton(Solver):
         )
 
     def candidate(self, problem: Objective, state: Any) -> Candidate:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.candidate(problem, state)
-        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
             return small_softmax_newton.candidate(problem, state)
         return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
 
@@ -417,9 +417,9 @@ class Newton(Solver):
         return float(state.value)
 
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.should_check(state, tol)
-        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
             return state.gap <= 0.9 * tol * abs(state.value)
         target = tol * abs(state.value)
         if not problem.penalty.coercive:

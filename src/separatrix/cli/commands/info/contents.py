@@ -34,7 +34,7 @@ _FITTED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holdings:
+class Contents:
     """What a model file holds.
 
     Attributes
@@ -72,7 +72,7 @@ class Holdings:
         return known_origin(self.provenance)
 
 
-def told_by_file(path: str) -> Holdings | None:
+def told_by_file(path: str) -> Contents | None:
     """What a model file tells without its model being made; None where that is not all.
 
     Raises
@@ -91,7 +91,7 @@ def told_by_file(path: str) -> Holdings | None:
         return None
 
 
-def _told(document: dict[str, Any]) -> Holdings | None:
+def _told(document: dict[str, Any]) -> Contents | None:
     state, encoder = document["model"], document["encoder"]
     fitted, provenance = state["fitted"], _plain(document["provenance"])
     if state["class"] not in PLAIN or not set(fitted) <= _FITTED:
@@ -108,7 +108,7 @@ def _told(document: dict[str, Any]) -> Holdings | None:
         return None
     if not all(isinstance(text, str) for text in wording):
         return None
-    return Holdings(
+    return Contents(
         description={
             "name": PLAIN[state["class"]],
             "formula": fitted["objective_formula_"],

@@ -5,15 +5,15 @@ from __future__ import annotations
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.provenance_checks import known_origin
 from separatrix.assessment.records import describe_model, details_of, support_record
-from separatrix.cli.commands.info.contents import Holdings
+from separatrix.cli.commands.info.contents import Contents
 from separatrix.persistence.model_file import load_model
 
 
-def holdings_of(path: str) -> Holdings:
+def contents_of(path: str) -> Contents:
     """Load a model and tell what there is to know of it."""
     stored = load_model(path)
     model, encoder = stored.model, stored.encoder
-    return Holdings(
+    return Contents(
         description=describe_model(model, encoder),
         certificate=getattr(model, "certificate_", None),
         provenance=stored.provenance,
