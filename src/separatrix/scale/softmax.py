@@ -205,8 +205,8 @@ class Tuning:
     Parameters
     ----------
     paired : int
-        Up to so many numbers the products of the pairs of classes with the data are added up, from
-        which a bound of the second order follows.
+        The products of the pairs of classes with the data, from which a bound of the second order
+        follows, are added up if they are at most so many numbers.
     """
 
     paired: int = 200_000

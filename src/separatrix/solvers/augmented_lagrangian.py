@@ -199,19 +199,26 @@ class Tuning:
     small : bool
         Whether small problems have compiled steps.
     growth : float
-        Factor on the sharpness from one envelope to the next.
+        The sharpness is multiplied by this from one envelope to the next.
     large : float
-        Stored entries from which a look at fewer rows is worth its overhead; infinite for never.
-    part, rows : int
-        One row of so many is in a sample, which has at least so many rows for each parameter.
-    first, further, shorter : float
-        How far scores may move before all rows are looked at: by so many times the error of a
-        sample's, and by so many times their last move, where that went beyond what it was allowed,
-        and where not.
+        A look at fewer rows is worth its overhead from so many stored entries on; infinite for
+        never.
+    part : int
+        A sample has at least one row of so many.
+    rows : int
+        A sample has at least so many rows for each parameter.
+    first : float
+        Scores may at first move by so many times the error of a sample's before all rows are looked
+        at.
+    further : float
+        They may then move by so many times their last move, where that went beyond what it was
+        allowed.
+    shorter : float
+        They may move by so many times their last move, where it did not.
     patience : int
-        Steps on a sample, at most.
+        The most steps on a sample.
     closer : float
-        How far the gap of the rows in play falls before all are looked at.
+        All rows are looked at once the gap of those in play has fallen to this part.
     """
 
     small: bool = True

@@ -96,24 +96,25 @@ class Tuning:
     small : bool
         Whether small problems have compiled steps.
     large : int
-        Stored entries from which a start on a sample of the rows is worth its overhead.
+        A start on a sample of the rows is worth its overhead from so many stored entries on.
     block : int
-        Up to so many parameters an output its block of the Hessian is factorised,
+        The block of the Hessian of an output is factorised if it has at most so many parameters.
     rows : int
-        from so many rows for each of them,
-    patience, around : float
-        after products of so many times the operations, and those that take as long as what
-        surrounds them of a block: about as long as all of that takes.
+        Such a block is formed from so many rows for each of its parameters.
+    patience : float
+        Blocks are made once the products have taken so many times the operations that blocks take.
+    around : float
+        What surrounds the arithmetic of a block takes as long as so many operations.
     worn : int
-        Two levels of columns serve for so many products, which takes about as long as they do.
+        Two levels of columns are made anew after so many products, which take about as long.
     aimed : float
-        What of the tolerance a last step aims at.
+        The last step aims at this part of the tolerance.
     longest : float
-        Squared lengths of columns that blocks bear, relative to the penalty.
+        Blocks are made if no squared length of a column is more than so many times the penalty.
     levels : two_level_preconditioner.Tuning
-        That of the two levels of columns.
+        It has the sizes of the two levels of columns.
     dense : int
-        Up to so many parameters there is a Hessian.
+        A Hessian is formed for at most so many parameters.
     """
 
     small: bool = True
