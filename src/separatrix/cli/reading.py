@@ -259,7 +259,7 @@ _SHARE = 0.5
 
 
 def memory_of(given: str | None) -> int:
-    """Bytes that a command may use, as it was told or by itself."""
+    """Bytes that a command may use: those of ``--memory``, else a share of the installed ones."""
     return int(_SHARE * memory.installed()) if given is None else memory.bytes_of(given)
 
 

@@ -146,7 +146,7 @@ class Certified(Parameters, metaclass=ABCMeta):
 
     @property
     def _has_callbacks(self) -> bool:
-        """Whether somebody hears of every step."""
+        """Whether callbacks follow the fit step by step."""
         return bool(getattr(self, "_skl_callbacks", None))
 
     # --- the sequence -----------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         if blocks or not self._has_callbacks:
             interrupted = self._run(fit)
         else:
-            # Who hears of a step is shown its point, which the trace has.
+            # A callback is given the point of each step, which the trace has.
             fit.record = True
             given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
             interrupted = followed(self, lambda: self._run(fit), fit.target.classes, **given)

@@ -237,7 +237,7 @@ class TrainingRows(ABC):
         model.fit(*self.given, **self.weighted)
 
     def fitted_scores(self, model: Any) -> dict[str, Any] | None:
-        """How well a model predicts a quantity of the rows to fit; None where that is not told."""
+        """How well a model predicts a quantity of the rows to fit; None where it is not printed."""
         return None
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from separatrix.assessment.documents import headline
 from separatrix.cli.commands.info import InfoOptions
-from separatrix.cli.commands.info.contents import Contents, told_by_file
+from separatrix.cli.commands.info.contents import Contents, plain_contents
 from separatrix.cli.commands.info.details import (
     print_details,
     print_tables,
@@ -22,7 +22,7 @@ from separatrix.messages import join, short
 def run(out: Output, options: InfoOptions) -> Exit:
     """Read a model file and print what it holds."""
     # The document names all features, which the encoder makes.
-    held = None if out.as_json else told_by_file(options.model)
+    held = None if out.as_json else plain_contents(options.model)
     if held is None:
         from separatrix.cli.commands.info.whole import contents_of
 

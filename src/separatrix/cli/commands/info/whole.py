@@ -1,4 +1,4 @@
-"""What a model file of any model holds, which takes the model itself."""
+"""The contents of any model file, from the model object itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from separatrix.persistence.model_file import load_model
 
 
 def contents_of(path: str) -> Contents:
-    """Load a model and tell what there is to know of it."""
+    """Load a model, and collect what the command prints of it."""
     stored = load_model(path)
     model, encoder = stored.model, stored.encoder
     return Contents(
