@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from separatrix.data.labels import Labels
 from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.callbacks import followed
-from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to
+from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to, shared_deadline
 from separatrix.models.parameters import Parameters, parameter
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.base import LinearProblem
@@ -242,10 +241,7 @@ class Certified(Parameters, metaclass=ABCMeta):
             if fit.chain is not None:
                 problem.charge_share = ROUNDING_SHARE
                 own.update(fit.chain.start(done, problem))
-            deadline, left = fit.deadline, len(problems) - done
-            if deadline < math.inf and left > 1:
-                now = time.perf_counter()
-                deadline = now + max(deadline - now, 1e-9) / left
+            deadline = shared_deadline(fit.deadline, len(problems) - done)
             solution = self._minimised(problem, fit.seed + done, part, own, deadline, fit.record)
             ended = ended or solution.interrupted or solution.certificate.status == "callback"
             solutions.append(solution)

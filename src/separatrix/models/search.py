@@ -27,7 +27,7 @@ from separatrix.data.labels import Labels, encode
 from separatrix.data.splitting import Fold, folds_of
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
-from separatrix.models.limits import deadline_of, seconds_to
+from separatrix.models.limits import deadline_of, seconds_to, shared_deadline
 from separatrix.models.path import Path, concluded
 from separatrix.solvers.driver import Interrupt
 from separatrix.solvers.warm_starts import mean_square
@@ -546,8 +546,7 @@ class Clock:
 
     def shared(self, parts: int) -> Clock:
         """The clock of one of so many parts that share the time left."""
-        now = time.perf_counter()
-        return Clock(self._interrupt, now + max(self.deadline - now, 0.0) / parts)
+        return Clock(self._interrupt, shared_deadline(self.deadline, parts))
 
 
 def fold_scores(
