@@ -200,7 +200,7 @@ class _Balanced:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How much a pass adds up for its bound.
+    """How many sums a pass adds up for its bound.
 
     Parameters
     ----------
