@@ -59,7 +59,7 @@ __all__ = ["ABLATIONS", "Ablation", "Found", "main", "measure", "text"]
 TOL = 1e-6
 # Fits on each side that are timed, and the seconds after which one is broken off.
 REPEATS, LIMIT = 5, 40.0
-# One that takes longer than so many seconds, or is broken off, is timed once.
+# One that takes longer than so many seconds, or ends above the gap, is timed in the warm-up alone.
 LONG = 4.0
 # From which ratio on a trick earns its place.
 EARNED = 1.3
@@ -69,7 +69,7 @@ Fit = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Ablation:
-    """A trick on a row: a fit with it and one without, each of which says whether it is certified.
+    """A trick on a row: a fit with it and one without, each of which returns if it is certified.
 
     ``sides`` reads the data and gives both.
     """
@@ -81,7 +81,7 @@ class Ablation:
 
 @dataclass(frozen=True)
 class Found:
-    """Medians in milliseconds of the process's own clock; whether either side was broken off."""
+    """Medians in milliseconds of the process's own clock, and which sides ended above the gap."""
 
     trick: str
     row: str
@@ -235,7 +235,7 @@ def _estimators(
 class _Never:
     @staticmethod
     def of(problems: Any) -> None:
-        """No machines go together."""
+        """Make no batch of the machines, so that each is fitted by itself."""
 
 
 class _Apart(SVC):
@@ -297,13 +297,13 @@ def _alone(problem: Any) -> Any:
     return select_solver(problem).second  # type: ignore[attr-defined]
 
 
-def _no_compact(problem: Any) -> Any:
+def _not_compiled(problem: Any) -> Any:
     if problem.smooth:
-        return Newton(tuning=newton.Tuning(compact=False))
-    return AugmentedLagrangian(augmented_lagrangian.Tuning(compact=False))
+        return Newton(tuning=newton.Tuning(small=False))
+    return AugmentedLagrangian(augmented_lagrangian.Tuning(small=False))
 
 
-def _compact(problem: Any) -> Any:
+def _compiled(problem: Any) -> Any:
     return Newton() if problem.smooth else AugmentedLagrangian()
 
 
@@ -330,7 +330,7 @@ def _without(**constants: Any) -> Callable[[Any], Any]:
     return _constant(ProximalNewton(proximal_newton.Tuning(**constants)))
 
 
-_RELAYED = {
+_SWITCHED = {
     **_rows(_reviews, "reviews", ("log", 1.0), ("squared hinge", 100.0)),
     **_rows(_adult, "adult", ("hinge", 1.0)),
     **_rows(_embeddings, "embeddings", ("hinge", 1.0)),
@@ -368,8 +368,8 @@ _NEAR = {"200,000 x 30 in passes hinge C=1": _in_passes(_wide_tall, "hinge", 1.0
 
 #: Every trick on every row.
 ABLATIONS: tuple[Ablation, ...] = (
-    *_solvers("relay, beside the second method", _RELAYED, select_solver, _alone),
-    *_solvers("relay, beside dual descent", _RELAYED, select_solver, _constant(DualDescent())),
+    *_solvers("switching, beside the second method", _SWITCHED, select_solver, _alone),
+    *_solvers("switching, beside dual descent", _SWITCHED, select_solver, _constant(DualDescent())),
     *_solvers(
         "two-level preconditioner",
         _CLICKED,
@@ -378,10 +378,10 @@ ABLATIONS: tuple[Ablation, ...] = (
     ),
     *_solvers("levels in passes", _PASSES, _constant(TwoLevels()), _constant(QuasiNewton())),
     *(
-        _estimators("joint decomposition", f"{name} SVC", data, SVC, _Apart)
+        _estimators("batched decomposition", f"{name} SVC", data, SVC, _Apart)
         for name, data in {"iris": _small("iris"), "digits": _digits}.items()
     ),
-    *_solvers("compact steps", _SMALL, _compact, _no_compact),
+    *_solvers("compiled steps", _SMALL, _compiled, _not_compiled),
     *_solvers(
         "extrapolation of dual descent",
         _DUAL,
@@ -483,7 +483,7 @@ def text(found: Sequence[Found]) -> str:
     lines = ["| trick | row | with, ms | without, ms | ratio |", "|---|---|--:|--:|--:|"]
     for one in sorted(found, key=lambda one: (-best[one.trick], one.trick, -one.ratio)):
         sides = [
-            f"{value:,.{0 if value >= 100.0 else 1}f}" + (" (broken off)" if ended else "")
+            f"{value:,.{0 if value >= 100.0 else 1}f}" + (" (above the gap)" if ended else "")
             for value, ended in zip((one.having, one.lacking), one.ended, strict=True)
         ]
         ratio = f"**{one.ratio:.2f}**" if one.ratio == best[one.trick] else f"{one.ratio:.2f}"

@@ -29,8 +29,8 @@ def test_the_command_prints_a_row(capsys, monkeypatch, tmp_path):
     assert command.main(words) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "| trick | row | with, ms | without, ms | ratio |"
-    assert shown[2].startswith("| compact steps | 100 x 2 log C=1 | ")
-    assert "broken off" not in shown[2]
+    assert shown[2].startswith("| compiled steps | 100 x 2 log C=1 | ")
+    assert "above the gap" not in shown[2]
     assert shown[2] in page.read_text().splitlines()
 
 
@@ -41,9 +41,23 @@ def test_a_trick_is_judged_by_its_best_row():
         ablation.Found("two", "slow", 2.0, 2.2, (False, False)),
     ]
     shown = ablation.text(rows).splitlines()
-    assert shown[2] == "| one | fast | 100 | 250 (broken off) | **2.50** |"
+    assert shown[2] == "| one | fast | 100 | 250 (above the gap) | **2.50** |"
     assert shown[3] == "| one | slow | 1.0 | 1.1 | 1.10 |"
     assert shown[-1] == "Tricks below 1.3 on every row: two."
+
+
+def test_machines_are_fitted_apart_without_the_batch(monkeypatch):
+    batches = []
+    module = sys.modules[ablation.SVC.__module__]
+    whole = module.minimise_batch
+    monkeypatch.setattr(
+        module, "minimise_batch", lambda *given, **kw: batches.append(1) or whole(*given, **kw)
+    )
+    X, y = ablation._standardised("iris")
+    for model, count in ((ablation.SVC, 1), (ablation._Apart, 0)):
+        batches.clear()
+        assert model().fit(X, y).certificate_.ok
+        assert len(batches) == count
 
 
 def test_tiles_are_back_after_a_fit_without_them():

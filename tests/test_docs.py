@@ -303,3 +303,18 @@ def test_a_page_that_loads_something_is_found(monkeypatch: pytest.MonkeyPatch):
     assert addresses("<link rel=stylesheet href='//two/b.css'>") == ["//two/b.css"]
     assert addresses("<style>@import url(https://three/c.css)</style>") == ["https://three/c.css"]
     assert addresses('<a href="https://four/">a link</a> <img src="_images/five.svg">') == []
+
+
+def test_every_constant_of_a_tuning_is_documented_with_its_own_type() -> None:
+    found = 0
+    for source in sources():
+        text = source.path.read_text("utf-8")
+        if "\nclass Tuning:" not in text:
+            continue
+        found += 1
+        body = text.split("\nclass Tuning:", 1)[1].split("\n\n\n", 1)[0]
+        fields = re.findall(r"^    (\w+): (.+?) = ", body, re.MULTILINE)
+        documented = re.findall(r"^    (\w+) : (.+)\n        [A-Z`]", body, re.MULTILINE)
+        words = [(name, kind.removesuffix(" of pairs")) for name, kind in documented]
+        assert [(name, kind.split("[")[0]) for name, kind in fields] == words, source.path
+    assert found > 10

@@ -1,7 +1,8 @@
-"""The faults that ``make mutants`` plants are still where they can be planted."""
+"""The faults that ``make mutants`` plants still have their places, and benchmarks their imports."""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 from benchmarks.mutants import FAULTS
@@ -18,3 +19,8 @@ def test_every_fault_has_its_place_and_its_tests() -> None:
         for test in fault.tests.split():
             file, _, name = test.partition("::")
             assert f"def {name}" in (TESTS / file).read_text("utf-8"), test
+
+
+def test_all_benchmarks_can_be_imported() -> None:
+    # They subclass what the library does not promise to keep, and their own tests run apart.
+    assert callable(importlib.import_module("benchmarks.__main__").main)

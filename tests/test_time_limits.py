@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import separatrix as sx
 from separatrix.data.design import CSRDesign, DenseDesign
+from separatrix.models import limits
 
 # How long each operation takes, in products of the matrix with a vector; a Gram matrix goes by its
 # columns, and what only loops over the rows is free.
@@ -117,3 +118,11 @@ def test_a_limit_holds_in_products_with_the_data(name: str, kind: str, clock: Pr
         assert certificate.dual <= full.certificate_.primal * (1.0 + 1e-12)
         over[round(share, 1)] = (spent - limit, limit)
     assert all(by <= max(0.1 * limit, BEYOND) for by, limit in over.values()), over
+
+
+def test_fits_share_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits.time, "perf_counter", lambda: 10.0)
+    assert limits.shared_deadline(16.0, 3) == 12.0
+    assert limits.shared_deadline(np.inf, 3) == np.inf
+    # Once it has passed, a fit still looks at the clock once.
+    assert 10.0 < limits.shared_deadline(9.0, 2) < 10.0 + 1e-8

@@ -67,8 +67,8 @@ def test_names_cannot_drive_the_terminal(run, people):
 def test_the_file_alone_tells_what_its_model_tells(run, people, monkeypatch, options):
     assert run("fit", people, "--target", "income", "-o", "m.separatrix", *options).code in (0, 4)
     told = run("info", "m.separatrix")
-    assert contents.told_by_file("m.separatrix") is not None
-    monkeypatch.setattr(command, "told_by_file", lambda path: None)
+    assert contents.plain_contents("m.separatrix") is not None
+    monkeypatch.setattr(command, "plain_contents", lambda path: None)
     assert run("info", "m.separatrix") == told
     assert told.code == 0
 
@@ -85,7 +85,7 @@ def test_the_file_alone_tells_what_its_model_tells(run, people, monkeypatch, opt
 )
 def test_of_others_the_model_is_made(run, people, options):
     assert run("fit", people, "--target", "income", "-o", "m.separatrix", *options).code in (0, 4)
-    assert contents.told_by_file("m.separatrix") is None
+    assert contents.plain_contents("m.separatrix") is None
     assert run("info", "m.separatrix").code == 0
 
 

@@ -107,15 +107,15 @@ def test_rows_that_are_held_change_no_optimum(kind, fit_intercept, monkeypatch) 
         return step(self, problem, state, check_interrupt)
 
     monkeypatch.setattr(AugmentedLagrangian, "step", spied)
-    some = minimise(objective, AugmentedLagrangian(Tuning(compact=False)), tol=1e-9, seed=0)
+    some = minimise(objective, AugmentedLagrangian(Tuning(small=False)), tol=1e-9, seed=0)
     assert some.certificate.ok, str(some.certificate)
     if kind == "plain":
         assert np.median(sizes) < len(y) / 4
-        again = minimise(objective, AugmentedLagrangian(Tuning(compact=False)), tol=1e-9, seed=0)
+        again = minimise(objective, AugmentedLagrangian(Tuning(small=False)), tol=1e-9, seed=0)
         assert np.array_equal(again.theta, some.theta)
     sizes.clear()
     every = minimise(
-        objective, AugmentedLagrangian(Tuning(compact=False, large=np.inf)), tol=1e-9, seed=0
+        objective, AugmentedLagrangian(Tuning(small=False, large=np.inf)), tol=1e-9, seed=0
     )
     assert set(sizes) == {len(y)}
     assert some.certificate.primal == pytest.approx(every.certificate.primal, rel=2e-9)

@@ -25,8 +25,8 @@ from separatrix.objectives import base
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton
-from separatrix.solvers.driver import Candidate, Progress, minimise, watch
-from separatrix.solvers.protocol import Solver
+from separatrix.solvers.driver import Progress, minimise, watch
+from separatrix.solvers.protocol import Candidate, Solver
 
 
 def problem(loss=None, n: int = 60, seed: int = 0, **options) -> MarginObjective:
@@ -389,8 +389,8 @@ def test_watching_changes_nothing(model) -> None:
     assert np.array_equal(watched.n_iter_, alone.n_iter_)
     np.testing.assert_array_equal(watched.decision_function(X), alone.decision_function(X))
     # Told of every step; those of small kernel machines are in one compiled loop.
-    jointly = isinstance(model, separatrix.SVC)
-    assert len(seen) >= (len(watched.classes_) if jointly else watched.certificate_.n_iter)
+    batched = isinstance(model, separatrix.SVC)
+    assert len(seen) >= (len(watched.classes_) if batched else watched.certificate_.n_iter)
 
 
 def test_a_warm_start_is_kept_where_the_first_step_leads_nowhere() -> None:

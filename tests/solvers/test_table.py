@@ -258,7 +258,7 @@ def test_select_solver_is_its_table() -> None:
     wide = as_design(sp.csr_array((4, DENSE_HESSIAN + 1)))
     for loss in margin_losses():
         chosen = select_solver(MarginObjective(small, y, loss))
-        # A loss without compact steps may be tried by dual descent first, even on four rows: the
+        # A loss without compiled steps may be tried by dual descent first, even on four rows: the
         # forecast of so few is about as short for either.
         method = chosen.second if isinstance(chosen, Switching) else chosen
         assert not (isinstance(chosen, Switching) and hasattr(loss, "terms_at")), loss

@@ -101,7 +101,7 @@ class Predictions:
 
     @classmethod
     def joined(cls, parts: Sequence[Predictions]) -> Predictions:
-        """Those of all rows, of those of some rows at a time."""
+        """The predictions of all rows, from those of parts of the rows in their order."""
         columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(cls)}
         return cls(**{n: np.concatenate(c) for n, c in columns.items() if c[0] is not None})
 

@@ -27,7 +27,7 @@ from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import Roles
 from separatrix.tables.table import NoSuchColumn
 
-# Row blocks are loaded by those who have some.
+# Commands import row blocks where a table is read in passes.
 if TYPE_CHECKING:
     from separatrix.scale.blocks import BlockedData
 
@@ -259,7 +259,7 @@ _SHARE = 0.5
 
 
 def memory_of(given: str | None) -> int:
-    """Bytes that a command may use, as it was told or by itself."""
+    """Bytes that a command may use: those of ``--memory``, else a share of the installed ones."""
     return int(_SHARE * memory.installed()) if given is None else memory.bytes_of(given)
 
 
@@ -288,13 +288,13 @@ def blocks_like_training(
             options.data,
             target,
             memory=memory_of(options.memory),
-            # They are gone through once.
+            # The blocks are read once.
             cache_limit=0,
             ignore=() if target is not None or own is None else (own,),
             encoder=stored.encoder,
             quantity=None if target is None else not hasattr(stored.model, "classes_"),
             single=False,
-            # What the model does not use need not be usable.
+            # Columns that the model does not use need not be usable.
             ignore_unusable=True,
             on_progress=on_progress,
             **{name: value for name, value in reading.items() if value is not None},
@@ -332,9 +332,9 @@ def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData
             options.data,
             origin["target"],
             weight=config.get("weight"),
-            # The rows are cut by it in another way than at the fit, and have the same fingerprint.
+            # Another amount than at the fit makes other blocks, with the same fingerprint.
             memory=memory_of(options.memory),
-            # They are gone through once or twice.
+            # The blocks are read once or twice.
             cache_limit=0,
             test_size=origin["split"]["test_size"],
             seed=origin["split"]["seed"],
@@ -343,7 +343,7 @@ def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData
             sql=config.get("sql"),
             encoder=stored.encoder,
             quantity=bool(origin.get("quantity")),
-            # Those of features the encoder knows.
+            # The encoder knows the kinds of the features.
             kinds={name: kind for name, kind in (config.get("kinds") or {}).items() if name in own},
             on_progress=on_progress,
             **reading,

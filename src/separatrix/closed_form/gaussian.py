@@ -283,7 +283,7 @@ class _Support:
         factor = Cholesky.of(covariance[np.ix_(index, index)])
         if factor is None:
             factor = Cholesky(scale[index], np.asfortranarray(lower[:r, :r]), math.inf)
-        # From deviations to deviations.
+        # They express the dropped columns by those kept, both in standard deviations.
         across = Factor(np.ones(r), factor.lower).solve(correlations[np.ix_(index, dropped)])
         return cls(index, dropped, across.T, factor)
 

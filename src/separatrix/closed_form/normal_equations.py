@@ -84,15 +84,18 @@ class Tuning:
     Parameters
     ----------
     most_square : int
-        Columns up to which a matrix of all pairs of them is made, and the same for rows.
+        A matrix of all pairs of columns, or of rows where these are fewer, is formed for at most so
+        many of them.
     most_wide : int
-        The same where there are fewer rows than columns.
+        A matrix of all pairs of columns is formed for at most so many where rows are fewer.
     most_copied : int
-        Entries of a factor of fewer rows than columns that is made where nothing else will do.
+        Where nothing else will do, a factor of fewer rows than columns is made if the rows have at
+        most so many entries.
     many : int
-        Columns from which on sparse rows are multiplied with, rather than all pairs of columns.
+        Sparse rows of more columns than this are multiplied with, and no matrix of all pairs of
+        columns is formed.
     iterations : int
-        Steps of conjugate gradients, at most.
+        The most steps of conjugate gradients.
     """
 
     most_square: int = 8192

@@ -52,28 +52,33 @@ class Tuning:
     Parameters
     ----------
     few : int
-        Entries up to which what is done around the sums takes longer than the sums.
-    buffer_bytes, buffer_rows : int
-        Bytes of shifted rows that a product is made of: half the second-level cache of a core; and
-        the fewest rows, of long ones.
+        Up to so many entries what is done around the sums takes longer than the sums.
+    buffer_bytes : int
+        A product is made of so many bytes of shifted rows: half the second-level cache of a core.
+    buffer_rows : int
+        A product is made of at least so many rows, however long they are.
     short : int
-        Columns up to which products are added up in registers.
+        Products of at most so many columns are added up in registers.
     worth : float
-        Multiplications from which that is worth its compilation.
+        Sums in registers are worth their compilation from so many multiplications on.
     parallel_work : float
-        Multiplications below which a second thread costs more than it saves.
+        A second thread costs more than it saves below so many multiplications.
     sorted : int
-        Rows that are sorted by class at a time: their pages are at hand.
+        So many rows are sorted by class at a time: their pages are at hand.
     turned : int
-        Rows whose targets are copied at a time, where those lie column by column (one-hot).
-    most_parts, own_bytes : float
-        The most parts of the rows, and bytes that the second and further ones may take for sums of
-        their own.
-    sample_bytes, sample, sample_of_class : int
-        Rows that the provisional centres are the means of, in bytes, and at most and at least of a
-        class.
+        Targets that lie column by column (one-hot) are copied for so many rows at a time.
+    most_parts : float
+        The most parts of the rows.
+    own_bytes : float
+        The second and further parts may take so many bytes for sums of their own.
+    sample_bytes : int
+        The provisional centres are the means of rows of at most so many bytes.
+    sample : int
+        They are the means of at most so many rows for all classes together.
+    sample_of_class : int
+        They are the means of at least so many rows for each class.
     dense_gain : float
-        Multiplications that BLAS does in the time of one of sparse rows by sparse rows.
+        BLAS makes so many multiplications in the time of one of sparse rows by sparse rows.
     """
 
     few: int = 20_000

@@ -24,7 +24,8 @@ from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
 from separatrix.models.scores import ClassPredictions
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers.driver import Solution, Solver
+from separatrix.solvers.driver import Solution
+from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import Continuation
 
 __all__ = ["SEED_OF_VISITS", "CertifiedClassifier", "portion_of"]

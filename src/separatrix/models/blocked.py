@@ -186,10 +186,10 @@ def _found(data: BlockedData) -> str:
 def _identity(model: Any, data: BlockedData) -> str:
     """A digest of what is fitted to which data, but not of how exactly or for how long."""
     of_no_weight = ("tol", "max_iter", "time_limit", "verbose", "record", "random_state")
-    told = {k: repr(v) for k, v in sorted(model.get_params().items()) if k not in of_no_weight}
+    fitted = {k: repr(v) for k, v in sorted(model.get_params().items()) if k not in of_no_weight}
     # Sums are taken in the order of the blocks.
     cut = [block.n_rows for block in data.blocks]
-    return sha256_of(repr((type(model).__name__, told, data.fingerprint, data.shape, cut)))
+    return sha256_of(repr((type(model).__name__, fitted, data.fingerprint, data.shape, cut)))
 
 
 def require_alone(y: Any, sample_weight: Any, groups: Any = None) -> None:
@@ -311,7 +311,7 @@ def together(
     size: int,
     names: Sequence[str] | None = None,
 ) -> list[Any]:
-    """What several fits give whose passes are common, and which hear of Ctrl-C as this thread.
+    """The results of several fits that share their passes; Ctrl-C ends them like this thread's.
 
     As many at a time as there is memory for what they hold.
 

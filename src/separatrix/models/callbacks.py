@@ -1,4 +1,4 @@
-"""Scikit-learn's callbacks: what is set with ``set_callbacks`` hears of every step of a fit.
+"""Scikit-learn's callbacks, which ``set_callbacks`` sets: a fit calls them at every step.
 
 Scikit-learn has them from 1.9 on; before that no estimator has the method.
 """
@@ -29,7 +29,7 @@ __all__ = ["CallbackSupportMixin", "followed"]
 
 @with_callbacks
 def followed(model: Any, fit: Callable[[], bool], classes: np.ndarray, **data: Any) -> bool:
-    """Fit an estimator, and let its callbacks hear of it; what ``fit`` returns.
+    """Fit an estimator, and call its callbacks at every step; what ``fit`` returns.
 
     Every step is a task of scikit-learn's.  The estimator that a callback gets with it,
     ``fitted_estimator``, is the fit as it would be if it stopped there, with the certificate and
@@ -40,7 +40,7 @@ def followed(model: Any, fit: Callable[[], bool], classes: np.ndarray, **data: A
     context = model._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=model, **data)
     steps = _Steps(model, context, classes, data)
-    with watch(steps.hear):
+    with watch(steps.follow):
         result = fit()
     steps.close()
     context.call_on_fit_task_end(estimator=model, **data, reconstruction_attributes={})
@@ -62,8 +62,8 @@ class _Steps:
         # Whether a step has been made.
         self.moved = False
 
-    def hear(self, progress: Progress) -> bool:
-        """Tell the callbacks of a step; whether one of them wants no other."""
+    def follow(self, progress: Progress) -> bool:
+        """Call the callbacks for a step; whether one of them ends the fit."""
         if progress.trace is None or not progress.trace.coef:
             return False
         if progress.part not in self.points:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,12 +18,13 @@ from separatrix.data.labels import Labels
 from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.callbacks import followed
-from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to
+from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to, shared_deadline
 from separatrix.models.parameters import Parameters, parameter
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
+from separatrix.solvers.driver import Interrupt, Solution, minimise
+from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
 __all__ = ["Certified", "Claimed", "FitContext", "Problems", "Target"]
@@ -145,7 +145,7 @@ class Certified(Parameters, metaclass=ABCMeta):
 
     @property
     def _has_callbacks(self) -> bool:
-        """Whether somebody hears of every step."""
+        """Whether callbacks follow the fit step by step."""
         return bool(getattr(self, "_skl_callbacks", None))
 
     # --- the sequence -----------------------------------------------------------------------
@@ -171,7 +171,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         if blocks or not self._has_callbacks:
             interrupted = self._run(fit)
         else:
-            # Who hears of a step is shown its point, which the trace has.
+            # A callback is given the point of each step, which the trace has.
             fit.record = True
             given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
             interrupted = followed(self, lambda: self._run(fit), fit.target.classes, **given)
@@ -241,10 +241,7 @@ class Certified(Parameters, metaclass=ABCMeta):
             if fit.chain is not None:
                 problem.charge_share = ROUNDING_SHARE
                 own.update(fit.chain.start(done, problem))
-            deadline, left = fit.deadline, len(problems) - done
-            if deadline < math.inf and left > 1:
-                now = time.perf_counter()
-                deadline = now + max(deadline - now, 1e-9) / left
+            deadline = shared_deadline(fit.deadline, len(problems) - done)
             solution = self._minimised(problem, fit.seed + done, part, own, deadline, fit.record)
             ended = ended or solution.interrupted or solution.certificate.status == "callback"
             solutions.append(solution)

@@ -25,12 +25,13 @@ from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
 from separatrix.models.pointwise import CertifiedRegressor, solution_values
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.search import Clock, checked_values, fold_scores, strengths_of_targets
+from separatrix.models.search import Clock, alpha_max, checked_values, fold_scores
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.solvers.driver import Candidate, Interrupt, Solution
+from separatrix.solvers.driver import Interrupt, Solution
 from separatrix.solvers.gram_path import GramPath
+from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.warm_starts import ROUNDING_SHARE
 
 __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
@@ -121,7 +122,7 @@ class _Sparse(CertifiedRegressor, without=("warm_start",)):
                 "default range; give alphas, or an l1_ratio above 0."
             )
         nonnegative = bool(self.positive)
-        first = strengths_of_targets(design, rows, centred=centred, nonnegative=nonnegative)
+        first = alpha_max(design, rows, centred=centred, nonnegative=nonnegative)
         first /= l1_ratio
         return np.geomspace(first, first * eps, count) if count > 1 else np.array([first])
 

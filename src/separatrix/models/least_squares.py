@@ -115,7 +115,7 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
 
     @property
     def _bounding(self) -> str:
-        """What bounds the weights, in words; empty where nothing does."""
+        """The beginning of a refusal: what bounds the weights, and a verb; empty without bounds."""
         if getattr(self, "positive", False):
             return "positive=True needs"
         return "bounds need" if getattr(self, "bounds", None) is not None else ""

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["CERTIFIED_GAP", "counted", "counting", "deadline_of", "remaining", "seconds_to"]
+__all__ = [
+    "CERTIFIED_GAP",
+    "counted",
+    "counting",
+    "deadline_of",
+    "remaining",
+    "seconds_to",
+    "shared_deadline",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -73,3 +81,9 @@ def seconds_to(deadline: float, parts: int = 1) -> float | None:
     if deadline == math.inf:
         return None
     return max(deadline - time.perf_counter(), 1e-9) / parts
+
+
+def shared_deadline(deadline: float, parts: int) -> float:
+    """The deadline of one of so many fits that share the time left."""
+    seconds = seconds_to(deadline, parts)
+    return math.inf if seconds is None else time.perf_counter() + seconds

@@ -16,7 +16,7 @@ from separatrix.models.search import RowSearch, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.solvers import SOLVERS, select_solver
-from separatrix.solvers.driver import Solver
+from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import mean_square
 
 __all__ = ["Penalised"]

@@ -26,16 +26,17 @@ def estimator(name: str) -> Any:
 
 
 def stated(model: Any, fact: str, otherwise: Any = None) -> Any:
-    """What the estimator of the model's name says of itself; scikit-learn's are like ours.
+    """What the class of the model's name states of itself; scikit-learn's classes have ours.
 
     Parameters
     ----------
     model : estimator
         Of this library or of scikit-learn.
     fact : str
-        The name of an attribute of the class; what a parent says is not said of its children.
+        The name of an attribute of the class; what a parent class states does not hold for its
+        children.
     otherwise : object
-        What is given where nothing is said.
+        The value where the class states nothing.
     """
     name = type(model).__name__
     return vars(estimator(name)).get(fact, otherwise) if name in ESTIMATORS else otherwise
@@ -47,13 +48,13 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Offer(NamedTuple):
-    """A model under a short name: its estimator, the options that are not for every model.
+    """A model under a short name: its estimator, and the options that are not for every model.
 
     Attributes
     ----------
     estimator : str
     takes : tuple of str
-        Options of the command line.
+        The options of the command line that the model takes.
     losses : tuple of str
         The losses to choose among.
     quantity : bool
@@ -63,11 +64,11 @@ class Offer(NamedTuple):
     of_classes : str
         The estimator of a target of classes, where that is another one.
     called : mapping of str to str
-        The parameters of the estimator that options set which are called otherwise.
+        The parameters of the estimator, by the options that set them under another name.
     defaults : mapping of str to object
-        Options that are set where they are not given.
+        The values of options that are not given.
     compared : mapping of str to object or None
-        Options that are set in a comparison of models; None for a model that takes part in none.
+        The values of options in a comparison of models; None for a model that takes part in none.
     """
 
     estimator: str

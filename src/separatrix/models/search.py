@@ -27,7 +27,7 @@ from separatrix.data.labels import Labels, encode
 from separatrix.data.splitting import Fold, folds_of
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
-from separatrix.models.limits import deadline_of, seconds_to
+from separatrix.models.limits import deadline_of, seconds_to, shared_deadline
 from separatrix.models.path import Path, concluded
 from separatrix.solvers.driver import Interrupt
 from separatrix.solvers.warm_starts import mean_square
@@ -38,12 +38,12 @@ __all__ = [
     "RidgePath",
     "RowSearch",
     "Search",
+    "alpha_max",
     "checked_values",
     "fold_scores",
     "rows_at",
     "scorer_of",
     "strengths_of_rows",
-    "strengths_of_targets",
 ]
 
 # A default path: how many values, and how many times the first the last is.
@@ -151,8 +151,8 @@ class Judge:
         return score
 
 
-def _told_classes(scorer: Any, y: np.ndarray, held: list[np.ndarray]) -> Any:
-    """The scorer, told of all classes where a fold's rows do not show them and it can be told."""
+def _with_classes(scorer: Any, y: np.ndarray, held: list[np.ndarray]) -> Any:
+    """The scorer with all classes as an option, where it has one and a fold's rows lack a class."""
     classes = np.unique(y)
     if all(len(np.unique(y[rows])) == len(classes) for rows in held):
         return scorer
@@ -161,11 +161,11 @@ def _told_classes(scorer: Any, y: np.ndarray, held: list[np.ndarray]) -> Any:
     known = inspect.signature(scorer._score_func).parameters
     if "labels" not in known:
         return scorer
-    told = {"labels": classes}
+    options = {"labels": classes}
     if "pos_label" in known and len(classes) == 2:
-        told["pos_label"] = classes[-1]
+        options["pos_label"] = classes[-1]
     scorer = copy(scorer)
-    scorer._kwargs = {**told, **scorer._kwargs}
+    scorer._kwargs = {**options, **scorer._kwargs}
     return scorer
 
 
@@ -373,7 +373,7 @@ class RowSearch(Search):
         if cv is not None:
             self.folds = _left_out(cv, self.y, self.weights, groups, classes)
         if classes and scoring is not None:
-            scorer = _told_classes(scorer, self.y, [fold.scored for fold in self.folds])
+            scorer = _with_classes(scorer, self.y, [fold.scored for fold in self.folds])
         if scored_with is None:
             scored_with = {} if self.weights is None else {"sample_weight": self.weights}
         self._scores = Judge(scorer, self.rows, self.y, scored_with)
@@ -502,10 +502,8 @@ class RidgePath:
         return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
 
 
-def strengths_of_targets(
-    design: Design, rows: Any, *, centred: bool, nonnegative: bool = False
-) -> float:
-    """The least ``alpha`` under which L1 leaves no weight, for the targets of all columns of y."""
+def alpha_max(design: Design, rows: Any, *, centred: bool, nonnegative: bool = False) -> float:
+    """The least ``alpha`` whose L1 penalty makes the weights of all targets zero."""
     levels = np.average(rows.targets, axis=0, weights=rows.weights) if centred else 0.0
     residuals = rows.targets - levels
     if rows.weights is not None:
@@ -548,8 +546,7 @@ class Clock:
 
     def shared(self, parts: int) -> Clock:
         """The clock of one of so many parts that share the time left."""
-        now = time.perf_counter()
-        return Clock(self._interrupt, now + max(self.deadline - now, 0.0) / parts)
+        return Clock(self._interrupt, shared_deadline(self.deadline, parts))
 
 
 def fold_scores(

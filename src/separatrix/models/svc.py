@@ -47,7 +47,7 @@ from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import KernelMachine, check_support_vectors
-from separatrix.models.limits import counted, seconds_to
+from separatrix.models.limits import counted, seconds_to, shared_deadline
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
 from separatrix.models.pickled import Pickled
@@ -875,8 +875,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 weights = None if labels.weights is None else labels.weights[rows]
                 part_of = gram.take(position[train[rows]])
                 problems.append((part, self._machine(part_of, signs, weights, labels)))
-            seconds = folds.seconds(done)
-            deadline = np.inf if seconds is None else time.perf_counter() + seconds
+            deadline = shared_deadline(folds.deadline, len(folds) - done)
             fit = FitContext(seed=folds.seed + done, record=False, deadline=deadline)
             solutions = self._solve(problems, fit)
             for pair, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):

@@ -50,13 +50,15 @@ class Tuning:
     Parameters
     ----------
     whole : int
-        Numbers in a weighted matrix up to which it is factorised as it is; of a longer one, its
-        Gram matrix, which sees half as many digits.
-    many, plain : float
-        From so many columns on the Gram matrix is tried first, and does where no pivot is less than
-        this part of the largest.
+        A weighted matrix of at most so many numbers is factorised as it is; of a larger one its
+        Gram matrix is, which sees half as many digits.
+    many : int
+        The Gram matrix is tried first from so many columns on.
+    plain : float
+        It does where no pivot is less than this part of the largest.
     few : int
-        Columns up to which the rounding of a product with the factor is bounded entry by entry.
+        The rounding of a product with a factor of at most so many columns is bounded entry by
+        entry.
     """
 
     whole: int = 4_000_000

@@ -24,7 +24,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 
 def line_in(plane: Hyperplane, level: float, extent: Sequence[float]) -> list[np.ndarray]:
-    """Where the score of a hyperplane has a value: one segment, or none."""
+    """The segment on which the score of a hyperplane has a value; an empty list if none is seen."""
     if not plane.w.any():
         return []
     lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]

@@ -119,9 +119,9 @@ class Counting:
 
 
 def order_of(classes: Sequence[Any], positive: Any) -> list[int]:
-    """Which class lies on which: the one that is looked for lowest, where all start alike.
+    """The order in which the bars of classes are stacked, from the axis on.
 
-    It is that of :func:`looked_for`.
+    The class of :func:`looked_for` is the lowest, where all bars start alike.
     """
     if positive is None:
         return list(range(len(classes)))

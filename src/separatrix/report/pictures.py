@@ -64,7 +64,7 @@ class Picture:
         return {k: v for k, v in asdict(self).items() if k not in ("svg", "wide")}
 
 
-# From rows and their labels to a display; what it is drawn from is in it.
+# Makes a display from rows and their labels; the display holds the data that it draws.
 _Draw = Callable[[Any, np.ndarray], Any]
 
 
@@ -135,7 +135,7 @@ def _some(evaluation: EvaluationData, part: Part, most: int) -> np.ndarray:
 
 
 def _by(make: Callable[..., Any], model: Any, axes: Any = None, **options: Any) -> _Draw:
-    """A display of rows, in axes that are made when it is drawn."""
+    """A function that makes a display of rows, in axes that are made when it is called."""
     return lambda X, y: make(model, X, y, ax=(axes or _axes)(), **options)
 
 
@@ -284,7 +284,7 @@ def _of_quantity(evaluation: EvaluationData) -> Iterator[_Plan]:
 
 
 def _errors(model: Any, target: str, key: str, X: Any, y: np.ndarray) -> Any:
-    """What was observed, or how far from it the model is, against what it predicts."""
+    """Observed values, or residuals, against the predicted values of a quantity."""
     from matplotlib.ticker import MaxNLocator
 
     from separatrix.plots.display import Display
@@ -329,7 +329,7 @@ def _decision(evaluation: EvaluationData, X: Any, y: np.ndarray) -> Any:
         if pair is None:
             raise
     display = make(model, X, y, classes=pair, ax=_axes(), note=False)
-    # What is shown of them all is a picture of one pair only.
+    # The picture shows one pair of the classes only.
     one, other = map(_label, pair)
     which = f"no plane shows all {len(evaluation.classes)} classes; these are {one!r} and {other!r}"
     note = f"{which}, which the model confuses most often. {display.note}"

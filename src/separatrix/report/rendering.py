@@ -77,7 +77,7 @@ def _colours(classes: list[Any] | None) -> list[str]:
 
 
 def page_of(template: str, *, picture: str | None = None, **values: Any) -> str:
-    """A page; the style and ``picture`` are our own, and everything else is made harmless."""
+    """A page; the style and ``picture`` are markup of the library, and all values are escaped."""
     from markupsafe import Markup
 
     style = files("separatrix.report").joinpath("templates", "report.css").read_text("utf-8")

@@ -178,7 +178,7 @@ def row_records(evaluation: EvaluationData) -> dict[str, Any]:
 
 
 def _leads(predicted: Any, chosen: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The lead of the predicted class over the next one, which that is, and that over the own."""
+    """Leads of the predicted class over the runner-up, the runners-up, and leads over the truth."""
     if np.ndim(predicted.scores) == 1:
         # Where probabilities are rounded to 1, scores still differ.
         lead = np.abs(predicted.scores)

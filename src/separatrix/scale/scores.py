@@ -40,7 +40,7 @@ Answers = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """The model that is asked, and how its answers are counted."""
+    """What a block needs to be scored: the predictions of a model, and the numbers of classes."""
 
     answer: Callable[[Any], Answers]
     codes: np.ndarray

@@ -200,13 +200,13 @@ class _Balanced:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How much a pass adds up for its bound.
+    """How many sums a pass adds up for its bound.
 
     Parameters
     ----------
     paired : int
-        Up to so many numbers the products of the pairs of classes with the data are added up, from
-        which a bound of the second order follows.
+        The products of the pairs of classes with the data, from which a bound of the second order
+        follows, are added up if they are at most so many numbers.
     """
 
     paired: int = 200_000

@@ -196,25 +196,32 @@ class Tuning:
 
     Parameters
     ----------
-    compact : bool
+    small : bool
         Whether small problems have compiled steps.
     growth : float
-        Factor on the sharpness from one envelope to the next.
+        The sharpness is multiplied by this from one envelope to the next.
     large : float
-        Stored entries from which a look at fewer rows is worth its overhead; infinite for never.
-    part, rows : int
-        One row of so many is in a sample, which has at least so many rows for each parameter.
-    first, further, shorter : float
-        How far scores may move before all rows are looked at: by so many times the error of a
-        sample's, and by so many times their last move, where that went beyond what it was allowed,
-        and where not.
+        A look at fewer rows is worth its overhead from so many stored entries on; infinite for
+        never.
+    part : int
+        A sample has at least one row of so many.
+    rows : int
+        A sample has at least so many rows for each parameter.
+    first : float
+        Scores may at first move by so many times the error of a sample's before all rows are looked
+        at.
+    further : float
+        They may then move by so many times their last move, where that went beyond what it was
+        allowed.
+    shorter : float
+        They may move by so many times their last move, where it did not.
     patience : int
-        Steps on a sample, at most.
+        The most steps on a sample.
     closer : float
-        How far the gap of the rows in play falls before all are looked at.
+        All rows are looked at once the gap of those in play has fallen to this part.
     """
 
-    compact: bool = True
+    small: bool = True
     growth: float = 3.0
     large: float = 100_000
     part: int = 16
@@ -256,7 +263,7 @@ class AugmentedLagrangian(Solver):
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> Any:
-        if self.tuning.compact and not problem.loss.smooth and small_newton.fits(problem):
+        if self.tuning.small and not problem.loss.smooth and small_newton.fits(problem):
             return small_newton.start(problem, theta, residual, self.tuning.growth)
         return self._start(problem, theta, rng, residual)
 
@@ -353,7 +360,7 @@ class AugmentedLagrangian(Solver):
         state: Any,
         check_interrupt: Callable[[], None],
     ) -> Any:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.step(problem, state)
         look = state.look
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
@@ -409,7 +416,7 @@ class AugmentedLagrangian(Solver):
         return replace(new, stalled=state.stalled, nearest=state.nearest, least=state.least)
 
     def candidate(self, problem: MarginObjective, state: Any) -> Candidate:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.candidate(problem, state)
         theta, scores = state.newton.theta, state.newton.scores
         if state.look.rows is not None:
@@ -419,20 +426,20 @@ class AugmentedLagrangian(Solver):
     def earlier(self, problem: MarginObjective, state: Any) -> Candidate | None:
         """The point of an envelope before; between two of them the multipliers are no bound."""
         near = state.nearest
-        if isinstance(near, small_newton.CompactState):
+        if isinstance(near, small_newton.SmallState):
             return small_newton.candidate(problem, near)
         return near
 
     def objective_at(self, state: Any) -> float:
-        return state.value if isinstance(state, small_newton.CompactState) else math.inf
+        return state.value if isinstance(state, small_newton.SmallState) else math.inf
 
     def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.should_check(state, tol)
         return bool(state.looked)
 
     def stopped(self, problem: MarginObjective, state: Any) -> str | None:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return state.status
         return "precision_limit" if state.stalled >= 4 or state.sharpness > 1e14 else None
 

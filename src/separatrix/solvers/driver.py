@@ -45,11 +45,9 @@ from separatrix.solvers.protocol import Candidate, Solver
 from separatrix.solvers.trace import Trace
 
 __all__ = [
-    "Candidate",
     "Interrupt",
     "Progress",
     "Solution",
-    "Solver",
     "lent_interrupt",
     "minimise",
     "minimise_batch",
@@ -111,7 +109,7 @@ class Solution:
     state : object
         The solver's last state.
     interrupted : bool
-        Whether Ctrl-C was pressed, of which the caller must hear even where the point is optimal.
+        Whether Ctrl-C was pressed, which the caller raises even where the point is optimal.
     """
 
     theta: np.ndarray
@@ -192,7 +190,7 @@ def within(check_interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 def watched() -> bool:
-    """Whether somebody does."""
+    """Whether a callback of :func:`watch` follows the fits of this context."""
     return bool(_watchers.get())
 
 
@@ -315,7 +313,7 @@ _lent: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
 
 @contextlib.contextmanager
 def lent_interrupt() -> Iterator[None]:
-    """Let fits on other threads, which copy this context, hear of Ctrl-C as this thread does."""
+    """Let Ctrl-C end fits on other threads, which copy this context, as it ends this thread's."""
     token = _lent.set(Interrupt._outermost)
     try:
         yield

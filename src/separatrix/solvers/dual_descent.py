@@ -212,29 +212,37 @@ class Tuning:
     Parameters
     ----------
     closer : float
-        How much closer the active set is brought before all rows are looked at again.  Larger looks
-        too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each
-        other.
+        The active set is brought so many times closer before all rows are looked at again.  Larger
+        looks too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of
+        each other.
     stretch : int
-        Multiplications between two looks at a limit.
+        So many multiplications are made between two looks at a limit.
     drift : float
-        How far the running sum of the weights may be from the multipliers' own.
+        The running sum of the weights may be this far from the multipliers' own.
     left : float
-        What the first pass from a point that is near leaves of the gap that it meets.
-    answer, wanders : float
-        How many times its own move the multipliers are to answer the intercept with, at most, and
-        as the root of the number of rows.
-    group, group_work : int
-        Rows side by side that a pass visits after one another, where it has too many entries for a
-        core's cache.
+        The first pass from a point that is near leaves this part of the gap that it meets.
+    answer : float
+        The multipliers are to answer the intercept with at most so many times its own move.
+    wanders : float
+        They are to answer it with at most so many times the root of the number of rows.
+    group : int
+        A pass visits so many rows side by side after one another, where it has too many entries for
+        a core's cache.
+    group_work : int
+        A pass has too many entries for a core's cache if it has more than this.
     early : float
-        Passes before displacements are worth extrapolating; infinite for never.
-    thread_work, thread_share : float
-        Multiplications in a pass, and for each weight, that it takes to employ a thread.
+        Displacements are worth extrapolating after so many passes; infinite for never.
+    thread_work : float
+        Each thread of a pass has at least so many entries.
+    thread_share : float
+        Each thread of a pass has at least so many entries for each weight.
     models : int
-        Into how many parts the rows of a pass are dealt, each with weights of its own.
-    round_work, round_share : float
-        The same as of a thread for a round, after which the threads' weights are averaged.
+        The rows of a pass are dealt into at most so many parts, each with weights of its own.
+    round_work : float
+        Each round of a pass, after which the threads' weights are averaged, has at least so many
+        entries.
+    round_share : float
+        Each round of a pass has at least so many entries for each weight.
     rounds : int
         The most rounds in a pass.
     """

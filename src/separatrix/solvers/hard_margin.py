@@ -176,20 +176,24 @@ class Tuning:
 
     Parameters
     ----------
-    batch, batch_share : int
-        Rows that join the pool at a time, and so many more for each parameter.
+    batch : int
+        At least so many rows join the pool at a time.
+    batch_share : int
+        So many more join for each parameter.
     few : int
-        Up to this many rows at margin 1 the active-set method finds them by itself.
+        The active-set method begins by itself with at most this many rows at margin 1.
     passes : float
-        And more, where that takes no more than so many passes over the data.
-    face_entries, face_work : float
-        Entries of a face, and multiplications in its factorisation, that are worth their while.
+        It begins with more where they take no longer than so many passes over the data.
+    face_entries : float
+        A face is worth its while if it has at most so many entries.
+    face_work : float
+        A face is worth its while if its factorisation takes at most so many multiplications.
     suspects : int
-        Rows that are asked for a contradiction among themselves.
+        So many rows are looked through for a contradiction among themselves.
     patience : int
-        Passes after which descent has to show for it.
+        After so many passes descent ends if it has found no plane, or comes no nearer to a margin.
     descent : dual_descent.Tuning
-        That of the passes of dual descent.
+        It has the constants of the passes of dual descent.
     """
 
     batch: int = 64

@@ -93,30 +93,31 @@ class Tuning:
 
     Parameters
     ----------
-    compact : bool
+    small : bool
         Whether small problems have compiled steps.
     large : int
-        Stored entries from which a start on a sample of the rows is worth its overhead.
+        A start on a sample of the rows is worth its overhead from so many stored entries on.
     block : int
-        Up to so many parameters an output its block of the Hessian is factorised,
+        The block of the Hessian of an output is factorised if it has at most so many parameters.
     rows : int
-        from so many rows for each of them,
-    patience, around : float
-        after products of so many times the operations, and those that take as long as what
-        surrounds them of a block: about as long as all of that takes.
+        Such a block is formed from so many rows for each of its parameters.
+    patience : float
+        Blocks are made once the products have taken so many times the operations that blocks take.
+    around : float
+        What surrounds the arithmetic of a block takes as long as so many operations.
     worn : int
-        Two levels of columns serve for so many products, which takes about as long as they do.
+        Two levels of columns are made anew after so many products, which take about as long.
     aimed : float
-        What of the tolerance a last step aims at.
+        The last step aims at this part of the tolerance.
     longest : float
-        Squared lengths of columns that blocks bear, relative to the penalty.
+        Blocks are made if no squared length of a column is more than so many times the penalty.
     levels : two_level_preconditioner.Tuning
-        That of the two levels of columns.
+        It has the sizes of the two levels of columns.
     dense : int
-        Up to so many parameters there is a Hessian.
+        A Hessian is formed for at most so many parameters.
     """
 
-    compact: bool = True
+    small: bool = True
     large: int = 5_000_000
     block: int = 1500
     rows: int = 4
@@ -186,8 +187,8 @@ class Newton(Solver):
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> NewtonState | small_newton.CompactState | small_softmax_newton.CompactSoftmaxState:
-        small = self.tuning.compact and self.dense is not False
+    ) -> NewtonState | small_newton.SmallState | small_softmax_newton.SmallSoftmaxState:
+        small = self.tuning.small and self.dense is not False
         if small and small_newton.fits(problem):
             return small_newton.start(problem, theta)
         if small and small_softmax_newton.fits(problem):
@@ -371,9 +372,9 @@ class Newton(Solver):
         return diagonal
 
     def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.step(problem, state)
-        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
             return small_softmax_newton.step(problem, state)
         direction, state = self.direction(problem, state, check_interrupt)
         slope = inner(state.gradient, direction)
@@ -407,9 +408,9 @@ class Newton(Solver):
         )
 
     def candidate(self, problem: Objective, state: Any) -> Candidate:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.candidate(problem, state)
-        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
             return small_softmax_newton.candidate(problem, state)
         return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
 
@@ -417,9 +418,9 @@ class Newton(Solver):
         return float(state.value)
 
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
-        if isinstance(state, small_newton.CompactState):
+        if isinstance(state, small_newton.SmallState):
             return small_newton.should_check(state, tol)
-        if isinstance(state, small_softmax_newton.CompactSoftmaxState):
+        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
             return state.gap <= 0.9 * tol * abs(state.value)
         target = tol * abs(state.value)
         if not problem.penalty.coercive:

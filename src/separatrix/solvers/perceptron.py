@@ -383,10 +383,12 @@ class Tuning:
     Parameters
     ----------
     stretch : int
-        Stored entries that are read between two looks at the clock.
-    small, share : int
-        Up to so many stored entries weights are judged by all rows, beyond by a sample of them: one
-        row of so many, and at least as many rows as have those entries.
+        So many stored entries are read between two looks at the clock.
+    small : int
+        Up to so many stored entries weights are judged by all rows, beyond by a sample of them,
+        which has at least as many rows as have those entries.
+    share : int
+        A sample has one row of so many.
     """
 
     stretch: int = 1 << 23

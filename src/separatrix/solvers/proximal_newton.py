@@ -295,60 +295,74 @@ class Tuning:
 
     Parameters
     ----------
-    rows, tall : int
-        Rows of a sample for each parameter, and of all data that are worth one.
-    steps, varies : float
-        Steps on a sample, and what the last may gain: of the objective, this share for as many
+    rows : int
+        A sample has so many rows for each parameter.
+    tall : float
+        A sample is worth its overhead from so many rows on; infinite for never.
+    steps : int
+        The most steps on a sample.
+    varies : float
+        Steps on a sample end where one gains less than this part of the objective, for as many
         parameters as rows.
     near : float
         Columns whose adjoint comes this close to the threshold are taken in as well: the next step
         may need them, and to copy the columns again costs more than a few zero weights among them.
     stale : float
         The Hessian is kept as long as it foresees the fall of the objective to this part of it.
-    exact, forced, little : float
-        The model is minimised to this part of the relative gap: of the threshold, or of what slopes
-        are off at the start, where that is more, for then the next model is worth more than the
-        rest of this; unless the weights are so few that this rest costs nothing.
+    exact : float
+        The model is minimised until its slopes are off by this part of the relative gap, times the
+        threshold.
+    forced : float
+        It is minimised no further than to this part of what the slopes are off at the start, times
+        the relative gap: the next model is then worth more than the rest of this one.
+    little : int
+        Up to so many weights the rest costs nothing, and `forced` is not asked.
     promising : float
         A step has a dual point where the model misses the objective by no more than this part of
-        it: what the gap would be is more than that.
+        it: otherwise the gap would be more than that.
     ridge : float
         The ridge, as a part of the Hessian's diagonal and of the relative gap.
-    cheap, dense_speed, blocks : float
-        The Hessian of the working set is formed where that costs no more than so many products, and
-        its factor as well; how many times faster than these the former is where rows are full, and
-        the latter always.
+    cheap : float
+        The Hessian of the working set is formed, and factorised, where each costs no more than so
+        many products.
+    dense_speed : float
+        Where rows are full, a Hessian is formed so many times faster than products are taken.
+    blocks : float
+        A Hessian is factorised so many times faster than products are taken.
     few : int
-        So few columns are taken a part at a time, the strongest first; of more, all that may be
-        needed.
+        Columns that may be needed are taken a part at a time, the strongest first, if they are no
+        more than so many or a Hessian of them all is cheap; otherwise all are taken in.
     many_weights : float
-        Weights of several classes, of all columns that may be needed, up to which there is a
-        Hessian; it may get twice as many.
+        Steps of several classes have no Hessian if the columns that may be needed have more weights
+        than this.
     dense : float
-        Weights from which on there is no Hessian at all.
+        Steps have no Hessian from so many weights on.
     sharper : float
-        Without it: coordinate descent until all slopes together are off by a goal, at first what
-        they are off at the start, and this share of it once a single pass is enough.
+        A step without a Hessian descends until all slopes together are off by a goal, which is
+        multiplied by this once a single pass is enough.
     settled : tuple of pairs
-        Leaps, once a step has made the objective fall by the first share of itself, each to where
-        slopes are off by the second share of the threshold, under L1 and under elastic net, whose
-        dual point need not keep to thresholds;
+        For L1, and for an elastic net, whose dual point need not keep to thresholds: a step leaps
+        once the last one made the objective fall by the first number times itself or less, and
+        ends where slopes are off by the second number times the threshold.
     quadratic : float
-        or by this share of what they were, where that is less.
+        A leap ends no later than where slopes are off by this part of what they were.
     settled_classes : float
-        Sooner where there are several classes, whose weights move against twice their curvature.
-    crowd, after : float
-        A tenth as soon after one with so large a share of weights that would have changed their
-        signs; and the passes after each.
+        It is the first number of `settled` for several classes, whose weights move against twice
+        their curvature, unless that is larger.
+    crowd : float
+        After a leap that would have changed the signs of a larger share of weights than this, the
+        next one waits for a tenth of the fall.
+    after : int
+        The number of passes after a leap.
     proximal : float
-        Where the model leads nowhere, a ridge in it, of at least this share of the diagonal.
+        Where the model leads nowhere, it gets a ridge of at least this part of the diagonal.
     many : int
-        Passes of coordinate descent that a step may take at most.
+        The most passes of coordinate descent in a step.
     straight : float
-        A row's loss is taken to bend by this share of its slope at least: where it is straight, no
+        A row's loss is taken to bend by at least this part of its slope: where it is straight, no
         distance would be too far.
     least_ridge : float
-        What the ridge is at least, where columns depend on one another.
+        The least ridge, which matters where columns depend on one another.
     """
 
     rows: int = 12

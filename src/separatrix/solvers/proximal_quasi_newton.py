@@ -101,22 +101,24 @@ class Tuning:
     Parameters
     ----------
     rows : int
-        Rows of a sample for each parameter.
+        A sample has so many rows for each parameter.
     few : int
-        Up to so many parameters a pass gives the Hessian of all rows as well, for little more.
+        A pass gives the Hessian of all rows as well, for little more, for at most so many
+        parameters.
     dense : int
-        Up to so many parameters there is a Hessian.
+        A Hessian is formed for at most so many parameters.
     memory : int
-        Pairs of steps and differences of gradients that are remembered.
+        So many pairs of steps and differences of gradients are remembered.
     exact : float
-        The model is minimised to this part of the relative gap, and of the threshold.
+        The model is minimised to this part of the relative gap, times the threshold.
     near : float
-        Columns whose product is below the threshold by this share of it at most may move as well.
-    slow, patience : float
-        What of the gap a step may leave before the Hessian is suspected, and how many of these
-        there are before there is another one.
+        Columns whose product is below the threshold by at most this part of it may move as well.
+    slow : float
+        A step that leaves more of the gap than this part makes the Hessian suspect.
+    patience : int
+        The Hessian is formed anew after so many such steps.
     stuck : int
-        Steps without a gain, before the method gives up.
+        The method gives up after so many steps without a gain.
     """
 
     rows: int = 12

@@ -175,33 +175,38 @@ class Tuning:
     Parameters
     ----------
     rows : int
-        Rows of a sample for each parameter: the Hessian is then right to a third or so.
-    cheap, blocks : float
-        Multiplications of a Hessian for each entry that cost no more than a pass or two; and how
-        many times faster than these those of a factorisation are.
+        A sample has so many rows for each parameter: the Hessian is then right to a third or so.
+    cheap : float
+        A Hessian costs no more than a pass or two if it takes at most so many multiplications for
+        each stored entry.
+    blocks : float
+        A factorisation multiplies so many times faster.
     near : float
-        The expected decrease, as a part of the objective, from which on the optimum is near.
-    closer, far : float
-        What a step may leave of the gap for passes to be the shorter way nevertheless: near the
-        optimum, and far from it; where both are infinite, steps never become Newton's.
+        The optimum is near once the expected decrease is less than this part of the objective.
+    closer : float
+        Near the optimum, passes are the shorter way if a step leaves less of the gap than this;
+        where this and `far` are infinite, steps never become Newton's.
+    far : float
+        It is the same far from the optimum.
     memory : int
-        Pairs of steps and differences of gradients that are remembered.
+        So many pairs of steps and differences of gradients are remembered.
     large : float
-        Stored entries from which a sample is worth its overhead.
+        A sample is worth its overhead from so many stored entries on.
     dear : float
         A Hessian that costs as much as so many passes waits for steps with its diagonal; infinite
         for none that does.
-    left, goal : float
-        The passes that are left once there is a Hessian; and the relative gap to which all are
-        counted.
+    left : float
+        So many passes are left once there is a Hessian.
+    goal : float
+        Passes are counted to this relative gap.
     sure : float
-        Without a penalty, what of the tolerance the matrix of a sample has to see left for the
-        Hessian of all rows to be formed.
+        Without a penalty, the Hessian of all rows is formed once the matrix of a sample sees no
+        more than this part of the tolerance left.
     fewest : float
-        How many passes a Hessian has to cost there for a sample to be worth the risk that it
-        misleads.
+        Without a penalty, a sample is worth the risk that it misleads if a Hessian costs at least
+        so many passes.
     gone : float
-        Which part of the usual curvature is as good as none.
+        A curvature below this part of the usual one is as good as none.
     """
 
     rows: int = 12

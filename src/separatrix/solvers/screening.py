@@ -42,18 +42,23 @@ class Tuning:
     Parameters
     ----------
     first : float
-        How many times as far as scores are off rows are near: nearly none of the others changes
-        sides.
-    next, least, most : float
-        The next width, in moves of the scores; at least and at most, as a part of the last one.
+        Rows are near up to so many times what their scores are off by: nearly none of the others
+        changes sides.
+    next : float
+        The next width is so many moves of the scores.
+    least : float
+        The next width is at least this part of the last one.
+    most : float
+        The next width is at most this part of the last one.
     crowded : float
-        The share of the rows from which on all may as well be near, where memory holds them; below
-        zero, all are.
+        All rows count as near once more than this share of them is, where memory holds them; below
+        zero, all do from the start.
     inner : float
-        The share of the tolerance to which the problem in memory is solved.
-    wider, tries : float
-        How many times wider where the gap has not fallen by half, and how often that may be in
-        vain.
+        The problem in memory is solved to this part of the tolerance.
+    wider : float
+        The width is multiplied by this where the gap has not fallen by half.
+    tries : int
+        The most times in a row that the gap may not fall by half.
     """
 
     first: float = 4.0

@@ -28,7 +28,7 @@ from separatrix.solvers.line_search import compiled_begin, compiled_trial
 from separatrix.solvers.protocol import Candidate
 
 __all__ = [
-    "CompactState",
+    "SmallState",
     "candidate",
     "dense_rows",
     "fits",
@@ -241,7 +241,7 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter,
 
 # Not frozen: that takes a third of the time of a step.
 @dataclass(slots=True)
-class CompactState:
+class SmallState:
     """Where the method stands.
 
     Attributes
@@ -267,7 +267,7 @@ class CompactState:
     stalled : int
         How many envelopes in a row were left for the rounding.
     status : str or None
-    nearest : CompactState or None
+    nearest : SmallState or None
         Of the envelopes so far that one whose multipliers leave the least gap, where it is not
         the last.
     """
@@ -288,7 +288,7 @@ class CompactState:
     fresh: bool = False
     stalled: int = 0
     status: str | None = None
-    nearest: CompactState | None = None
+    nearest: SmallState | None = None
 
     @property
     def theta(self) -> np.ndarray:
@@ -340,7 +340,7 @@ def start(
     theta: np.ndarray,
     residual: np.ndarray | None = None,
     growth: float = 0.0,
-) -> CompactState:
+) -> SmallState:
     """The state at a point, around multipliers where there are some."""
     kernel = specialise(
         _step,
@@ -365,18 +365,18 @@ def start(
         _SHARPEST * sharpness,
         problem.loss.parameter,
     )
-    state = CompactState(
+    state = SmallState(
         x, fixed, rows, point, np.inf, sharpness, growth, sharpest, parameter, kernel
     )
     return _moved(problem, state, False)
 
 
-def step(problem: Any, state: CompactState) -> CompactState:
+def step(problem: Any, state: SmallState) -> SmallState:
     """The state after a Newton step."""
     return _moved(problem, state, True)
 
 
-def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
+def _moved(problem: Any, state: SmallState, moving: bool) -> SmallState:
     rows, point = np.empty_like(state.rows), np.empty_like(state.point)
     if not moving:
         point[0] = state.point[0]
@@ -405,14 +405,14 @@ def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
     if state.fresh and (nearest is None or state.gap < nearest.gap):
         # Without the one before it, or they would all be kept.
         state.nearest, nearest = None, state
-    return CompactState(
+    return SmallState(
         state.x, state.fixed, rows, point, value, sharpness, state.growth, state.sharpest,
         state.parameter, state.kernel,
         decrement, distance, slack, fresh, stalled, status, nearest,
     )  # fmt: skip
 
 
-def candidate(problem: Any, state: CompactState) -> Candidate:
+def candidate(problem: Any, state: SmallState) -> Candidate:
     """The point to certify, and its dual point."""
     scores, slopes, _, centre = state.rows
     if state.growth == 0.0:
@@ -421,7 +421,7 @@ def candidate(problem: Any, state: CompactState) -> Candidate:
     return Candidate(state.theta, -problem.y * centre if state.fresh else slopes, scores)
 
 
-def should_check(state: CompactState, tol: float) -> bool:
+def should_check(state: SmallState, tol: float) -> bool:
     """Whether the gap, as the step has found it, promises a certificate."""
     # Another step takes less time than a certificate that fails.
     if state.growth > 0.0 and not state.fresh:

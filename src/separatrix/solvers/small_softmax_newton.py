@@ -21,7 +21,7 @@ from separatrix.solvers.line_search import compiled_begin, compiled_trial
 from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.small_newton import dense_rows, solve
 
-__all__ = ["CompactSoftmaxState", "candidate", "fits", "start", "step"]
+__all__ = ["SmallSoftmaxState", "candidate", "fits", "start", "step"]
 
 # Parameters of all classes together, and rows times their square, up to which a Hessian in one
 # compiled loop takes less than NumPy's calls.
@@ -198,7 +198,7 @@ def _step(x, codes, upper, old, new, before, after, value, moving):
 
 
 @dataclass(slots=True)
-class CompactSoftmaxState:
+class SmallSoftmaxState:
     """Where the method stands.
 
     Attributes
@@ -241,21 +241,21 @@ def fits(problem: Any) -> bool:
     )
 
 
-def start(problem: Any, theta: np.ndarray) -> CompactSoftmaxState:
+def start(problem: Any, theta: np.ndarray) -> SmallSoftmaxState:
     """The state at a point."""
     point = np.zeros((2, *theta.shape))
     point[0] = theta
     rows = np.zeros((2, problem.design.n_samples, theta.shape[1]))
-    state = CompactSoftmaxState(dense_rows(problem.design), rows, point, np.inf)
+    state = SmallSoftmaxState(dense_rows(problem.design), rows, point, np.inf)
     return _moved(problem, state, False)
 
 
-def step(problem: Any, state: CompactSoftmaxState) -> CompactSoftmaxState:
+def step(problem: Any, state: SmallSoftmaxState) -> SmallSoftmaxState:
     """The state after a Newton step."""
     return _moved(problem, state, True)
 
 
-def _moved(problem: Any, state: CompactSoftmaxState, moving: bool) -> CompactSoftmaxState:
+def _moved(problem: Any, state: SmallSoftmaxState, moving: bool) -> SmallSoftmaxState:
     rows, point = np.empty_like(state.rows), np.empty_like(state.point)
     if not moving:
         point[0] = state.point[0]
@@ -274,10 +274,10 @@ def _moved(problem: Any, state: CompactSoftmaxState, moving: bool) -> CompactSof
         # The better of two points is kept where only rounding tells them apart.
         rows, point = state.rows, state.point
     status = "precision_limit" if ended else None
-    return CompactSoftmaxState(state.x, rows, point, value, decrement, gap, status)
+    return SmallSoftmaxState(state.x, rows, point, value, decrement, gap, status)
 
 
-def candidate(problem: Any, state: CompactSoftmaxState) -> Candidate:
+def candidate(problem: Any, state: SmallSoftmaxState) -> Candidate:
     """The point to certify, and its dual point."""
     scores, slopes = state.rows
     adjoint = state.point[1, : problem.design.n_features]

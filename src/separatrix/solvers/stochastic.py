@@ -866,10 +866,12 @@ class Tuning:
     Parameters
     ----------
     stretch : int
-        Stored entries that are read between two looks at the clock.
-    many_visits, pile : int
-        From so many visits on they are shuffled in two steps, the second within piles of about so
-        many: a swap of any two of many reads and writes where the cache is not.
+        So many stored entries are read between two looks at the clock.
+    many_visits : int
+        From so many visits on they are shuffled in two steps, the second within piles: a swap of
+        any two of many reads and writes where the cache is not.
+    pile : int
+        A pile has about so many visits.
     """
 
     stretch: int = 1 << 23

@@ -41,11 +41,13 @@ class Tuning:
     Parameters
     ----------
     frequent : int
-        Columns that count as frequent.
-    rows, entries : int
-        Rows and entries of the sample for each column of the coarse level.
+        So many columns count as frequent.
+    rows : int
+        A sample has so many rows for each column of the coarse level.
+    entries : int
+        A sample has no more than so many entries for each of them.
     runs : int
-        Runs of columns; where there are more, the data have no such structure.
+        The most runs of columns; where there are more, the data have no such structure.
     """
 
     frequent: int = 1000

@@ -54,7 +54,8 @@ from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import L1, L2, NoPenalty, Penalty, penalty_of
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Solver, minimise
+from separatrix.solvers.driver import minimise
+from separatrix.solvers.protocol import Solver
 
 __all__ = ["kernel_of", "verify"]
 

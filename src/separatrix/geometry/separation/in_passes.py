@@ -48,9 +48,9 @@ class Tuning:
     Parameters
     ----------
     first : int
-        Rows that the first suggestion is made from.
+        The first suggestion is made from so many rows.
     joining : int
-        Rows of a block that may join after a pass.
+        So many rows of a block may join after a pass.
     """
 
     first: int = 2000

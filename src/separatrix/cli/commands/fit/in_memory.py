@@ -91,7 +91,7 @@ class MatrixRows(TrainingRows):
             "rows": target.table.n_rows,
             "columns": list(target.features.names),
             "missing": self.encoder.n_missing(target.features),
-            # Of the labels too: verify must notice when one was changed.
+            # It covers the labels, too: verify must notice when one was changed.
             "fingerprint": target.fingerprint(),
             "summary": self.encoder.summary_,
         }
@@ -107,7 +107,7 @@ class MatrixRows(TrainingRows):
 
         encoded: dict[str, Any] = {"fit": self.given[0]}
         if self.held is not None:
-            # Those of another table come with all that is known of them.
+            # The report reads the columns of another table besides.
             encoded |= {"held_out": self.held.X} if self.held.table is None else {"test": self.held}
         wording = Terminal(self.encoder.feature_names_)
         return Report.from_table(stored, self.target.table, encoded=encoded, wording=wording)
@@ -137,7 +137,7 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
             y, test_size=options.test_size, seed=options.seed, stratify=not target.quantity
         )
     except DataError as error:
-        # So few points of a curve that their values were taken for classes.
+        # The values of so few points of a curve were taken for classes.
         if target.quantity or target.table.columns[target.name].dtype != np.float64:
             raise
         if len(np.unique(y)) < len(y):
@@ -157,7 +157,7 @@ def _encode(
     fit_rows: np.ndarray,
     held_rows: np.ndarray,
 ) -> MatrixRows:
-    """The encoding that suits the model, and what was read in words."""
+    """Fit the encoding that suits the model, and report what was read."""
     part = target.features.select(fit_rows)
     encoder = target.fit_encoder(
         part,
@@ -167,7 +167,7 @@ def _encode(
         standardise=options.standardises,
     )
     X = encoder.transform(part)
-    # Those whose coefficients are read; others take the answer of the smallest norm.
+    # Readers want the coefficients of these; the other models take those of the smallest norm.
     read = options.model == "logistic" or (options.model == "lstsq" and target.quantity)
     left_out = None
     if options.in_units and read:

@@ -34,7 +34,7 @@ from separatrix.tables.table import missing_marks
 # Options for which a table in memory is needed.
 _IN_MEMORY = ("group", "time", "drop_missing_target")
 
-# What takes a few passes that build on each other, and leaves nothing to go on from.
+# Models whose fit takes a few passes that build on each other, and leaves no checkpoint.
 _CLOSED = ("lda", "qda", "lstsq", "poly")
 
 
@@ -64,7 +64,7 @@ class BlockRows(TrainingRows):
                 given: dict[str, Any] = {"engine": engine}
                 if self.options.model not in _CLOSED:
                     given["checkpoint"] = self.checkpoint
-                # Who takes no row blocks at all says so itself.
+                # A model that takes no row blocks refuses them itself.
                 taken = signature(model.fit).parameters
                 own = {name: value for name, value in given.items() if name in taken}
                 model.fit(self.data, **own)
@@ -72,7 +72,7 @@ class BlockRows(TrainingRows):
             raise click.UsageError(in_words(error, self.encoder)) from error
 
     def held_predictions(self, model: Any) -> tuple[Predictions, np.ndarray]:
-        """A few numbers a row are kept, and not the rows."""
+        """As in the base class; it keeps a few numbers of each row, and not the rows."""
         parts, labels = [], []
         for block in self.measured.blocks:
             rows = block.load()
@@ -104,7 +104,7 @@ class BlockRows(TrainingRows):
             "missing": None,
             "fingerprint": data.fingerprint,
             "summary": self.encoder.summary_,
-            # By which the rows were cut into blocks, in whose order sums were taken.
+            # It decides about the blocks, in whose order sums were taken.
             "in_passes": {"memory": data.memory},
         }
 

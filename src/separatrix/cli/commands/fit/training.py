@@ -165,12 +165,12 @@ class TrainingRows(ABC):
     Attributes
     ----------
     options : ModelOptions
-        With the target and the model that are settled.
+        They name the target and the model.
     encoder : Encoder
     quantity : bool
         Whether the target is a quantity.
     n_classes : int or None
-        None of a quantity.
+        The number of classes; None for a quantity.
     positive : label or None
         The positive class of two.
     n_fit, n_held : int
@@ -182,7 +182,7 @@ class TrainingRows(ABC):
     sample : matrix or None
         The rows by which the spread of a column is measured.
     numbers : ndarray of int, or None
-        Of the rows to fit in the table, where they are known.
+        The numbers of the rows to fit in the table, where they are known.
     """
 
     options: Any
@@ -209,7 +209,7 @@ class TrainingRows(ABC):
         Raises
         ------
         ValueError
-            Where there are none.
+            If there are no rows to measure on.
         """
 
     @abstractmethod
@@ -237,12 +237,12 @@ class TrainingRows(ABC):
         model.fit(*self.given, **self.weighted)
 
     def fitted_scores(self, model: Any) -> dict[str, Any] | None:
-        """How well a model predicts a quantity of the rows to fit; None where that is not told."""
+        """How well a model predicts a quantity of the rows to fit; None where it is not printed."""
         return None
 
     @property
     def held_notes(self) -> list[str]:
-        """What was noticed of the rows to measure on."""
+        """Notes on the encoding of the rows to measure on."""
         return []
 
     def describe_passes(self, model: Any) -> str | None:
@@ -290,13 +290,13 @@ class TrainingRows(ABC):
                 "test_size": options.test_size,
                 "seed": options.seed,
                 "stratified": not (self.quantity or self.split_by),
-                # Equal rows are on one side.
+                # Equal rows are on one side of the split.
                 "together": True,
                 **self.split_by,
             },
             "quantity": self.quantity,
             **measured,
-            # Files of earlier versions have those of features, which may be standardised.
+            # Files of earlier versions have weights per feature, which may be standardised.
             "weights_per": "unit",
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),
@@ -310,7 +310,7 @@ def positive_class(options: Any, classes: np.ndarray | None, counts: np.ndarray)
     ----------
     options : FitOptions
     classes : ndarray or None
-        None of a quantity.
+        The classes; None for a quantity.
     counts : ndarray
         The rows of each class.
     """

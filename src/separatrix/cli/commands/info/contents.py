@@ -1,7 +1,6 @@
-"""What a model file holds, and of the commonest models told from the file alone.
+"""The contents of a model file; those of the commonest models are read from the file alone.
 
-To make a model takes the library and scikit-learn, and to import these takes longer than all that
-there is to tell.
+A model object needs the library and scikit-learn, whose import takes longer than all the rest.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from separatrix.certificate import Certificate
 from separatrix.exceptions import ModelFileError
 from separatrix.persistence.document import read_document, require_unchanged
 
-# What models are called of which there is nothing to tell but what stands in a line each.
+# The names of models whose contents are a line each.
 PLAIN = {
     "LogisticRegression": "logistic regression",
     "LinearSVC": "linear support vector machine",
 }
-# What these have once fitted; with anything else there is more to tell.
+# The attributes of these once fitted; a model with any other has more contents.
 _FITTED = {
     "n_features_in_",
     "classes_",
@@ -34,7 +33,7 @@ _FITTED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holdings:
+class Contents:
     """What a model file holds.
 
     Attributes
@@ -72,8 +71,8 @@ class Holdings:
         return known_origin(self.provenance)
 
 
-def told_by_file(path: str) -> Holdings | None:
-    """What a model file tells without its model being made; None where that is not all.
+def plain_contents(path: str) -> Contents | None:
+    """The contents that the file has without a model object; None where a model has more.
 
     Raises
     ------
@@ -85,13 +84,13 @@ def told_by_file(path: str) -> Holdings | None:
     read = read_document(Path(path))
     try:
         require_unchanged(read.content, read.tensors)
-        return _told(read.content)
+        return _of_document(read.content)
     except (ModelFileError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # Whoever makes the model says it in a sentence.
+        # The reader that makes the model object refuses the file in a sentence.
         return None
 
 
-def _told(document: dict[str, Any]) -> Holdings | None:
+def _of_document(document: dict[str, Any]) -> Contents | None:
     state, encoder = document["model"], document["encoder"]
     fitted, provenance = state["fitted"], _plain(document["provenance"])
     if state["class"] not in PLAIN or not set(fitted) <= _FITTED:
@@ -108,7 +107,7 @@ def _told(document: dict[str, Any]) -> Holdings | None:
         return None
     if not all(isinstance(text, str) for text in wording):
         return None
-    return Holdings(
+    return Contents(
         description={
             "name": PLAIN[state["class"]],
             "formula": fitted["objective_formula_"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from separatrix.assessment.documents import headline
 from separatrix.cli.commands.info import InfoOptions
-from separatrix.cli.commands.info.contents import Holdings, told_by_file
+from separatrix.cli.commands.info.contents import Contents, plain_contents
 from separatrix.cli.commands.info.details import (
     print_details,
     print_tables,
@@ -22,11 +22,11 @@ from separatrix.messages import join, short
 def run(out: Output, options: InfoOptions) -> Exit:
     """Read a model file and print what it holds."""
     # The document names all features, which the encoder makes.
-    held = None if out.as_json else told_by_file(options.model)
+    held = None if out.as_json else plain_contents(options.model)
     if held is None:
-        from separatrix.cli.commands.info.whole import holdings_of
+        from separatrix.cli.commands.info.whole import contents_of
 
-        held = holdings_of(options.model)
+        held = contents_of(options.model)
     description, certificate, provenance = held.description, held.certificate, held.origin()
 
     out.answer("model", f"{description['name']}: {description['formula']}")
@@ -73,7 +73,7 @@ def _describe_kernel(record: dict[str, Any]) -> str:
     return f"{record['name']}: {record['formula']}" + (f" ({values})" if values else "")
 
 
-def _print_origin(out: Output, held: Holdings, provenance: dict[str, Any]) -> None:
+def _print_origin(out: Output, held: Contents, provenance: dict[str, Any]) -> None:
     data, split = provenance.get("data"), provenance.get("split")
     if data and split:
         out.answer(

@@ -1,19 +1,19 @@
-"""What a model file of any model holds, which takes the model itself."""
+"""The contents of any model file, from the model object itself."""
 
 from __future__ import annotations
 
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.provenance_checks import known_origin
 from separatrix.assessment.records import describe_model, details_of, support_record
-from separatrix.cli.commands.info.contents import Holdings
+from separatrix.cli.commands.info.contents import Contents
 from separatrix.persistence.model_file import load_model
 
 
-def holdings_of(path: str) -> Holdings:
-    """Load a model and tell what there is to know of it."""
+def contents_of(path: str) -> Contents:
+    """Load a model, and collect what the command prints of it."""
     stored = load_model(path)
     model, encoder = stored.model, stored.encoder
-    return Holdings(
+    return Contents(
         description=describe_model(model, encoder),
         certificate=getattr(model, "certificate_", None),
         provenance=stored.provenance,

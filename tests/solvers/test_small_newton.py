@@ -65,10 +65,10 @@ def test_the_same_optimum_as_without(loss, intercept, form, monkeypatch) -> None
     one = problem(loss, form, fit_intercept=intercept, weights=weights, C=3.0)
     assert small_newton.fits(one)
     found = minimise(one, solver(loss), tol=1e-9)
-    assert isinstance(found.state, small_newton.CompactState)
+    assert isinstance(found.state, small_newton.SmallState)
     monkeypatch.setattr(small_newton, "fits", lambda problem: False)
     other = minimise(one, solver(loss), tol=1e-9)
-    assert not isinstance(other.state, small_newton.CompactState)
+    assert not isinstance(other.state, small_newton.SmallState)
     assert found.certificate.ok and other.certificate.ok
     assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
 
@@ -107,7 +107,7 @@ def test_what_it_leaves_to_others() -> None:
 
 def test_newton_by_products_stays_newton_by_products() -> None:
     state = minimise(problem("log"), Newton(dense=False)).state
-    assert not isinstance(state, small_newton.CompactState)
+    assert not isinstance(state, small_newton.SmallState)
 
 
 def test_multipliers_to_start_from() -> None:
@@ -205,11 +205,11 @@ def test_losses_of_the_residual_have_the_same_optimum_as_without(loss, monkeypat
             as_design(X), targets, loss, weights=weights, fit_intercept=intercept, C=C
         )
         found = minimise(one, select_solver(one), tol=1e-9)
-        assert isinstance(found.state, small_newton.CompactState)
+        assert isinstance(found.state, small_newton.SmallState)
         with monkeypatch.context() as patch:
             patch.setattr(small_newton, "fits", lambda problem: False)
             other = minimise(one, select_solver(one), tol=1e-9)
-        assert not isinstance(other.state, small_newton.CompactState)
+        assert not isinstance(other.state, small_newton.SmallState)
         assert found.certificate.ok and other.certificate.ok, (intercept, C)
         assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
 
@@ -250,11 +250,11 @@ def test_several_classes_have_the_same_optimum_as_without(monkeypatch) -> None:
             options = {"weights": weights, "fit_intercept": intercept, "C": C}
             one = SoftmaxObjective(as_design(FORMS[form](X)), codes, 3, **options)
             found = minimise(one, select_solver(one), tol=1e-9)
-            assert isinstance(found.state, small_softmax_newton.CompactSoftmaxState)
+            assert isinstance(found.state, small_softmax_newton.SmallSoftmaxState)
             with monkeypatch.context() as patch:
                 patch.setattr(small_softmax_newton, "fits", lambda problem: False)
                 other = minimise(one, select_solver(one), tol=1e-9)
-            assert not isinstance(other.state, small_softmax_newton.CompactSoftmaxState)
+            assert not isinstance(other.state, small_softmax_newton.SmallSoftmaxState)
             case = (form, intercept, C)
             assert found.certificate.ok and other.certificate.ok, case
             assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)

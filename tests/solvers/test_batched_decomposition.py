@@ -53,10 +53,10 @@ def problems_of(name: str, C: float, n: int = 40, cache_mb: float = 100.0, exact
 
 
 def solve(problems, tol: float = 1e-9, **options):
-    joint = BatchedObjective.of(problems)
-    assert joint is not None
+    batch = BatchedObjective.of(problems)
+    assert batch is not None
     settings = {"tol": tol, "max_iter": 10_000, "parts": ["a", "b", "c"][: len(problems)]}
-    return minimise_batch(joint, BatchedDecomposition(), select_solver, **{**settings, **options})
+    return minimise_batch(batch, BatchedDecomposition(), select_solver, **{**settings, **options})
 
 
 @functools.cache
@@ -101,20 +101,20 @@ def test_the_optima_of_all_parts(name: str, C: float, exact: bool) -> None:
 @pytest.mark.parametrize("name", ["rbf", "poly"])
 def test_certificates_at_once_are_those_of_one_by_one(name: str, exact: bool) -> None:
     _, problems = problems_of(name, 2.0, exact=exact)
-    joint = BatchedObjective.of(problems)
-    assert joint is not None
+    batch = BatchedObjective.of(problems)
+    assert batch is not None
     rng = np.random.default_rng(1)
     every = np.arange(len(problems))
     for size in (0.0, 1e-3, 1.0):
         # Points that are anywhere in their range, and not balanced.
-        c = joint.y * joint.upper * rng.uniform(size=len(joint.y)) * size
+        c = batch.y * batch.upper * rng.uniform(size=len(batch.y)) * size
         b = rng.normal(size=len(problems))
-        product = joint.product(c)
-        for k, bound in enumerate(joint.certify(c, b, product, 1e-6, every)):
-            problem, own = problems[k], c[joint.starts[k] : joint.starts[k + 1]]
+        product = batch.product(c)
+        for k, bound in enumerate(batch.certify(c, b, product, 1e-6, every)):
+            problem, own = problems[k], c[batch.starts[k] : batch.starts[k + 1]]
             theta = problem.join(own, b[k])
             np.testing.assert_allclose(
-                product[joint.starts[k] : joint.starts[k + 1]],
+                product[batch.starts[k] : batch.starts[k + 1]],
                 problem.matrix.dot(own),
                 atol=1e-12 * (1.0 + np.abs(own).sum()),
             )
@@ -125,11 +125,11 @@ def test_certificates_at_once_are_those_of_one_by_one(name: str, exact: bool) ->
 
 def test_a_point_out_of_range_has_no_bound() -> None:
     _, problems = problems_of("rbf", 1.0)
-    joint = BatchedObjective.of(problems)
-    assert joint is not None
-    c = np.zeros(len(joint.y))
-    c[0] = -joint.y[0]
-    bounds = joint.certify(c, np.zeros(3), joint.product(c), 1e-6, np.arange(3))
+    batch = BatchedObjective.of(problems)
+    assert batch is not None
+    c = np.zeros(len(batch.y))
+    c[0] = -batch.y[0]
+    bounds = batch.certify(c, np.zeros(3), batch.product(c), 1e-6, np.arange(3))
     assert [bound.dual for bound in bounds] == [0.0] * 3
 
 
@@ -240,11 +240,11 @@ def nu_problems_of(name: str, nu: float, n: int = 40):
 
 
 def solve_nu(problems, tol: float = 1e-9, **options):
-    joint = BatchedNuObjective.of(problems)
-    assert joint is not None
+    batch = BatchedNuObjective.of(problems)
+    assert batch is not None
     settings = {"tol": tol, "max_iter": 10_000, "parts": ["a", "b", "c"][: len(problems)]}
     options = {**settings, **options}
-    return minimise_batch(joint, BatchedNuDecomposition(), select_solver, **options)
+    return minimise_batch(batch, BatchedNuDecomposition(), select_solver, **options)
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
