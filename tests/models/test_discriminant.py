@@ -856,3 +856,12 @@ def test_verification_reads_the_rows_once(monkeypatch) -> None:
     monkeypatch.setattr(Moments, "of", lambda *rows, **how: seen.append(rows) or of(*rows, **how))
     # Of two sets of planes in the one, and of two divisors in the other.
     assert all(verify(model, X, y).ok for model in models) and len(seen) == len(models)
+
+
+@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_columns_that_are_all_constant_leave_the_priors(kind) -> None:
+    X, y = np.full((6, 2), 3.0), np.array([0, 0, 0, 0, 1, 1])
+    with pytest.warns(LinAlgWarning, match="constant|same|single"):
+        model = kind().fit(X, y)
+    assert model.certificate_.ok, str(model.certificate_)
+    assert model.predict_proba(X)[0] == pytest.approx([2 / 3, 1 / 3])

@@ -165,8 +165,10 @@ class Cholesky(Factor):
     ) -> Self | None:
         """The factor, with its residual if ``certify``; None for a singular matrix, to rounding."""
         found = super().of(covariance)
-        if found is None or not len(found.scale):
-            return found
+        if found is None:
+            return None
+        if not len(found.scale):
+            return replace(found, residual=0.0)
         if np.min(np.diagonal(found.lower)) ** 2 <= _least_residual(len(found.scale)):
             return None
         return replace(found, residual=_product_residual(found, covariance)) if certify else found
