@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import lsq_linear, nnls
 from sklearn import linear_model
+from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import LinearRegression, Ridge, RidgeClassifier, load_model, save_model, verify
 from separatrix.closed_form.bounded import solve_bounded
@@ -274,3 +276,23 @@ def test_what_does_not_go_with_bounds():
         model.fit(X, y[:, 0]).summary()
     path = model.path(X, y[:, 0], [1.0, 0.1], cv=3)
     assert all(c.ok for c in path.certificates) and verify(path[0], X, y[:, 0]).ok
+
+
+@pytest.mark.parametrize("options", [{"positive": True}, {"bounds": (-1.0, 1.0)}])
+def test_a_penalty_that_overflows_is_told_by_the_certificate(options, capfd) -> None:
+    X, y = data(n=8, d=2)
+    model = LinearRegression(lam=1e300, **options)
+    with pytest.warns(ConvergenceWarning, match="non_finite"):
+        model.fit(X, y[:, 0], sample_weight=np.full(8, 1e20))
+    assert model.certificate_.status == "non_finite"
+    # LAPACK's words about NaN.
+    assert capfd.readouterr().out == ""
+
+
+def test_bounds_that_overflow_in_the_unit_of_a_target_are_none() -> None:
+    X, y = data(n=12, d=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LinearRegression(bounds=(-1e200, 1e200)).fit(X, 1e-200 * y[:, 0])
+    assert model.certificate_.ok
+    assert model.coef_ == pytest.approx(1e-200 * LinearRegression().fit(X, y[:, 0]).coef_)
