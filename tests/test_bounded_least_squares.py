@@ -296,3 +296,27 @@ def test_bounds_that_overflow_in_the_unit_of_a_target_are_none() -> None:
         model = LinearRegression(bounds=(-1e200, 1e200)).fit(X, 1e-200 * y[:, 0])
     assert model.certificate_.ok
     assert model.coef_ == pytest.approx(1e-200 * LinearRegression().fit(X, y[:, 0]).coef_)
+
+
+@pytest.mark.parametrize("options", [{}, {"positive": True}, {"bounds": (-1.0, 1.0)}])
+def test_weights_that_underflow_are_certified_as_they_are_returned(options) -> None:
+    from separatrix.scale import scan
+
+    # The best weights are about 1e-450: those of zero that are returned explain nothing.
+    X = np.array([[1e150, 1.0], [1e150, 1.0], [0.0, 0.0]])
+    y = np.array([1e-300, 1e-300, 0.0])
+    model = LinearRegression(lam=1.0, fit_intercept=False, **options)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert not np.any(model.coef_)
+    assert not model.certificate_.ok and not verify(model, X, y).ok
+    if not options:
+        with pytest.warns(ConvergenceWarning):
+            parts = LinearRegression(lam=1.0, fit_intercept=False).partial_fit(X, y)
+        with pytest.warns(ConvergenceWarning):
+            rows = scan(X, y, quantity=True, block_rows=2)
+            passes = LinearRegression(lam=1.0, fit_intercept=False).fit(rows)
+        assert not parts.certificate_.ok and not passes.certificate_.ok
+    # Digits that are lost below the least normal number, of weights that are good enough.
+    small = LinearRegression(fit_intercept=False, **options).fit(X[:, :1] / 1e142, y[:, None] / 10)
+    assert small.certificate_.ok and verify(small, X[:, :1] / 1e142, y[:, None] / 10).ok

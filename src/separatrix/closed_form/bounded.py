@@ -123,7 +123,7 @@ def solve_bounded(
             condition=max(part.condition for part in parts),
             unfinished="above_tol",
         )
-        return solution.in_units(unit)
+        return solution.in_units(unit, lambda: equations)
 
 
 class _Found(NamedTuple):

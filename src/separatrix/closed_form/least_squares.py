@@ -136,7 +136,7 @@ def solve_least_squares(
         tuning=tuning,
     )
     with pool.one_blas_thread(), np.errstate(all="ignore"):
-        return _dispatched(problem).in_units(unit)
+        return _dispatched(problem).in_units(unit, partial(_equations_of, problem))
 
 
 def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -343,7 +344,8 @@ def solve_in_passes(
     unit = problem.answers.unit
     if single and unit is None and solution.certificate.ok:
         solution = _narrowed(problem, moments, solution)
-    return solution.in_units(unit), total
+    with np.errstate(all="ignore"):
+        return solution.in_units(unit, partial(equations_of_moments, problem, moments)), total
 
 
 def _narrowed(
