@@ -320,3 +320,29 @@ def test_weights_that_underflow_are_certified_as_they_are_returned(options) -> N
     # Digits that are lost below the least normal number, of weights that are good enough.
     small = LinearRegression(fit_intercept=False, **options).fit(X[:, :1] / 1e142, y[:, None] / 10)
     assert small.certificate_.ok and verify(small, X[:, :1] / 1e142, y[:, None] / 10).ok
+
+
+@pytest.mark.parametrize("offset", [1e7, 1e9])
+def test_weights_that_are_pushed_beyond_their_bounds_explain_nothing(offset) -> None:
+    # Rounding of the offset is what is left of the equations of the other columns.
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 4)) + offset
+        y = X @ np.array([1.0, -1.0, 0.5, -0.2]) + rng.normal(size=40) + offset
+        for options in ({"positive": True}, {"bounds": (0.0, 0.4)}):
+            model = LinearRegression(**options).fit(X, y)
+            assert model.certificate_.ok, (seed, options, str(model.certificate_))
+
+
+def test_what_columns_could_take_away_together_counts_between_bounds_too() -> None:
+    # Each column is orthogonal to the residual to 1e-9, and their difference is not.
+    rng = np.random.default_rng(0)
+    x, e = rng.normal(size=(2, 40))
+    X, y = np.column_stack([x, x + 1e-9 * e]), x + e + 0.5 * rng.normal(size=40)
+    model = LinearRegression(bounds=(-1e11, 1e11)).fit(X, y)
+    assert model.certificate_.ok and verify(model, X, y).ok
+    best, half = model.mse_, 0.5 * model.coef_[1]
+    rest = LinearRegression().fit(X[:, :1], y - X[:, 1] * half)
+    model.coef_, model.intercept_ = np.array([rest.coef_[0], half]), rest.intercept_
+    assert np.mean((y - model.predict(X)) ** 2) > 2.0 * best
+    assert not verify(model, X, y).ok
