@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import lsq_linear, nnls
 from sklearn import linear_model
+from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import LinearRegression, Ridge, RidgeClassifier, load_model, save_model, verify
 from separatrix.closed_form.bounded import solve_bounded
@@ -274,3 +276,73 @@ def test_what_does_not_go_with_bounds():
         model.fit(X, y[:, 0]).summary()
     path = model.path(X, y[:, 0], [1.0, 0.1], cv=3)
     assert all(c.ok for c in path.certificates) and verify(path[0], X, y[:, 0]).ok
+
+
+@pytest.mark.parametrize("options", [{"positive": True}, {"bounds": (-1.0, 1.0)}])
+def test_a_penalty_that_overflows_is_told_by_the_certificate(options, capfd) -> None:
+    X, y = data(n=8, d=2)
+    model = LinearRegression(lam=1e300, **options)
+    with pytest.warns(ConvergenceWarning, match="non_finite"):
+        model.fit(X, y[:, 0], sample_weight=np.full(8, 1e20))
+    assert model.certificate_.status == "non_finite"
+    # LAPACK's words about NaN.
+    assert capfd.readouterr().out == ""
+
+
+def test_bounds_that_overflow_in_the_unit_of_a_target_are_none() -> None:
+    X, y = data(n=12, d=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LinearRegression(bounds=(-1e200, 1e200)).fit(X, 1e-200 * y[:, 0])
+    assert model.certificate_.ok
+    assert model.coef_ == pytest.approx(1e-200 * LinearRegression().fit(X, y[:, 0]).coef_)
+
+
+@pytest.mark.parametrize("options", [{}, {"positive": True}, {"bounds": (-1.0, 1.0)}])
+def test_weights_that_underflow_are_certified_as_they_are_returned(options) -> None:
+    from separatrix.scale import scan
+
+    # The best weights are about 1e-450: those of zero that are returned explain nothing.
+    X = np.array([[1e150, 1.0], [1e150, 1.0], [0.0, 0.0]])
+    y = np.array([1e-300, 1e-300, 0.0])
+    model = LinearRegression(lam=1.0, fit_intercept=False, **options)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert not np.any(model.coef_)
+    assert not model.certificate_.ok and not verify(model, X, y).ok
+    if not options:
+        with pytest.warns(ConvergenceWarning):
+            parts = LinearRegression(lam=1.0, fit_intercept=False).partial_fit(X, y)
+        with pytest.warns(ConvergenceWarning):
+            rows = scan(X, y, quantity=True, block_rows=2)
+            passes = LinearRegression(lam=1.0, fit_intercept=False).fit(rows)
+        assert not parts.certificate_.ok and not passes.certificate_.ok
+    # Digits that are lost below the least normal number, of weights that are good enough.
+    small = LinearRegression(fit_intercept=False, **options).fit(X[:, :1] / 1e142, y[:, None] / 10)
+    assert small.certificate_.ok and verify(small, X[:, :1] / 1e142, y[:, None] / 10).ok
+
+
+@pytest.mark.parametrize("offset", [1e7, 1e9])
+def test_weights_that_are_pushed_beyond_their_bounds_explain_nothing(offset) -> None:
+    # Rounding of the offset is what is left of the equations of the other columns.
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 4)) + offset
+        y = X @ np.array([1.0, -1.0, 0.5, -0.2]) + rng.normal(size=40) + offset
+        for options in ({"positive": True}, {"bounds": (0.0, 0.4)}):
+            model = LinearRegression(**options).fit(X, y)
+            assert model.certificate_.ok, (seed, options, str(model.certificate_))
+
+
+def test_what_columns_could_take_away_together_counts_between_bounds_too() -> None:
+    # Each column is orthogonal to the residual to 1e-9, and their difference is not.
+    rng = np.random.default_rng(0)
+    x, e = rng.normal(size=(2, 40))
+    X, y = np.column_stack([x, x + 1e-9 * e]), x + e + 0.5 * rng.normal(size=40)
+    model = LinearRegression(bounds=(-1e11, 1e11)).fit(X, y)
+    assert model.certificate_.ok and verify(model, X, y).ok
+    best, half = model.mse_, 0.5 * model.coef_[1]
+    rest = LinearRegression().fit(X[:, :1], y - X[:, 1] * half)
+    model.coef_, model.intercept_ = np.array([rest.coef_[0], half]), rest.intercept_
+    assert np.mean((y - model.predict(X)) ** 2) > 2.0 * best
+    assert not verify(model, X, y).ok

@@ -856,3 +856,34 @@ def test_verification_reads_the_rows_once(monkeypatch) -> None:
     monkeypatch.setattr(Moments, "of", lambda *rows, **how: seen.append(rows) or of(*rows, **how))
     # Of two sets of planes in the one, and of two divisors in the other.
     assert all(verify(model, X, y).ok for model in models) and len(seen) == len(models)
+
+
+@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_columns_that_are_all_constant_leave_the_priors(kind) -> None:
+    X, y = np.full((6, 2), 3.0), np.array([0, 0, 0, 0, 1, 1])
+    with pytest.warns(LinAlgWarning, match="constant|same|single"):
+        model = kind().fit(X, y)
+    assert model.certificate_.ok, str(model.certificate_)
+    assert model.predict_proba(X)[0] == pytest.approx([2 / 3, 1 / 3])
+
+
+class Given:
+    """An estimator of one covariance, whatever the rows."""
+
+    def __init__(self, covariance: np.ndarray) -> None:
+        self.covariance_ = covariance
+
+    def fit(self, X: np.ndarray) -> Given:
+        return self
+
+
+@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+@pytest.mark.parametrize(
+    ("across", "back", "why"),
+    [(0.5, 0.0, "of class 0 that is not symmetric"), (np.nan, np.nan, "NaN or infinity in its")],
+)
+def test_estimators_give_covariances_that_are_symmetric_and_finite(kind, across, back, why) -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    estimator = Given(np.array([[1.0, across], [back, 1.0]]))
+    with pytest.raises(ValueError, match=why):
+        kind(covariance_estimator=estimator).fit(X, y)

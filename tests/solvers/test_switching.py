@@ -155,3 +155,18 @@ def test_extrapolations_count_as_work() -> None:
     found = minimise(medium, Switching(Newton(), 1e6), tol=0.0, max_iter=20, seed=0)
     each = forecast.extrapolation(medium) / forecast.visits(medium)
     assert found.state.work == pytest.approx(20 + 12 * each)
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
+def test_nobody_goes_on_where_nothing_is_left_for_the_second(loss) -> None:
+    # Weights of nearly zero tell classes apart in huge columns, and the objective vanishes.
+    rng = np.random.default_rng(0)
+    y = np.repeat([1.0, -1.0], 30)
+    X = 1e20 * (rng.normal(size=(60, 3)) + 4.0 * y[:, None])
+    far = MarginObjective(as_design(X), y, loss, C=1.0)
+    for second in (Newton(), QuasiNewton()):
+        found = minimise(far, Switching(second, 0.0), max_iter=1000, seed=0)
+        alone = minimise(far, second, max_iter=1000, seed=0)
+        assert found.state.handed_over
+        assert found.certificate.status == alone.certificate.status
+        assert found.certificate.dual <= alone.certificate.primal

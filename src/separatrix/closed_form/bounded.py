@@ -16,6 +16,7 @@ the certificate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -103,11 +104,11 @@ def solve_bounded(
     targets = np.asarray(targets, dtype=np.float64)
     unit = units_of(targets, weights)
     scaled = targets if unit is None else targets * unit
-    problem = LeastSquaresProblem(
-        *(design, scaled, weights, float(ridge), bool(fit_intercept), tol, names),
-        bounds=bounds_in((lower, upper), unit),
-    )
     with pool.one_blas_thread(), np.errstate(all="ignore"):
+        problem = LeastSquaresProblem(
+            *(design, scaled, weights, float(ridge), bool(fit_intercept), tol, names),
+            bounds=bounds_in((lower, upper), unit),
+        )
         factor = TriangularFactor.of(design, scaled, weights, bool(fit_intercept))
         if not np.isfinite(factor.r).all():
             problem.refuse()
@@ -122,7 +123,7 @@ def solve_bounded(
             condition=max(part.condition for part in parts),
             unfinished="above_tol",
         )
-        return solution.in_units(unit)
+        return solution.in_units(unit, lambda: equations)
 
 
 class _Found(NamedTuple):
@@ -182,6 +183,9 @@ def _chosen(
     assert problem.bounds is not None
     low, high = (end[:, 0] for end in problem.bounds)
     held = np.zeros(d)
+    if not math.isfinite(problem.ridge):
+        # The certificate of weights of zero says that the penalty has overflowed.
+        return held
     alive = np.flatnonzero(equations.alive & (equations.penalised > 0.0) & (low < high))
     rows, right = factor.r[:, alive], factor.r[:, column]
     if problem.ridge > 0.0:

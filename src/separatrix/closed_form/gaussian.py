@@ -77,6 +77,8 @@ _FLOOR = 1e-6
 _APART = 1e-5
 # Columns that a message names before it counts the others.
 _MOST_NAMED = 3
+# How far a covariance may be from a symmetric one, relative to its largest number.
+_ASYMMETRY = 1e-8
 # A quarter of the largest float: differences of two are within range.
 _HUGE = 2.0**1022
 # Columns of a triangle that are solved for at a time, and rows of a matrix in the cache.
@@ -165,8 +167,10 @@ class Cholesky(Factor):
     ) -> Self | None:
         """The factor, with its residual if ``certify``; None for a singular matrix, to rounding."""
         found = super().of(covariance)
-        if found is None or not len(found.scale):
-            return found
+        if found is None:
+            return None
+        if not len(found.scale):
+            return replace(found, residual=0.0)
         if np.min(np.diagonal(found.lower)) ** 2 <= _least_residual(len(found.scale)):
             return None
         return replace(found, residual=_product_residual(found, covariance)) if certify else found
@@ -520,7 +524,8 @@ def covariances_by_estimator(
     Raises
     ------
     ValueError
-        Where there is no ``covariance_`` after ``fit``, or one of another shape.
+        Where there is no ``covariance_`` after ``fit``, or one of another shape, with NaN or
+        infinity, or that is not symmetric.
     """
     p = design.n_features
     out = np.empty((n_classes, p, p))
@@ -544,7 +549,21 @@ def covariances_by_estimator(
                 f"covariance_estimator={estimator!r} has a covariance_ of the shape {found.shape} "
                 f"for class {names.label(k)}, which has {p:,} columns."
             )
-        out[k] = found
+        # What overflows does so on the diagonal, too, and is told by column.
+        if np.isfinite(np.diagonal(found)).all() and not np.isfinite(found).all():
+            raise ValueError(
+                f"covariance_estimator={estimator!r} has NaN or infinity in its covariance_ of "
+                f"class {names.label(k)}; give an estimator of sklearn.covariance."
+            )
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(found - found.T).max(initial=0.0)
+        if apart > _ASYMMETRY * np.abs(found).max(initial=0.0):
+            raise ValueError(
+                f"covariance_estimator={estimator!r} has a covariance_ of class {names.label(k)} "
+                "that is not symmetric; give an estimator of sklearn.covariance."
+            )
+        # One half of it is factorised, and stands for both.
+        out[k] = np.triu(found) + np.triu(found, 1).T
     return out
 
 

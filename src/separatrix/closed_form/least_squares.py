@@ -136,7 +136,7 @@ def solve_least_squares(
         tuning=tuning,
     )
     with pool.one_blas_thread(), np.errstate(all="ignore"):
-        return _dispatched(problem).in_units(unit)
+        return _dispatched(problem).in_units(unit, partial(_equations_of, problem))
 
 
 def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
@@ -599,7 +599,8 @@ def certify_least_squares(
         intercept, and with ``sqrt(ridge) I`` below the rows. ``relative_residual`` is the same,
         but where what is left is no more than rounding explains (8 eps, or 2 eps times the root
         of the number of columns, of the sum of the lengths of the terms of ``y - A x``), and no
-        other coefficients lower the objective by more than a millionth, relative to those terms;
+        other coefficients (between bounds: of the columns that these do not hold) lower the
+        objective by more than a millionth, relative to those terms;
         or, where a fit is exact to ``tol`` in every row, relative to the targets about their
         means, or to all terms about theirs where rounding of these explains it.
     """

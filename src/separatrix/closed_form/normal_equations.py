@@ -381,16 +381,18 @@ class NormalEquations:
             out[k] = np.max((left / _or_one(size))[used], initial=0.0)
         return out
 
-    def explained_shares(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    def explained_shares(
+        self, coef: np.ndarray, intercept: np.ndarray, free: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the share of each target's objective that other coefficients could take away.
 
-        It is the squared cosine of the angle between the residual and what columns span; zero where
-        there are too many columns to look.
+        It is the squared cosine of the angle between the residual and what columns span, those that
+        are ``free`` (d, m), or all; zero where there are too many columns to look.
         """
         d, m = self.design.n_features, len(coef)
         if self.design.n_samples * (d + m) ** 2 > _MOST_PROJECTED:
             return np.zeros(m)
-        return self._explained(self.columns(coef, intercept, self.looks_closely(m)), coef)
+        return self._explained(self.columns(coef, intercept, self.looks_closely(m)), coef, free)
 
     def looks_closely(self, n_targets: int) -> bool:
         """Whether the residuals are projected in twice the precision."""
@@ -417,11 +419,19 @@ class NormalEquations:
         width = self.design.n_features + 1 + len(coef)
         return Columns(np.concatenate(parts, axis=1) if parts else np.empty((width, 0)), None)
 
-    def _explained(self, columns: Columns, coef: np.ndarray) -> np.ndarray:
+    def _explained(self, columns: Columns, coef: np.ndarray, free: np.ndarray | None) -> np.ndarray:
         if self.ridge > 0.0:
             columns = columns.with_penalty(self.ridge, coef)
-        raw = np.hypot(self.lengths, self.offset)
-        return columns.explained(raw, self.lengths, coef if self.ridge == 0.0 else None)
+        raw, plain = np.hypot(self.lengths, self.offset), self.ridge == 0.0
+        if free is None:
+            return columns.explained(raw, self.lengths, coef if plain else None)
+        shares = np.zeros(len(coef))
+        for k, used in enumerate(free.T):
+            own = np.flatnonzero(used)
+            at = coef[k : k + 1, own] if plain else None
+            part = columns.of_features(own, k, len(coef))
+            shares[k] = part.explained(raw[own], self.lengths[own], at)[0]
+        return shares
 
 
 def _by_row(design: Design, n_targets: int) -> bool:
@@ -506,6 +516,25 @@ class NormalResidual:
             return self.gradient
         below = np.where(weights <= bounds[0], np.maximum(self.gradient, 0.0), self.gradient)
         return np.where(weights >= bounds[1], np.minimum(below, 0.0), below)
+
+    def _shares(self) -> np.ndarray:
+        """What other coefficients could take away of each objective, see ``explained_shares``.
+
+        Those of weights that are pushed beyond their bounds are left out.
+        """
+        of = self.equations
+        if of.problem.bounds is None:
+            return of.explained_shares(self.coef, self.intercept)
+        return of.explained_shares(self.coef, self.intercept, self._free)
+
+    @property
+    def _free(self) -> np.ndarray:
+        """Which weights are between their bounds, or pushed there; (d, m)."""
+        bounds, weights = self.equations.problem.bounds, self.coef.T
+        assert bounds is not None
+        between = (weights > bounds[0]) & (weights < bounds[1])
+        free: np.ndarray = between | (self.inward() != 0.0)
+        return free
 
     @cached_property
     def _ratios(self) -> np.ndarray:
@@ -593,7 +622,7 @@ class NormalResidual:
             nothing = of.spread if of.problem.fit_intercept else of.size
             explained &= norm <= 1.01 * nothing + _SPARE * rounding * of.size
             if most < np.inf and (explained & (cosines > tol)).any():
-                explained &= of.explained_shares(self.coef, self.intercept) <= most
+                explained &= self._shares() <= most
             relative = np.where(explained, by_terms, cosines).max(axis=0, initial=0.0)
             if not (relative <= tol).all():
                 relative = np.minimum(relative, self._inexactness(rounding, most))
@@ -625,7 +654,7 @@ class NormalResidual:
         """The certificate of this point; ``unfinished`` is its status where it is above ``tol``."""
         relative, orthogonality = self.judged()
         problem = self.equations.problem
-        if relative <= problem.tol and problem.bounds is None:
+        if relative <= problem.tol:
             relative = max(relative, self._left_together(rank, condition, orthogonality))
         text = "normal equations A'r = 0"
         if problem.ridge > 0.0:
@@ -659,13 +688,17 @@ class NormalResidual:
         of = self.equations
         d = of.design.n_features
         # A penalty holds up the columns of which the rows say nothing.
-        if rank == int(np.count_nonzero(of.alive)) or (rank == d and of.ridge > 0.0):
+        if of.problem.bounds is not None:
+            full = bool((np.count_nonzero(self._free & of.alive[:, None], axis=0) == rank).all())
+        else:
+            full = rank == int(np.count_nonzero(of.alive)) or (rank == d and of.ridge > 0.0)
+        if full:
             bound = d * (condition * orthogonality) ** 2
             if bound <= _MOST_SHARE:
                 return 0.0
         if of.design.n_samples * (d + len(self.coef)) ** 2 > _MOST_LOOKED_AT:
             return 0.0
-        shares = of.explained_shares(self.coef, self.intercept)
+        shares = self._shares()
         # What rounding leaves of an exact fit has no direction that could be wrong.
         exact = (self._inexactness(self._rounding, _MOST_SHARE) <= of.problem.tol) | (
             self._norm == 0

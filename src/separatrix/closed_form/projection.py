@@ -97,6 +97,11 @@ class Columns:
         high[1 + d :], low[1 + d :] = product_parts(coef, -root)
         return Columns.joined([self, Columns(high, None if self.low is None else low)])
 
+    def of_features(self, index: np.ndarray, k: int, n_targets: int) -> Columns:
+        """The column of ones, some of the features, and the residual of target ``k``."""
+        own = np.concatenate([[0], 1 + index, [len(self.high) - n_targets + k]])
+        return Columns(self.high[own], None if self.low is None else self.low[own])
+
     def reduced(self) -> Columns:
         """Return as many rows as there are columns, which stand for all of them."""
         width, n = self.high.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -107,8 +108,13 @@ class LeastSquaresSolution:
             certificate=found.certificate(rank, condition, unfinished, steps, whose),
         )
 
-    def in_units(self, unit: np.ndarray | None) -> LeastSquaresSolution:
+    def in_units(
+        self, unit: np.ndarray | None, equations: Callable[[], NormalEquations]
+    ) -> LeastSquaresSolution:
         """The solution for targets that were multiplied by ``unit``, for the targets themselves.
+
+        ``equations``: makes those of the targets that were multiplied.  Numbers that lose digits to
+        underflow are certified by them anew, as they are returned.
 
         Raises
         ------
@@ -124,8 +130,15 @@ class LeastSquaresSolution:
             )
         if unit is None:
             return self
+        certificate, kept, level = self.certificate, coef * unit[:, None], intercept * unit
+        if not (np.array_equal(kept, self.coef) and np.array_equal(level, self.intercept)):
+            of = equations()
+            at = of.at(kept, level if of.problem.fit_intercept else np.zeros(len(level)))
+            found = at.certificate(self.rank, self.condition, None, certificate.n_iter)
+            certificate = replace(found, equations=certificate.equations)
         return replace(
             self,
+            certificate=certificate,
             coef=coef,
             intercept=intercept,
             rss=self.rss / unit / unit,
@@ -302,9 +315,11 @@ class TriangularFactor:
         """
         unit = units_of(self.r[:, self.n_features :])
         with np.errstate(all="ignore"):
-            return self.in_units(unit)._solve(float(ridge), tol).in_units(unit)
+            scaled = self.in_units(unit)
+            equations = scaled._equations(float(ridge), tol)
+            return scaled._solve(equations).in_units(unit, lambda: equations)
 
-    def _solve(self, ridge: float, tol: float) -> LeastSquaresSolution:
+    def _equations(self, ridge: float, tol: float) -> NormalEquations:
         d, m = self.n_features, self.n_targets
         # The rows of the triangle stand for those that went in, centred.
         problem = LeastSquaresProblem(
@@ -315,7 +330,10 @@ class TriangularFactor:
             tol=tol,
             factored=True,
         )
-        equations = NormalEquations(problem, np.zeros(d + m), lengths_of(self.r), self.weight)
+        return NormalEquations(problem, np.zeros(d + m), lengths_of(self.r), self.weight)
+
+    def _solve(self, equations: NormalEquations) -> LeastSquaresSolution:
+        d, m = self.n_features, self.n_targets
         solution = self.solve_for(equations, " of the triangular factor of all rows")
         if not self.centred:
             return solution

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -230,12 +231,14 @@ class BlockedEquations(NormalEquations):
         found = self.problem.passes.sums(_left, self._at(coef, intercept))
         return found["gradient"], found["sums"]
 
-    def explained_shares(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    def explained_shares(
+        self, coef: np.ndarray, intercept: np.ndarray, free: np.ndarray | None = None
+    ) -> np.ndarray:
         if self.design.n_features + len(coef) > _MOST_PROJECTED:
             return np.zeros(len(coef))
         shared = self._at(coef, intercept), self.looks_closely(len(coef))
         parts = self.problem.passes.each(_reduced, shared)
-        return self._explained(Columns.joined(list(parts)), coef)
+        return self._explained(Columns.joined(list(parts)), coef, free)
 
     def largest_misfit(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         out = np.zeros(len(coef))
@@ -343,7 +346,8 @@ def solve_in_passes(
     unit = problem.answers.unit
     if single and unit is None and solution.certificate.ok:
         solution = _narrowed(problem, moments, solution)
-    return solution.in_units(unit), total
+    with np.errstate(all="ignore"):
+        return solution.in_units(unit, partial(equations_of_moments, problem, moments)), total
 
 
 def _narrowed(

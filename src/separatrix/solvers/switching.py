@@ -60,6 +60,12 @@ class SwitchingState:
     # Where the first method ended.
     left: Candidate | None = None
 
+    @property
+    def theta(self) -> np.ndarray:
+        """The point of the method at work; dual descent, which states no objective, has none."""
+        found: np.ndarray = self.inner.theta
+        return found
+
 
 class Switching(Solver):
     """Dual descent, and a second method where it is slow.  Needs what both of them need.
