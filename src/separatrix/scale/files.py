@@ -504,7 +504,8 @@ class _Scan:
             weight = known.column(options.weight)
             if weight.way == "levels":
                 raise DataError(
-                    f"column {quote(options.weight)} holds texts, which cannot be weights"
+                    f"column {quote(options.weight)} holds texts, which cannot be weights; name a "
+                    "column of numbers"
                 )
         names, extra = self._encoded_columns()
         encoder = Encoder(
@@ -803,6 +804,9 @@ class _Scan:
                 rows += span.n_rows
                 options.report("encoding", rows, n_rows)
         self._require_classes(labels, counts)
+        if options.weight is not None and not totals.any():
+            every = "every row to fit" if held else "every row"
+            raise DataError(f"column {quote(options.weight)} gives {every} the weight 0")
         if labels is None:
             totals = np.empty(0)
         names = tuple(plan.encoder.feature_names_)

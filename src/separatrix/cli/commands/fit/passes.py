@@ -23,7 +23,13 @@ from separatrix.cli.commands.fit.training import (
     positive_class,
 )
 from separatrix.cli.output import Output, passes_bar, reading_bar
-from separatrix.cli.reading import PASSED_ON, held_out, memory_of, sample_of
+from separatrix.cli.reading import (
+    PASSED_ON,
+    held_out,
+    memory_of,
+    sample_of,
+    scan_where_weighted,
+)
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import StoredModel
@@ -214,7 +220,7 @@ def scanned(out: Output, options: ModelOptions) -> BlockRows:
 def _test(options: FitOptions, data: BlockedData) -> BlockedData:
     """The rows of another table, to measure on, encoded as those of the fit are."""
     own = (options.target, options.weight)
-    test = scan(
+    test = scan_where_weighted(
         options.test,
         options.target,
         weight=options.weight,
