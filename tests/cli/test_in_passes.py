@@ -241,6 +241,12 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 assert scores[1][name] == value, name
 
 
+def test_stochastic_gradients_go_over_the_rows_in_passes(run, table):
+    document, stored = fitted(run, table, "--model", "sgd", "--weight", "weight")
+    assert stored.model.certificate_.status == "optimal" and document["held_out"]["n"] > 500
+    assert run("verify", str(table.parent / "m.separatrix"), str(table)).code == 0
+
+
 @pytest.mark.parametrize("target", ["paid", "debt"])
 def test_rows_count_by_their_weights_in_passes_as_in_memory(run, table, tmp_path, large, target):
     model, page = str(tmp_path / "m.separatrix"), tmp_path / "m.html"

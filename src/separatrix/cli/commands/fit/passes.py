@@ -40,8 +40,9 @@ from separatrix.tables.table import missing_marks
 # Options for which a table in memory is needed.
 _IN_MEMORY = ("group", "time", "drop_missing_target")
 
-# What takes a few passes that build on each other, and leaves nothing to go on from.
-_CLOSED = ("lda", "qda", "lstsq", "poly")
+# What takes a few passes that build on each other, or steps that are not repeated, and leaves
+# nothing to go on from.
+_WITHOUT_CHECKPOINT = ("lda", "qda", "lstsq", "poly", "sgd")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,7 +69,7 @@ class BlockRows(TrainingRows):
         try:
             with _engine(self.options) as engine:
                 given: dict[str, Any] = {"engine": engine}
-                if self.options.model not in _CLOSED:
+                if self.options.model not in _WITHOUT_CHECKPOINT:
                     given["checkpoint"] = self.checkpoint
                 # Who takes no row blocks at all says so itself.
                 taken = signature(model.fit).parameters
@@ -134,6 +135,8 @@ class BlockRows(TrainingRows):
         return f"{count} over {size} in {blocks}"
 
     def how_to_resume(self) -> str | None:
+        if self.options.model in _WITHOUT_CHECKPOINT:
+            return f"a fit of --model {self.options.model} starts again: --resume has no pass of it"
         if os.path.exists(self.checkpoint):
             return f"--resume continues from {self.checkpoint}"
         return "no pass was completed, so --resume has nothing to continue from"
