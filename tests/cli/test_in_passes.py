@@ -241,6 +241,15 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 assert scores[1][name] == value, name
 
 
+def test_rows_found_in_the_cache_are_spoken_of_in_the_same_words(run, tmp_path):
+    rows = [f"{99999 if i % 20 == 0 else i % 37},{'ab'[i % 3 == 0]}" for i in range(400)]
+    (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    words = ("fit", "t.csv", "--target", "y", "--cache", "cache")
+    first, again = run(*words), run(*words)
+    assert "found in the cache" in again.out
+    assert "--kind 'x=number'" in first.err and again.err == first.err
+
+
 def test_stochastic_gradients_go_over_the_rows_in_passes(run, table):
     document, stored = fitted(run, table, "--model", "sgd", "--weight", "weight")
     assert stored.model.certificate_.status == "optimal" and document["held_out"]["n"] > 500

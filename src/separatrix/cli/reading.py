@@ -142,7 +142,12 @@ def report_notes(out: Output, table: Table, alerts: Iterable[str]) -> None:
     """Print how a table was read, and what was noticed on the way."""
     for note in table.notes:
         out.note(note)
-    for alert in dict.fromkeys((*table.alerts, *alerts)):
+    report_alerts(out, (*table.alerts, *alerts))
+
+
+def report_alerts(out: Output, alerts: Iterable[str]) -> None:
+    """Print what was noticed on the way, each once."""
+    for alert in dict.fromkeys(alerts):
         # What ends a long tail may well be right.
         doubtful = getattr(alert, "code", "") == "placeholder_named"
         (out.note if doubtful else out.warn)(alert)

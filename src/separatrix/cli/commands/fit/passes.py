@@ -27,6 +27,7 @@ from separatrix.cli.reading import (
     PASSED_ON,
     held_out,
     memory_of,
+    report_alerts,
     sample_of,
     scan_where_weighted,
 )
@@ -263,8 +264,7 @@ def report_blocks(out: Output, rows: BlockRows) -> None:
         out.report("blocks", note)
     for note in data.notes[1:]:
         out.note(note)
-    for alert in encoder.alerts_:
-        out.warn(alert)
+    report_alerts(out, encoder.alerts_)
 
 
 def _prepare(out: Output, checkpoint: str, resume: bool) -> None:
