@@ -6,8 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedShuffleSplit
 
+from separatrix.data.splitting import folds_of
 from separatrix.exceptions import DataError
 from separatrix.tables import split_rows
 
@@ -100,3 +101,21 @@ def test_the_rows_are_those_of_scikit_learn(seed, n_classes):
     fitted, held = split_rows(y, test_size=0.3, seed=seed, stratify=False)
     theirs = next(ShuffleSplit(1, test_size=len(held), random_state=seed).split(y))
     assert np.array_equal(held, np.sort(theirs[1]))
+
+
+@pytest.mark.parametrize(
+    ("cv", "groups", "said"),
+    [
+        (GroupKFold(2), np.arange(5), r"^groups has the shape \(5,\); give one group for each"),
+        ([], None, "^cv has no folds; give at least one pair"),
+        (
+            [([0, 1], [2, 3]), ([0, 1], [8])],
+            None,
+            "^Fold 1 of cv is no pair .* from 0 to 7: index 8",
+        ),
+    ],
+)
+def test_a_splitter_that_does_not_suit_the_rows_is_refused_in_one_sentence(cv, groups, said):
+    y = np.arange(8) % 2
+    with pytest.raises(DataError, match=said):
+        folds_of(cv, np.zeros((8, 1)), y, None, groups, stratify=True)

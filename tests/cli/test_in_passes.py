@@ -241,6 +241,81 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 assert scores[1][name] == value, name
 
 
+def test_rows_found_in_the_cache_are_spoken_of_in_the_same_words(run, tmp_path):
+    rows = [f"{99999 if i % 20 == 0 else i % 37},{'ab'[i % 3 == 0]}" for i in range(400)]
+    (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    words = ("fit", "t.csv", "--target", "y", "--cache", "cache")
+    first, again = run(*words), run(*words)
+    assert "found in the cache" in again.out
+    assert "--kind 'x=number'" in first.err and again.err == first.err
+
+
+def test_stochastic_gradients_go_over_the_rows_in_passes(run, table):
+    document, stored = fitted(run, table, "--model", "sgd", "--weight", "weight")
+    assert stored.model.certificate_.status == "optimal" and document["held_out"]["n"] > 500
+    assert run("verify", str(table.parent / "m.separatrix"), str(table)).code == 0
+
+
+@pytest.mark.parametrize("target", ["paid", "debt"])
+def test_rows_count_by_their_weights_in_passes_as_in_memory(run, table, tmp_path, large, target):
+    model, page = str(tmp_path / "m.separatrix"), tmp_path / "m.html"
+    words = ("--target", target, "--weight", "weight", "-o", model, "--test-size", "0")
+    assert run("fit", str(table), *words).code == 0
+    found = []
+    for memory in ("200MB", "100MB"):
+        result = run("evaluate", model, str(table), "--json", "--memory", memory)
+        assert "weight" not in result.err
+        found.append(json.loads(result.out)["scores"])
+    name = {"paid": "log_loss", "debt": "mse"}[target]
+    assert found[1][name] == pytest.approx(found[0][name], rel=1e-9)
+    assert run("report", model, str(table), "--memory", "100MB", "-o", str(page)).code == 0
+    told = json.loads(page.with_suffix(".json").read_text())["metrics"][0]
+    assert told[name] == pytest.approx(found[0][name], rel=1e-9)
+    # A table that lacks the column is measured all the same, row by row.
+    lines = [line.split(",") for line in table.read_text().splitlines()]
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(",".join(c[:3] + c[4:]) for c in lines) + "\n")
+    alike = [
+        json.loads(run("evaluate", model, str(bare), "--json", "--memory", memory).out)["scores"]
+        for memory in ("200MB", "100MB")
+    ]
+    assert alike[1][name] == pytest.approx(alike[0][name], rel=1e-9)
+    assert alike[0][name] != pytest.approx(found[0][name], rel=1e-6)
+    # One that has it may not give all rows no weight.
+    zero = tmp_path / "zero.csv"
+    zero.write_text("\n".join(",".join(c if c[3] == "weight" else [*c[:3], "0", *c[4:]])
+                              for c in lines) + "\n")  # fmt: skip
+    for memory in ("200MB", "100MB"):
+        result = run("evaluate", model, str(zero), "--memory", memory)
+        assert result.code == 3
+        assert "column 'weight' gives every row the weight 0" in result.err
+
+
+def test_a_table_to_measure_on_may_lack_the_weights_and_may_not_have_zeros(run, table, tmp_path):
+    lines = [line.split(",") for line in table.read_text().splitlines()]
+    bare, zero = tmp_path / "bare.csv", tmp_path / "zero.csv"
+    bare.write_text("\n".join(",".join(c[:3] + c[4:]) for c in lines) + "\n")
+    zero.write_text("\n".join(",".join(c if c[3] == "weight" else [*c[:3], "0", *c[4:]])
+                              for c in lines) + "\n")  # fmt: skip
+    document, _ = fitted(run, table, "--weight", "weight", "--test", str(bare))
+    assert document["held_out"]["n"] == 3000
+    words = ("--target", "paid", "--weight", "weight", "--cache", str(tmp_path / "cache"))
+    for data, rest in ((table, ("--test", str(zero))), (zero, ("--test-size", "0"))):
+        result = run("fit", str(data), *words, *rest, "-o", str(tmp_path / "z.separatrix"))
+        assert result.code == 3
+        assert "column 'weight' gives every row the weight 0" in result.err
+        assert not (tmp_path / "z.separatrix").exists()
+
+
+def test_an_area_that_is_not_exact_is_printed_with_how_far_it_may_be_off(run, table, large):
+    fitted(run, table)
+    words = ("evaluate", str(table.parent / "m.separatrix"), str(table), "--memory", "1kB")
+    scores = run(*words, "--json").document["scores"]
+    assert 0.0 < scores["roc_auc_error"] < 0.02
+    said = f"ROC AUC {scores['roc_auc']:.3f} (within {scores['roc_auc_error']:.3f})   log loss"
+    assert said in run(*words).out
+
+
 def test_predictions_that_overflow_are_told_by_their_row_in_the_table(run, tmp_path, large):
     lines = [f"{i},{i**3 + i % 3}" for i in range(40)]
     (tmp_path / "t.csv").write_text("x,y\n" + "\n".join(lines) + "\n")

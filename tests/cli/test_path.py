@@ -84,6 +84,15 @@ def test_time_up_is_told(run):
     assert "not reached" in ran.out and "--time-limit" in ran.err
 
 
+def test_a_model_that_cannot_be_chosen_is_said_not_to_be_written(run, tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},{i * 1.5 + i % 3}\n" for i in range(8)))
+    # R^2 of one row is not defined.
+    words = ("--target", "y", "--model", "lstsq", "--values", "2", "--cv", "8")
+    ran = run("path", "t.csv", *words, "-o", "m.separatrix", "--kind", "y=number")
+    assert "m.separatrix was not written: no value was scored on all folds" in ran.err
+    assert not (tmp_path / "m.separatrix").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as theirs
 from sklearn.datasets import load_diabetes, load_iris, make_multilabel_classification
+from sklearn.model_selection import GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix
 from separatrix import (
+    LogisticRegressionCV,
     Ridge,
     RidgeClassifier,
     RidgeClassifierCV,
@@ -260,3 +262,40 @@ def test_columns_of_zeros_and_constants_change_nothing() -> None:
             np.testing.assert_allclose(model.coef_[[0, 3]], 0.0, atol=1e-18 * idle[0])
             assert separatrix.verify(model, wide, y).ok
             assert RidgeClassifier(alpha).fit(wide, labels).certificate_.ok
+
+
+@pytest.mark.parametrize("chosen", [RidgeCV, RidgeClassifierCV])
+def test_groups_reach_the_splitter_and_other_arguments_are_refused(chosen):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(60, 3)), np.arange(60) % 7
+    y = (X[:, 0] + rng.normal(size=60) > 0.0).astype(int)
+    splitter = GroupKFold(3)
+    found = chosen(cv=splitter).fit(X, y, groups=groups)
+    expected = chosen(cv=list(splitter.split(X, y, groups))).fit(X, y)
+    assert (found.alpha_, found.best_score_) == (expected.alpha_, expected.best_score_)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weights'"):
+        chosen().fit(X, y, sample_weights=np.ones(60))
+    with pytest.raises(ValueError, match=r"^groups are for the splitter of cv"):
+        chosen().fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "said"),
+    [
+        (["r2"], r"^scoring=\['r2'\] must be the name of one scorer"),
+        (5, "^scoring=5 must be the name of one scorer"),
+        (lambda *_: "a", "^scoring returned 'a'; it must return a number"),
+        (lambda *_: np.zeros(2), "^scoring returned array.*; it must return a number"),
+    ],
+)
+@pytest.mark.parametrize("chosen", [RidgeCV, LogisticRegressionCV])
+def test_a_scoring_that_is_none_is_refused_in_one_sentence(chosen, scoring, said):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ValueError, match=said):
+        chosen(cv=3, scoring=scoring).fit(X, (X[:, 0] > 0.0).astype(int))
+
+
+def test_a_scoring_that_does_not_suit_the_targets_is_refused_in_one_sentence():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ValueError, match="^this scoring does not suit the model: continuous"):
+        RidgeCV(cv=3, scoring="accuracy").fit(X, X[:, 0])

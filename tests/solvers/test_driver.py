@@ -81,6 +81,14 @@ def test_what_is_no_solver_is_refused(solver) -> None:
         LogisticRegression(solver=solver).fit(X, y)
 
 
+@pytest.mark.parametrize("solver", [Newton, object(), "newton", None])
+def test_the_driver_names_what_is_no_solver(solver) -> None:
+    X = np.arange(4.0)[:, None]
+    problem = MarginObjective(as_design(X), np.array([-1.0, 1.0, -1.0, 1.0]), LogLoss(), C=1.0)
+    with pytest.raises(TypeError, match=r"^solver is .*, and must be an instance of a subclass of"):
+        minimise(problem, solver)
+
+
 def test_the_best_bound_is_kept_with_its_proof() -> None:
     objective = problem()
     good = minimise(objective, Newton(), tol=1e-9).theta

@@ -32,7 +32,10 @@ def headline(scores: dict[str, Any]) -> str:
     low, high = scores["accuracy_interval"]
     parts = [f"accuracy {scores['accuracy']:.3f} [{low:.3f}, {high:.3f}]"]
     if scores["roc_auc"] is not None:
-        parts.append(f"ROC AUC {scores['roc_auc']:.3f}")
+        # Scores that were counted in bins leave it open by so much.
+        error = scores.get("roc_auc_error") or 0.0
+        within = f" (within {error:.3f})" if error >= 5e-4 else ""
+        parts.append(f"ROC AUC {scores['roc_auc']:.3f}{within}")
     if scores["log_loss"] is not None:
         parts.append(f"log loss {scores['log_loss']:.3f}")
     return "   ".join(parts)

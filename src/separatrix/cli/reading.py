@@ -142,7 +142,12 @@ def report_notes(out: Output, table: Table, alerts: Iterable[str]) -> None:
     """Print how a table was read, and what was noticed on the way."""
     for note in table.notes:
         out.note(note)
-    for alert in dict.fromkeys((*table.alerts, *alerts)):
+    report_alerts(out, (*table.alerts, *alerts))
+
+
+def report_alerts(out: Output, alerts: Iterable[str]) -> None:
+    """Print what was noticed on the way, each once."""
+    for alert in dict.fromkeys(alerts):
         # What ends a long tail may well be right.
         doubtful = getattr(alert, "code", "") == "placeholder_named"
         (out.note if doubtful else out.warn)(alert)
@@ -278,15 +283,18 @@ def held_out(data: BlockedData) -> BlockedData:
 def blocks_like_training(
     out: Output, stored: StoredModel, options: Any, *, target: str | None = None
 ) -> BlockedData:
-    """Row blocks of a table, encoded as that of the fit was; without labels by default."""
-    from separatrix.scale import scan
+    """Row blocks of a table, encoded as that of the fit was; without labels by default.
 
+    Labelled rows count by the weights of the fit, where the table has that column.
+    """
+    config = stored.provenance.get("config") or {}
     own = stored.provenance.get("target")
     reading = _reading(stored, options)
     with reading_bar(shown=not out.quiet) as on_progress:
-        return scan(
+        return scan_where_weighted(
             options.data,
             target,
+            weight=None if target is None else config.get("weight"),
             memory=memory_of(options.memory),
             # The blocks are read once.
             cache_limit=0,
@@ -299,6 +307,18 @@ def blocks_like_training(
             on_progress=on_progress,
             **{name: value for name, value in reading.items() if value is not None},
         )
+
+
+def scan_where_weighted(*given: Any, weight: str | None, **options: Any) -> BlockedData:
+    """Row blocks with the weights of a column, which a table to measure on may lack."""
+    from separatrix.scale import scan
+
+    try:
+        return scan(*given, weight=weight, **options)
+    except NoSuchColumn as error:
+        if weight is None or error.absent != weight:
+            raise
+        return scan(*given, **options)
 
 
 # Of a table that is too large, what is read to be shown.

@@ -67,7 +67,8 @@ def folds_of(
     Raises
     ------
     ValueError
-        For a fold without a row of positive weight to fit or to score.
+        For groups of another length, no folds, a fold that is no pair of rows that are there, or
+        one without a row of positive weight to fit or to score.
     """
     from sklearn.model_selection import check_cv
     from sklearn.utils import _safe_indexing, column_or_1d
@@ -79,10 +80,18 @@ def folds_of(
     rows, targets = (X, y) if len(used) == n else (_safe_indexing(X, used), _safe_indexing(y, used))
     splitter = check_cv(cv, targets, classifier=stratify)
     if groups is not None:
-        groups = _safe_indexing(column_or_1d(groups), used)
+        groups = column_or_1d(groups)
+        _require_groups(groups, n)
+        groups = _safe_indexing(groups, used)
     out = []
     for number, pair in enumerate(splitter.split(rows, targets, groups)):
-        train, held = used[pair[0]], used[pair[1]]
+        try:
+            train, held = used[pair[0]], used[pair[1]]
+        except IndexError as error:
+            raise DataError(
+                f"Fold {number} of cv is no pair of numbers of rows to fit and of rows to score, "
+                f"from 0 to {len(used) - 1}: {error}."
+            ) from error
         if weights is not None:
             held = held[weights[held] > 0.0]
         for part, verb in ((train, "fit"), (held, "score")):
@@ -92,7 +101,15 @@ def folds_of(
                     "folds, or weights to more rows."
                 )
         out.append((train, held))
+    if not out:
+        raise DataError("cv has no folds; give at least one pair of rows to fit and rows to score.")
     return out
+
+
+def _require_groups(groups: np.ndarray, n: int) -> None:
+    """Raise DataError unless there is one group for each row."""
+    if groups.shape != (n,):
+        raise DataError(f"groups has the shape {groups.shape}; give one group for each row.")
 
 
 def _used(weights: np.ndarray | None, n: int) -> np.ndarray:
@@ -141,8 +158,7 @@ def drawn_folds(
         return folds_of(cv, X, y, weights, groups, stratify=stratify)
     count, n = int(cv), len(y)
     together = row_keys(as_design(X)) if groups is None else np.asarray(groups)
-    if together.shape != (n,):
-        raise DataError(f"groups has the shape {together.shape}; give one group for each row.")
+    _require_groups(together, n)
     used = _used(weights, n)
     _, first, group = np.unique(together[used], return_index=True, return_inverse=True)
     if groups is None and 2 * len(first) < len(used):

@@ -25,9 +25,11 @@ __all__ = [
     "Wording",
     "counted",
     "join",
+    "of_record",
     "percent",
     "plural",
     "quoted",
+    "record_of",
     "said_by",
     "sentences",
     "short",
@@ -454,6 +456,43 @@ class Message(str):
 
 def _remade(code: str, values: dict[str, Any]) -> Message:
     return Message(code, **values)
+
+
+def record_of(message: str) -> Any:
+    """A sentence for JSON: its code and values, where these are plain or settings, or its text.
+
+    Examples
+    --------
+    >>> from separatrix.messages import Message, Setting, of_record, record_of
+    >>> message = Message("few_groups", folds=5, are="are 3")
+    >>> record_of(message), of_record(record_of(message)) == message
+    (['few_groups', {'folds': 5, 'are': 'are 3'}], True)
+    """
+    if not isinstance(message, Message):
+        return message
+    values: dict[str, Any] = {}
+    for name, value in message.values.items():
+        if isinstance(value, Setting):
+            values[name] = [value.parameter, value.value, value.spec]
+        elif isinstance(value, (str, int, float)):
+            values[name] = value
+        else:
+            return str(message)
+    return [message.code, values]
+
+
+def of_record(record: Any) -> str:
+    """The sentence of :func:`record_of`."""
+    if isinstance(record, str):
+        return record
+    code, values = record
+    own = {}
+    for name, value in values.items():
+        if isinstance(value, list):
+            parameter, given, spec = value
+            value = Setting(parameter, tuple(given) if isinstance(given, list) else given, spec)
+        own[name] = value
+    return Message(code, **own)
 
 
 def said_by(error: BaseException | str) -> str:

@@ -25,7 +25,7 @@ from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
 from separatrix.models.pointwise import CertifiedRegressor, solution_values
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.search import Clock, alpha_max, checked_values, fold_scores
+from separatrix.models.search import Clock, alpha_max, checked_values, fold_scores, groups_of
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.residual import ResidualObjective
@@ -569,9 +569,7 @@ class _Chosen(_Sparse):
             If the certified relative gap of the fit to all rows is above ``tol``.
         """
         self._check_parameters()
-        for name in params:
-            if name != "groups":
-                raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+        groups = groups_of(params)
         ratios = self._ratios()
         design, rows = self._rows(X, y, sample_weight)
         if not rows.alone and rows.targets.shape[1] == 1:
@@ -590,7 +588,7 @@ class _Chosen(_Sparse):
             for ratio in ratios
         ]
         cv = 5 if self.cv is None else self.cv
-        folds = folds_of(cv, X, y, rows.weights, params.get("groups"), stratify=False)
+        folds = folds_of(cv, X, y, rows.weights, groups, stratify=False)
         limit, shape = deadline_of(self.time_limit), (len(ratios), len(grid[0]))
         with Interrupt() as interrupt:
             paths = self._gram_paths(design, rows, folds, shape[0] * shape[1])

@@ -41,7 +41,15 @@ from separatrix.models.regressor import (
     certify_rows,
 )
 from separatrix.models.scores import winners
-from separatrix.models.search import Clock, Judge, RowSearch, fold_scores, rows_at, scorer_of
+from separatrix.models.search import (
+    Clock,
+    Judge,
+    RowSearch,
+    fold_scores,
+    groups_of,
+    rows_at,
+    scorer_of,
+)
 from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
@@ -545,13 +553,18 @@ class _ChosenRidge(Parameters):
         if self.cv is not None and getattr(self, "alpha_per_target", False):
             raise ValueError("alpha_per_target=True needs leave-one-out errors; give cv=None.")
 
-    def _choose(self, rows: TrainingRows, X: Any, y: Any) -> None:
+    def _choose(self, rows: TrainingRows, X: Any, y: Any, groups: Any) -> None:
         """Set ``alpha_`` and ``best_score_``."""
         values = np.asarray(self.alphas, dtype=np.float64).ravel()
         if self.cv is not None:
             # Weights of classes are weights of rows by now.
-            self._choose_by_folds(values, X, y, rows.weights)
+            self._choose_by_folds(values, X, y, rows.weights, groups)
             return
+        if groups is not None:
+            raise ValueError(
+                "groups are for the splitter of cv, and cv=None leaves out single rows; give a "
+                "splitter, for instance cv=GroupKFold(5)."
+            )
         if len(rows.targets) < 2:
             raise ValueError("Leave-one-out needs at least two rows, and there is 1 sample.")
         residuals = leave_one_out_residuals(
@@ -601,9 +614,9 @@ class _ChosenRidge(Parameters):
         return out
 
     def _choose_by_folds(
-        self, values: np.ndarray, X: Any, y: Any, weights: np.ndarray | None
+        self, values: np.ndarray, X: Any, y: Any, weights: np.ndarray | None, groups: Any
     ) -> None:
-        folds = folds_of(self.cv, X, y, weights, stratify=is_classifier(self))
+        folds = folds_of(self.cv, X, y, weights, groups, stratify=is_classifier(self))
         own = {} if weights is None else {"sample_weight": weights}
         judge = Judge(scorer_of(self._member(1.0), self.scoring), X, y, own)
 
@@ -714,7 +727,7 @@ class RidgeCV(_ChosenRidge, Ridge, without=_OneStrength._parameters):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
         **params : dict
-            Metadata of scikit-learn's routing; none is supported.
+            ``groups``, for the splitter.
 
         Returns
         -------
@@ -726,8 +739,9 @@ class RidgeCV(_ChosenRidge, Ridge, without=_OneStrength._parameters):
             For bad parameters or data.
         """
         self._check_parameters()
+        groups = groups_of(params)
         rows = self._rows_of(X, y, sample_weight)
-        self._choose(rows, X, y)
+        self._choose(rows, X, y, groups)
         self._solve(rows)
         return self
 
@@ -786,8 +800,9 @@ class RidgeClassifierCV(_ChosenRidge, _RidgeLabels):
     ) -> RidgeClassifierCV:
         """Choose the strength, and fit to all rows; see :meth:`RidgeCV.fit`."""
         self._check_parameters()
+        groups = groups_of(params)
         rows, found = self._labelled(X, y, sample_weight, finite=True)
         self.__dict__.update(found)
-        self._choose(rows, X, y)
+        self._choose(rows, X, y, groups)
         self._solve(rows)
         return self

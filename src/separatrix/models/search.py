@@ -41,6 +41,7 @@ __all__ = [
     "alpha_max",
     "checked_values",
     "fold_scores",
+    "groups_of",
     "rows_at",
     "scorer_of",
     "strengths_of_rows",
@@ -105,7 +106,20 @@ def scorer_of(model: Any, scoring: Any) -> Any:
         raise ValueError(
             f"scoring={scoring!r} is not known; sklearn.metrics.get_scorer_names() has the names."
         )
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(
+            f"scoring={scoring!r} must be the name of one scorer, or a function of a model, rows "
+            "and targets that returns a number."
+        )
     return check_scoring(model, scoring=scoring)
+
+
+def groups_of(params: dict[str, Any]) -> Any:
+    """The ``groups`` for the splitter, which is all that ``fit`` takes beside data and weights."""
+    for name in params:
+        if name != "groups":
+            raise TypeError(f"fit() got an unexpected keyword argument {name!r}")
+    return params.get("groups")
 
 
 def rows_at(values: Any, rows: np.ndarray) -> Any:
@@ -142,11 +156,14 @@ class Judge:
 
         def score(model: Any) -> float:
             try:
-                found: float = self.scorer(model, rows, targets, **options)
-            except AttributeError as error:
-                # Scikit-learn's scorers look for what a model gives only then.
+                found = self.scorer(model, rows, targets, **options)
+            except (AttributeError, ValueError) as error:
+                # Scikit-learn's scorers look for what a model gives and predicts only then.
                 raise ValueError(f"this scoring does not suit the model: {error}") from error
-            return found
+            try:
+                return float(found)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"scoring returned {found!r}; it must return a number.") from error
 
         return score
 

@@ -26,7 +26,7 @@ from separatrix._compiled import pool
 from separatrix.data.atomic_files import sweep
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message, Parameter, counted, plural
+from separatrix.messages import Message, Parameter, counted, of_record, plural, record_of
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
@@ -55,7 +55,7 @@ from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, u
 __all__ = ["ScanOptions", "scan_files"]
 
 # The format of caches: one in another format is written anew.
-_FORMAT = 3
+_FORMAT = 4
 # The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
@@ -327,6 +327,8 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         encoder = Encoder.from_state(manifest["meta"], load(data))
     except (ModelFileError, SafetensorError):
         return None
+    # The state of an encoder has their text alone, in Python's words.
+    encoder.alerts_ = [*map(of_record, manifest["alerts"])]
     blocks = [
         StoredBlock(**{**one, "path": str(folder / one["path"])}) for one in manifest["blocks"]
     ]
@@ -351,7 +353,7 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         sample=sample,
         single=options.single,
         memory=options.memory,
-        notes=(_note(blocks[:n_fit], "found in the cache"), *manifest["notes"]),
+        notes=(_note(blocks[:n_fit], "found in the cache"), *map(of_record, manifest["notes"])),
     )
 
 
@@ -504,7 +506,8 @@ class _Scan:
             weight = known.column(options.weight)
             if weight.way == "levels":
                 raise DataError(
-                    f"column {quote(options.weight)} holds texts, which cannot be weights"
+                    f"column {quote(options.weight)} holds texts, which cannot be weights; name a "
+                    "column of numbers"
                 )
         names, extra = self._encoded_columns()
         encoder = Encoder(
@@ -803,6 +806,9 @@ class _Scan:
                 rows += span.n_rows
                 options.report("encoding", rows, n_rows)
         self._require_classes(labels, counts)
+        if options.weight is not None and not totals.any():
+            every = "every row to fit" if held else "every row"
+            raise DataError(f"column {quote(options.weight)} gives {every} the weight 0")
         if labels is None:
             totals = np.empty(0)
         names = tuple(plan.encoder.feature_names_)
@@ -818,7 +824,7 @@ class _Scan:
         note = _note(fit, "encoded into the cache" if stored else None)
         if stored:
             self._remember(meta, state, fit, held, block if kept is not None else None, labels,
-                           counts, totals, fingerprint, notes)  # fmt: skip
+                           counts, totals, fingerprint, notes, plan.encoder.alerts_)  # fmt: skip
         return BlockedData(
             blocks=tuple(fit),
             n_features=plan.encoder.n_features_,
@@ -854,6 +860,7 @@ class _Scan:
         totals: np.ndarray,
         fingerprint: str,
         notes: list[str],
+        alerts: list[str],
     ) -> None:
         """Write down last what makes the cache whole."""
         blocks = [*fit, *held, *([] if sample is None else [sample])]
@@ -872,7 +879,8 @@ class _Scan:
             "class_totals": totals.tolist(),
             "source": self.layout.source,
             "fingerprint": fingerprint,
-            "notes": [str(one) for one in notes],
+            "notes": [record_of(one) for one in notes],
+            "alerts": [record_of(one) for one in alerts],
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())

@@ -9,12 +9,14 @@ most
 .. math:: \tfrac12 \sum_b P_b N_b \Big/ \Big(\sum_b P_b \sum_b N_b\Big)
 
 with the weights :math:`P_b, N_b` of both sides in bin b; this bound is given beside it.
+
+Rows that all have the weight zero, as those that are held out may, count alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,11 +48,16 @@ class _Judge:
     codes: np.ndarray
     n_classes: int
     edges: tuple[np.ndarray, ...] | None
+    weighted: bool = True
+
+
+def _weights_of(rows: Rows, weighted: bool) -> np.ndarray:
+    return rows.weights if weighted and rows.weights is not None else np.ones(len(rows))
 
 
 def _judged(rows: Rows, judge: _Judge, own: Any) -> dict[str, Any]:
     true = judge.codes[rows.target]
-    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    weights = _weights_of(rows, judge.weighted)
     predicted, ranking, probabilities = judge.answer(rows.matrix)
     out: dict[str, Any] = class_sums(true, predicted, weights, judge.n_classes, probabilities)
     if ranking is not None:
@@ -120,13 +127,10 @@ def scores_over(
         exact = per_row * data.n_rows <= _SHARE * data.memory
     edges = None if exact else _edges(data, answer, k)
     judge = _Judge(answer, codes, k, edges)
-    total, held = Sum(), []
     passes = Passes(data, engine or data.engine or Local())
-    for part in passes.each(_judged, judge):
-        if "held" in part:
-            held.append(part.pop("held"))
-        total.add(part)
-    found = total.value()
+    found, held = _judged_over(passes, judge)
+    if not found["weight"] > 0.0:
+        found, held = _judged_over(passes, replace(judge, weighted=False))
     ranked: tuple[Ranked, ...] = ()
     if held:
         ranked = Ranked.by_class(*(np.concatenate(parts) for parts in zip(*held, strict=True)))
@@ -136,27 +140,52 @@ def scores_over(
     return ClassScores.of_sums(found, k, ranked)
 
 
+def _judged_over(passes: Passes, judge: _Judge) -> tuple[dict[str, Any], list[Any]]:
+    """The sums over all rows, and the scores of each block that are held."""
+    total, held = Sum(), []
+    for part in passes.each(_judged, judge):
+        if "held" in part:
+            held.append(part.pop("held"))
+        total.add(part)
+    return total.value(), held
+
+
 def _edges(data: BlockedData, answer: Callable[[Any], Answers], k: int) -> tuple[np.ndarray, ...]:
     """The edges of bins that have about as many rows each, by the sample of the data."""
     if data.sample is None:
         grid = np.sinh(np.linspace(-20.0, 20.0, _BINS))
         return (grid,) * (1 if k == 2 else k)
     some = score_columns(np.asarray(answer(data.sample.matrix)[1], dtype=np.float64))
-    shares = np.linspace(0.0, 1.0, min(_BINS, len(some)))
+    # Between the scores of a small sample there are edges, too.
+    shares = np.linspace(0.0, 1.0, _BINS)
     return tuple(np.unique(np.quantile(column, shares)) for column in some.T)
 
 
 def _errors(
-    rows: Rows, predict: Callable[[Any], np.ndarray], own: Any
+    rows: Rows, shared: tuple[Callable[[Any], np.ndarray], bool], own: Any
 ) -> tuple[dict[str, np.ndarray], Moments]:
+    predict, weighted = shared
     off = rows.target - np.asarray(predict(rows.matrix), dtype=np.float64)
-    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    weights = _weights_of(rows, weighted)
     sums = {
         "rows": np.array(float(len(rows))),
         "squared": weights @ np.square(off),
         "absolute": weights @ np.abs(off),
     }
-    return sums, Moments.of(as_design(rows.target[:, None]), weights=rows.weights)
+    own_weights = rows.weights if weighted else None
+    return sums, Moments.of(as_design(rows.target[:, None]), weights=own_weights)
+
+
+def _errors_over(
+    passes: Passes, predict: Callable[[Any], np.ndarray], *, weighted: bool
+) -> tuple[dict[str, Any], Moments]:
+    """The sums over all rows, and the moments of their targets."""
+    total, moments = Sum(), None
+    for sums, own in passes.each(_errors, (predict, weighted)):
+        total.add(sums)
+        moments = own if moments is None else moments.merge(own)
+    assert moments is not None
+    return total.value(), moments
 
 
 def errors_over(
@@ -187,13 +216,11 @@ def errors_over(
     >>> round(found["mse"], 6), round(found["mae"], 6), round(found["r2"], 6)
     (0.666667, 0.666667, 0.0)
     """
-    total, moments = Sum(), None
     passes = Passes(data, engine or data.engine or Local())
-    for sums, own in passes.each(_errors, predict):
-        total.add(sums)
-        moments = own if moments is None else moments.merge(own)
-    assert moments is not None
-    found, weight = total.value(), moments.total
+    found, moments = _errors_over(passes, predict, weighted=True)
+    if not moments.total > 0.0:
+        found, moments = _errors_over(passes, predict, weighted=False)
+    weight = moments.total
     mse = float(found["squared"]) / weight
     variance = float(moments.scatter[0, 0]) / weight
     return {

@@ -384,6 +384,11 @@ def minimise(
         The best point seen; after Ctrl-C it is marked as interrupted, and the status of a
         certificate above ``tol`` is ``"interrupted"``.
     """
+    if not isinstance(solver, Solver):
+        raise TypeError(
+            f"solver is {solver!r}, and must be an instance of a subclass of "
+            "separatrix.solvers.protocol.Solver."
+        )
     solver.requires(problem)
     solver = solver.aimed(tol)
     with (

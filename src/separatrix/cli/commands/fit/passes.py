@@ -23,7 +23,14 @@ from separatrix.cli.commands.fit.training import (
     positive_class,
 )
 from separatrix.cli.output import Output, passes_bar, reading_bar
-from separatrix.cli.reading import PASSED_ON, held_out, memory_of, sample_of
+from separatrix.cli.reading import (
+    PASSED_ON,
+    held_out,
+    memory_of,
+    report_alerts,
+    sample_of,
+    scan_where_weighted,
+)
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import StoredModel
@@ -34,8 +41,9 @@ from separatrix.tables.table import missing_marks
 # Options for which a table in memory is needed.
 _IN_MEMORY = ("group", "time", "drop_missing_target")
 
-# Models whose fit takes a few passes that build on each other, and leaves no checkpoint.
-_CLOSED = ("lda", "qda", "lstsq", "poly")
+# Models whose fit takes a few passes that build on each other, or steps that are not repeated, and
+# leaves no checkpoint.
+_WITHOUT_CHECKPOINT = ("lda", "qda", "lstsq", "poly", "sgd")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +70,7 @@ class BlockRows(TrainingRows):
         try:
             with _engine(self.options) as engine:
                 given: dict[str, Any] = {"engine": engine}
-                if self.options.model not in _CLOSED:
+                if self.options.model not in _WITHOUT_CHECKPOINT:
                     given["checkpoint"] = self.checkpoint
                 # A model that takes no row blocks refuses them itself.
                 taken = signature(model.fit).parameters
@@ -128,6 +136,8 @@ class BlockRows(TrainingRows):
         return f"{count} over {size} in {blocks}"
 
     def how_to_resume(self) -> str | None:
+        if self.options.model in _WITHOUT_CHECKPOINT:
+            return f"a fit of --model {self.options.model} starts again: --resume has no pass of it"
         if os.path.exists(self.checkpoint):
             return f"--resume continues from {self.checkpoint}"
         return "no pass was completed, so --resume has nothing to continue from"
@@ -214,7 +224,7 @@ def scanned(out: Output, options: ModelOptions) -> BlockRows:
 def _test(options: FitOptions, data: BlockedData) -> BlockedData:
     """The rows of another table, to measure on, encoded as those of the fit are."""
     own = (options.target, options.weight)
-    test = scan(
+    test = scan_where_weighted(
         options.test,
         options.target,
         weight=options.weight,
@@ -254,8 +264,7 @@ def report_blocks(out: Output, rows: BlockRows) -> None:
         out.report("blocks", note)
     for note in data.notes[1:]:
         out.note(note)
-    for alert in encoder.alerts_:
-        out.warn(alert)
+    report_alerts(out, encoder.alerts_)
 
 
 def _prepare(out: Output, checkpoint: str, resume: bool) -> None:

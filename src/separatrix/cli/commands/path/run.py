@@ -67,6 +67,8 @@ def run(out: Output, options: PathOptions) -> Exit:
             document["one_standard_error"] = float(path.values[path.one_standard_error_index])
             if options.output is not None:
                 _save(out, options, path, rows)
+        elif options.output is not None:
+            out.warn(f"{options.output} was not written: no value was scored on all folds")
         if options.plot is not None:
             _draw(path, encoder, options.plot)
             out.report("drawn", options.plot)
