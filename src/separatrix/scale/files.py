@@ -806,9 +806,7 @@ class _Scan:
                 rows += span.n_rows
                 options.report("encoding", rows, n_rows)
         self._require_classes(labels, counts)
-        if options.weight is not None and not totals.any():
-            every = "every row to fit" if held else "every row"
-            raise DataError(f"column {quote(options.weight)} gives {every} the weight 0")
+        self._require_weight(totals, "every row to fit" if held else "every row")
         if labels is None:
             totals = np.empty(0)
         names = tuple(plan.encoder.feature_names_)
@@ -841,6 +839,10 @@ class _Scan:
             memory=options.memory,
             notes=(note, *notes),
         )
+
+    def _require_weight(self, totals: np.ndarray, every: str) -> None:
+        if self.options.weight is not None and not totals.any():
+            raise DataError(f"column {quote(self.options.weight)} gives {every} the weight 0")
 
     def _require_classes(self, labels: np.ndarray | None, counts: np.ndarray) -> None:
         if labels is not None and not counts.all():
