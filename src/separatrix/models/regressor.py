@@ -13,6 +13,7 @@ from separatrix.closed_form.inference import Summary, least_squares_summary
 from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
+from separatrix.data.targets import TargetFacts
 from separatrix.data.validation import column_bounds, sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
 from separatrix.models.parameters import Parameters
@@ -69,6 +70,10 @@ class TrainingRows(NamedTuple):
             (f"target {k}" if several else "", np.ascontiguousarray(y))
             for k, y in enumerate(self.targets.T)
         ]
+
+    def facts_of(self, target: np.ndarray) -> TargetFacts:
+        """The facts about the numbers of one target."""
+        return TargetFacts.of(target, self.weights)
 
     @property
     def target_shape(self) -> tuple[int, ...]:
