@@ -35,8 +35,8 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.scale import Local, scan
-from separatrix.scale.hinge import BlockedHinge
-from separatrix.scale.objectives import BlockedMargin
+from separatrix.scale.kinked import BlockedKinked
+from separatrix.scale.objectives import BlockedPointwise
 from separatrix.solvers import (
     AugmentedLagrangian,
     DualDescent,
@@ -167,8 +167,8 @@ def _in_passes(data: Callable[[], Any], loss: str, C: float, rows: int) -> Calla
         X, y = data()
         blocks = scan(X, y, block_rows=rows)
         if loss == "hinge":
-            return BlockedHinge(blocks, Local(), Hinge(), L2(), C=C)
-        return BlockedMargin(blocks, Local(), LOSSES[loss](), L2(), C=C)
+            return BlockedKinked(blocks, Local(), Hinge(), L2(), C=C)
+        return BlockedPointwise(blocks, Local(), LOSSES[loss](), L2(), C=C)
 
     return made
 

@@ -229,11 +229,11 @@ def objective(data: Any, loss: str, C: float, intercept: bool = True, way: Any =
     from separatrix.losses import LogLoss, SquaredHinge
     from separatrix.objectives.penalties import L2
     from separatrix.scale import Local
-    from separatrix.scale.objectives import BlockedMargin
+    from separatrix.scale.objectives import BlockedPointwise
 
     kind = {"log": LogLoss, "squared_hinge": SquaredHinge}[loss]()
     way = Local() if way is None else way
-    return BlockedMargin(data, way, kind, L2(), C=C, fit_intercept=intercept)
+    return BlockedPointwise(data, way, kind, L2(), C=C, fit_intercept=intercept)
 
 
 def judge(

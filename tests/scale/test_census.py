@@ -16,7 +16,7 @@ from grids import EXHAUSTIVE
 from separatrix.losses import LogLoss
 from separatrix.objectives.penalties import L1, L2
 from separatrix.scale import Local, scan
-from separatrix.scale.objectives import BlockedMargin
+from separatrix.scale.objectives import BlockedPointwise
 from separatrix.solvers import ProximalQuasiNewton, QuasiNewton, TwoLevels
 
 # Ways of ending, and what a fit may then say of itself.
@@ -109,7 +109,7 @@ def test_a_sample_is_fitted_within_the_limits_of_the_fit_in_passes() -> None:
         (TwoLevels(), L2()),
     ):
         # A sample is what begins in memory, and nothing is known of the rows yet.
-        problem = BlockedMargin(data, Local(workers=1), LogLoss(), penalty, C=0.1)
+        problem = BlockedPointwise(data, Local(workers=1), LogLoss(), penalty, C=0.1)
         assert problem.some(0, rng) is not problem
         problem.listen(end)
         with pytest.raises(_Ended):

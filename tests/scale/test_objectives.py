@@ -15,7 +15,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet
 from separatrix.objectives.row_sums import SUMS
 from separatrix.scale import Local, scan
-from separatrix.scale.objectives import BlockedMargin
+from separatrix.scale.objectives import BlockedPointwise
 from separatrix.scale.passes import watch_passes
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.newton import Newton
@@ -27,7 +27,7 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 def blocked(loss, *, C=1.0, fit_intercept=True, penalty=None, weight=None, rows=50, matrix=X):
     data = scan(matrix, Y, weight=weight, block_rows=rows)
     penalty = L2() if penalty is None else penalty
-    return BlockedMargin(data, Local(), loss, penalty, C=C, fit_intercept=fit_intercept)
+    return BlockedPointwise(data, Local(), loss, penalty, C=C, fit_intercept=fit_intercept)
 
 
 def whole(loss, *, C=1.0, fit_intercept=True, penalty=None, weight=None):

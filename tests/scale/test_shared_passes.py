@@ -19,7 +19,7 @@ from separatrix.losses import LogLoss
 from separatrix.objectives.penalties import L2
 from separatrix.scale import Local, scan
 from separatrix.scale.engines import work
-from separatrix.scale.objectives import MarginRows, _account
+from separatrix.scale.objectives import PointwiseRows, _account
 from separatrix.scale.passes import watch_passes
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -147,7 +147,7 @@ def test_sums_do_not_depend_on_where_the_arrays_lie():
         found.clear()
         for _ in range(100):
             kept.append(np.empty(rng.integers(1, 400)))
-            shared = MarginRows(LogLoss(), L2(), 0.3, True, 1, np.ones(2)), theta.copy()
+            shared = PointwiseRows(LogLoss(), L2(), 0.3, True, 1, np.ones(2)), theta.copy()
             sums = work(_account, block, shared, None)
             found.add(sums["sums"].tobytes() + sums["adjoint"].tobytes())
         assert len(found) == 1

@@ -14,7 +14,7 @@ from separatrix import LinearSVC, LogisticRegression
 from separatrix.losses import LogLoss
 from separatrix.objectives.penalties import L1
 from separatrix.scale import Local, scan
-from separatrix.scale.objectives import BlockedMargin
+from separatrix.scale.objectives import BlockedPointwise
 from separatrix.solvers import ProximalQuasiNewton
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.proximal_quasi_newton import Tuning
@@ -88,7 +88,7 @@ def test_more_columns_than_a_hessian_has(most):
     matrix = rows.matrix.toarray()
     matrix[:, :7] = 0.0
     few = replace(rows, matrix=sp.csr_matrix(matrix), squares=None)
-    problem = BlockedMargin(replace(data, sample=few), Local(), LogLoss(), L1())
+    problem = BlockedPointwise(replace(data, sample=few), Local(), LogLoss(), L1())
     # The same way with fewer columns.
     solver = ProximalQuasiNewton(Tuning(dense=most, few=10))
     found = minimise(problem, solver, tol=1e-6, seed=0)

@@ -11,7 +11,7 @@ from separatrix.losses import LogLoss, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2
 from separatrix.scale import Local, scan
-from separatrix.scale.objectives import BlockedMargin
+from separatrix.scale.objectives import BlockedPointwise
 from separatrix.solvers import Newton, Switching, TwoLevels, forecast, select_solver
 from separatrix.solvers import two_level_preconditioner as levels_file
 from separatrix.solvers.driver import minimise
@@ -44,7 +44,7 @@ X, Y = clicks()
 def blocked(loss=None, *, rows: int = 1500, workers: int | None = None, weight=None, **options):
     data = scan(options.pop("matrix", X), Y, weight=weight, block_rows=rows)
     penalty = options.pop("penalty", L2())
-    return BlockedMargin(data, Local(workers), loss or LogLoss(), penalty, **options)
+    return BlockedPointwise(data, Local(workers), loss or LogLoss(), penalty, **options)
 
 
 # --- the stand-in ---------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ Everything that the rest of the library needs to know about a loss is one class 
 ``slack_at``            likewise, of a loss with a kink
 ``shift_at``            compiled scalar functions for rows that are seen once, optional, see below
 ``shift_cost_at``       likewise
+``shift, shift_cost``   the same for arrays, see :meth:`Loss.shift`
 ``dual_curvature``      second derivative of :math:`U\,\ell^*(-a/U)` in the multiplier ``a``
 ``dual_lower, _upper``  the range of a multiplier divided by ``U``: 0 to 1 or ``inf``
 ======================  =====================================================================
@@ -140,6 +141,11 @@ class Loss(ABC):
         Whether a multiplier may end at an edge of its range.
     parameter : float
         The number that ``terms_at`` and ``slack_at`` take; 0 where the loss has none.
+    pieces : tuple of (float, float)
+        Slopes and levels of the lines whose largest the loss is, by slope; of one that is no such
+        maximum none.
+    shift_limit : float
+        By less than so many shifts a multiplier stays in its range; infinite where it has none.
     """
 
     key: str = ""
@@ -172,6 +178,8 @@ class Loss(ABC):
     smoothable: bool = False
     edged: bool = True
     parameter: float = 0.0
+    pieces: tuple[tuple[float, float], ...] = ()
+    shift_limit: float = 1.0
     dual_lower: Any = 0.0
     dual_upper: Any
     value_at: Callable[..., Any]
@@ -253,6 +261,12 @@ class Loss(ABC):
         r"""The conjugate :math:`\ell^*(u) = \sup_z uz - \ell(z)`; ``inf`` outside its domain."""
 
     @property
+    def kinks(self) -> np.ndarray:
+        """Where the :attr:`pieces` meet."""
+        slopes, levels = np.array(self.pieces).reshape(-1, 2).T
+        return -np.diff(levels) / np.diff(slopes)
+
+    @property
     def bounds_zero_one(self) -> bool:
         """Whether the loss itself is nowhere below the zero-one loss."""
         return bool(self.zero_one_factor <= 1.0)
@@ -280,6 +294,24 @@ class Loss(ABC):
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         r"""The second derivative of :math:`U\,\ell^*(-a/U)` in ``a``, for ``U = upper``."""
         raise NotImplementedError(f"{self.name} has no curvature in the dual")
+
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        r"""How far the multiplier at ``z`` may be moved, divided by ``U``; smooth losses only.
+
+        A multiplier :math:`a = -U\,\ell'(z)` is moved to :math:`a \pm \varepsilon U k` with a
+        number :math:`k \ge 0` that is at most this, and at most what the range leaves.  It is then
+        still in its range for every :math:`|\varepsilon|` below :attr:`shift_limit`.
+        """
+        raise NotImplementedError(f"{self.name} has no 'shift', which fits in passes need")
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        r"""Numbers :math:`m` such that the term's gap after that move is at most
+
+        .. math:: \tfrac12 \varepsilon^2 U m \big/ (1 - |\varepsilon| / L)^2
+
+        for the :attr:`shift_limit` :math:`L`, whatever :math:`k` was.
+        """
+        raise NotImplementedError(f"{self.name} has no 'shift_cost', which fits in passes need")
 
 
 class MarginLoss(Loss):

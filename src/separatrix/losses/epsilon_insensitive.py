@@ -90,6 +90,9 @@ class EpsilonInsensitive(ResidualLoss):
 
     def __init__(self, epsilon: float = 0.1) -> None:
         self.epsilon = self.parameter = epsilon
+        if not self.smooth:
+            flat = ((0.0, 0.0),) if epsilon > 0.0 else ()
+            self.pieces = ((-1.0, -epsilon), *flat, (1.0, -epsilon))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.epsilon!r})"
@@ -173,3 +176,11 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return 0.5 / upper
+
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        # In proportion to the multiplier itself, which so keeps its sign: at zero the conjugate has
+        # a kink.
+        return np.abs(self.derivative(z))
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        return 0.5 * np.square(k)

@@ -80,6 +80,7 @@ class Hinge(MarginLoss):
     flat_from = 1.0
     smoothable = True
     smooth = False
+    pieces = ((-1.0, 1.0), (0.0, 0.0))
     dual_upper = 1.0
     value_at = staticmethod(_hinge_value)
     slope_at = staticmethod(_hinge_derivative)

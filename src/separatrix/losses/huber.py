@@ -81,6 +81,12 @@ class Huber(ResidualLoss):
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return self.scale / upper
 
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        return self.threshold - np.abs(self.derivative(z))
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        return self.scale * np.square(k)
+
     def nearest(self, z: np.ndarray, width: float) -> np.ndarray:
         """``argmin_x loss(x) + (z - x)^2 / (2 width)``."""
         wide = self.scale + width

@@ -101,3 +101,10 @@ class ModifiedHuber(MarginLoss):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return 0.5 / upper
+
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        slope = -self.derivative(z)
+        return np.minimum(slope, 4.0 - slope)
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        return 0.5 * np.square(k)

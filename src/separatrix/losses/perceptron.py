@@ -69,6 +69,7 @@ class PerceptronLoss(MarginLoss):
     zero_one_factor = np.inf
     units = 6.0
     smooth = False
+    pieces = ((-1.0, 0.0), (0.0, 0.0))
     dual_upper = 1.0
     value_at = staticmethod(_perceptron_value)
     slope_at = staticmethod(_perceptron_derivative)
@@ -149,6 +150,7 @@ class MarginPerceptronLoss(PerceptronLoss):
 
     def __init__(self, margin: float = 1.0) -> None:
         self.margin = self.flat_from = float(margin)
+        self.pieces = ((-1.0, self.margin), (0.0, 0.0))
         self.expression = f"max(0, {self.margin:g} - {{z}})"
         self.value_at, self.slope_at, *duals = _shifted(self.margin)
         self.dual_step, self.dual_slope, self.gap_at, self.conjugate_at = duals

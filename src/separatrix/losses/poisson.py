@@ -132,3 +132,11 @@ class PoissonDeviance(Loss):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return 1.0 / (upper * self.target - a)
+
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        # In proportion to the mean, whose logarithm the conjugate is about.
+        return self.curvature(z)
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        # (1 + e) log(1 + e) - e <= e^2 / 2 (1 - |e|), for a mean that is at least k.
+        return k

@@ -64,6 +64,7 @@ class SquaredError(MarginLoss):
     dual_upper = np.inf
     dual_lower = -np.inf
     edged = False
+    shift_limit = np.inf
     value_at = staticmethod(_squared_error_value)
     slope_at = staticmethod(_squared_error_derivative)
     dual_step = staticmethod(_squared_error_step)
@@ -85,3 +86,9 @@ class SquaredError(MarginLoss):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return 1.0 / upper
+
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        return np.ones_like(z)
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        return np.square(k)

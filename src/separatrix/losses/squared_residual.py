@@ -47,6 +47,7 @@ class SquaredResidual(ResidualLoss):
     dual_upper = np.inf
     dual_lower = -np.inf
     edged = False
+    shift_limit = np.inf
     terms_at = staticmethod(_squared_terms)
 
     @property
@@ -67,3 +68,9 @@ class SquaredResidual(ResidualLoss):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return 1.0 / upper
+
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        return np.ones_like(z)
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        return np.square(k)

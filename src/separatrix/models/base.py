@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,14 +17,11 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.models import blocked
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
 from separatrix.models.scores import ClassPredictions
-from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
-from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import Continuation
 
 __all__ = ["SEED_OF_VISITS", "CertifiedClassifier", "portion_of"]
@@ -44,7 +40,6 @@ class CertifiedClassifier(ClassPredictions, Certified):
     verbose: int = 0
     record: bool = False
 
-    _takes_blocks = True
     _each = ", for each class against the rest"
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
@@ -64,24 +59,8 @@ class CertifiedClassifier(ClassPredictions, Certified):
         raise NotImplementedError
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
-        self.classes_ = fit.labels.classes
+        self.classes_ = fit.target.classes
         self._keep(problems, solutions)
-        if fit.blocks is not None:
-            self.n_passes_ = fit.blocks.passes.count
-
-    def _blocked_claims(
-        self, data: Any, engine: Any
-    ) -> list[tuple[str, LinearProblem, np.ndarray, Solver]]:
-        """:meth:`_claims` over row blocks, with who would solve each."""
-        blocked.require_same(self, data)
-        # A fit settles things on its way.
-        other = copy.copy(self)
-        problems = other._blocked_problems(blocked.begin(other, data, engine))
-        points = other._points(problems)
-        return [
-            (part, problem, point, other._solver(problem))
-            for (part, problem), point in zip(problems, points, strict=True)
-        ]
 
     # --- along a path -----------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,7 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, factors_of_totals
+from separatrix.data.targets import TargetFacts
+from separatrix.losses import Loss
 from separatrix.messages import Message
+from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.driver import lent_interrupt
 
 # Passes over row blocks are loaded by those who have some: every estimator knows of them.
@@ -49,10 +52,15 @@ _SHARE, _FORMED = 0.25, 2500
 
 @dataclass(frozen=True, eq=False)
 class InPasses:
-    """A fit in passes: the data, who goes over them, and the labels as counts.
+    """A fit in passes: the data, who goes over them, and what is known of their targets.
+
+    It stands for the design and for the targets of rows in memory, so that an estimator composes
+    its problems of either.
 
     Attributes
     ----------
+    model : str
+        The name of the estimator.
     data : BlockedData
     passes : Passes
     classes : ndarray of shape (K,)
@@ -66,8 +74,17 @@ class InPasses:
         The sums of the weights of the others, by class.
     held : float
         The sum of the weights of those that are left out.
+    facts : TargetFacts or None
+        Of numbers to be fitted.
     """
 
+    # What objectives over blocks take from the rows themselves.
+    weights: ClassVar[None] = None
+    sample_weight: ClassVar[None] = None
+    # Whether there was one target, in one dimension.
+    alone: ClassVar[bool] = True
+
+    model: str
     data: BlockedData
     passes: Passes
     classes: np.ndarray
@@ -77,6 +94,7 @@ class InPasses:
     fold: Fold | None = None
     totals: np.ndarray | None = None
     held: float = 0.0
+    facts: TargetFacts | None = None
 
     @property
     def engine(self) -> Engine:
@@ -90,13 +108,56 @@ class InPasses:
     def options(self) -> dict[str, Any]:
         """What every objective over the blocks takes."""
         out: dict[str, Any] = {"factors": self.factors, "passes": self.passes}
+        if self.facts is not None:
+            out["totals"] = np.array([self.total])
         return out if self.fold is None else {**out, "fold": self.fold, "totals": self.totals}
 
     def parts(self) -> list[tuple[str, int]]:
-        """One-vs-rest: a name and the positive class of each binary problem."""
-        if self.binary:
+        """A name for each problem, and its positive class where targets are classes."""
+        if self.binary or self.facts is not None:
             return [("", 1)]
         return [(str(c), k) for k, c in enumerate(self.classes)]
+
+    def facts_of(self, target: int) -> TargetFacts:
+        """The facts about the numbers of a part."""
+        assert self.facts is not None
+        return self.facts
+
+    def refuse(self, why: str) -> TypeError:
+        """Return the error of parameters that cannot be fitted in passes."""
+        return TypeError(Message("no_passes", model=self.model, why=why))
+
+    def pointwise(self, positive: int, loss: Loss, penalty: Penalty, **options: Any) -> Any:
+        """The objective of a loss of one score a row; see :mod:`separatrix.models.composing`."""
+        from separatrix.scale.kinked import BlockedKinked
+        from separatrix.scale.objectives import BlockedPointwise, summable
+
+        self._require_bound(penalty)
+        if not (summable(loss) if loss.smooth else loss.pieces):
+            raise self.refuse(
+                f"the {loss.name} loss does not say how its slopes can be moved ('shift'), nor of "
+                "which lines it is the largest ('pieces')"
+            )
+        if not (loss.smooth or penalty.strong_convexity > 0.0):
+            raise self.refuse(
+                "a loss with a kink has a bound from sums over rows under a share of L2 alone: "
+                "give a penalty with one"
+            )
+        kind = BlockedPointwise if loss.smooth else BlockedKinked
+        options = {**options, **self.options, "positive": positive}
+        return kind(self.data, self.engine, loss, penalty, **options)
+
+    def multinomial(self, penalty: Penalty, **options: Any) -> Any:
+        """The objective of all classes at once."""
+        from separatrix.scale.softmax import BlockedSoftmax
+
+        self._require_bound(penalty)
+        return BlockedSoftmax(self.data, self.engine, penalty, **options, **self.options)
+
+    def _require_bound(self, penalty: Penalty) -> None:
+        if not penalty.coercive:
+            # A dual point would have to be orthogonal to all columns, exactly.
+            raise self.refuse("without a penalty there is no bound in passes: give a weak penalty")
 
 
 def is_blocked(X: Any) -> bool:
@@ -139,7 +200,7 @@ def begin(
     from separatrix.scale.engines import Local
     from separatrix.scale.passes import Passes
 
-    if checkpoint is not None and hasattr(model, "_equations"):
+    if checkpoint is not None and model._few_passes:
         raise ValueError(
             f"checkpoint is for fits of many passes, and {type(model).__name__} needs only a few: "
             "leave it out."
@@ -168,7 +229,24 @@ def begin(
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
-    return InPasses(data, passes, labels, float(data.class_totals.sum()), factors)
+    name = type(model).__name__
+    if data.classes is None and not model._few_passes:
+        facts = _facts_over(passes)
+        return InPasses(name, data, passes, labels, facts.total, np.ones(1), facts=facts)
+    return InPasses(name, data, passes, labels, float(data.class_totals.sum()), factors)
+
+
+def _facts_over(passes: Passes) -> TargetFacts:
+    """The facts about the numbers of all blocks, by one pass."""
+    out = TargetFacts.of(np.empty(0), None)
+    for found in passes.each(_facts, None):
+        out = out.merged(found)
+    passes.weighted = out.weighted
+    return out
+
+
+def _facts(rows: Any, shared: None, own: Any) -> TargetFacts:
+    return TargetFacts.of(rows.target, rows.weights)
 
 
 def _found(data: BlockedData) -> str:

@@ -80,7 +80,8 @@ class BlockSearch(Search):
                 setattr(member, self.parameter, float(value))
                 members.append(member)
         problems = [
-            member._blocked_problems(fits[i % len(fits)]) for i, member in enumerate(members)
+            member._problems(fits[i % len(fits)], fits[i % len(fits)])
+            for i, member in enumerate(members)
         ]
         if not blocked.share([p for part in problems for p in part]):
             raise blocked.refuse(self.model, "its loss has no path: fit the values separately")
@@ -168,7 +169,7 @@ def _values(model: Any, whole: blocked.InPasses, parameter: str, count: int) -> 
     """Values from the strongest penalty to the weakest, as in memory, from one pass."""
     member = copy(model)
     member.C, member.lam = 1.0, None
-    problems = [problem for _, problem in member._blocked_problems(whole)]
+    problems = [problem for _, problem in member._problems(whole, whole)]
     penalty = problems[0].penalty
     if penalty.kinked:
         # A little less, or a fit within its tolerance may have one that is not quite zero.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -53,7 +54,7 @@ class FitContext:
     target : Labels or TrainingRows or None
         What the rows in memory are fitted to.
     blocks : InPasses or None
-        The rows in blocks, with their labels, instead of both.
+        The rows in blocks, which then stand for the design and the target as well.
     given : tuple
         The rows, the labels or numbers, and the groups of the rows, as the caller gave them.
     shared : object
@@ -87,11 +88,6 @@ class FitContext:
     deadline: float = math.inf
     begun: float = field(default_factory=time.perf_counter)
 
-    @property
-    def labels(self) -> Any:
-        """What is known of the classes, of rows in memory or in blocks."""
-        return self.target if self.blocks is None else self.blocks
-
 
 class Certified(Parameters, metaclass=ABCMeta):
     """An estimator that minimises one objective or several, each with a certificate.
@@ -111,14 +107,14 @@ class Certified(Parameters, metaclass=ABCMeta):
     verbose: int = parameter(default=0, meaning="1 prints the checks of the certificate to stderr")
     record: bool = parameter(default=False)
 
-    # Whether rows in blocks are fitted, or refused in a sentence that says what to do.
-    _takes_blocks: ClassVar[bool] = False
     # Whether ``n_iter_`` is an array of one number for each problem, as scikit-learn's is.
     _counts_each = False
     # Whether weights are float32 where the data are, as scikit-learn's are.
     _follows_dtype = False
     # What the formula says where there is more than one problem.
     _each = ""
+    # Whether a fit in passes takes so few that there is nothing to keep of them.
+    _few_passes = False
     # Whether a fit warns where its certificate is above the tolerance.
     _warns = True
 
@@ -140,8 +136,6 @@ class Certified(Parameters, metaclass=ABCMeta):
 
     def _settled(self, fit: FitContext) -> Problems:
         """Settle what depends on the data and outlives the fit; the problems to solve."""
-        if fit.blocks is not None:
-            return self._blocked_problems(fit.blocks)
         return self._problems(fit.design, fit.target)
 
     def _solver(self, problem: Any) -> Solver:
@@ -178,11 +172,15 @@ class Certified(Parameters, metaclass=ABCMeta):
         groups: Any = None,
     ) -> FitContext:
         """Fit to rows in memory, or in blocks, from a checkpoint where there is one."""
-        blocks = self._takes_blocks and blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
+        blocks = blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
         self._check_parameters()
         fit = FitContext(begin=begin, given=(X, y, groups))
         if blocks:
+            why = self._needs_all_rows()
+            if why is not None:
+                raise blocked.refuse(self, why)
             fit.blocks = blocked.begin(self, X, engine, checkpoint)
+            fit.design = fit.target = fit.blocks
         else:
             fit.design, fit.target = self._rows(X, y, sample_weight)
         if blocks or not self._has_callbacks:
@@ -207,6 +205,8 @@ class Certified(Parameters, metaclass=ABCMeta):
             fit.deadline = deadline_of(self.time_limit)
             solutions = self._finished(problems, self._solve(problems, fit))
             self._keep_fit(fit, problems, solutions)
+            if fit.blocks is not None:
+                self.n_passes_ = fit.blocks.passes.count
         return interrupt.requested
 
     def _starts(self, problems: Problems, fit: FitContext) -> Sequence[dict[str, Any]] | None:
@@ -318,15 +318,27 @@ class Certified(Parameters, metaclass=ABCMeta):
 
     # --- in passes --------------------------------------------------------------------------
 
-    def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
-        """:meth:`_problems` over row blocks.
+    def _needs_all_rows(self) -> str | None:
+        """Why the model, or its parameters, cannot be fitted in passes; None where it can."""
+        return None
 
-        Raises
-        ------
-        TypeError
-            For a model, or parameters, that cannot be fitted in passes.
-        """
-        raise blocked.refuse(self, "its objective is not a sum over rows")
+    def _blocked_claims(
+        self, data: Any, engine: Any
+    ) -> list[tuple[str, LinearProblem, np.ndarray, Solver]]:
+        """:meth:`_claims` over row blocks, with who would solve each."""
+        blocked.require_same(self, data)
+        why = self._needs_all_rows()
+        if why is not None:
+            raise blocked.refuse(self, why)
+        # A fit settles things on its way.
+        other = copy.copy(self)
+        rows = blocked.begin(other, data, engine)
+        problems = other._settled(FitContext(rows, rows, blocks=rows))
+        points = other._points(problems)
+        return [
+            (part, problem, point, other._solver(problem))
+            for (part, problem), point in zip(problems, points, strict=True)
+        ]
 
     # --- what the fit claims ----------------------------------------------------------------
 

@@ -43,7 +43,6 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
-from separatrix.models import blocked
 from separatrix.models.base import portion_of
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.equations import ClosedForm
@@ -202,17 +201,18 @@ class GaussianClassifier(ClassPredictions, ClosedForm):
         weights = sample_weight_of(sample_weight, matrix)
         return as_design(matrix), encode_as(self.classes_, y, matrix.shape[0], weights)
 
+    def _needs_all_rows(self) -> str | None:
+        if self.covariance_estimator is None:
+            return None
+        return "covariance_estimator needs all rows of a class at once: give shrinkage"
+
     def _settled(self, fit: FitContext) -> Problems:
         """The moments of the classes, and their covariances where an estimator gives them."""
-        labels = fit.labels
+        labels = fit.target
         self._priors_of(len(labels.classes))
         if fit.blocks is None:
             moments = self._moments_of(fit.design, labels)
             return [("", (moments, self._given_by(fit.design, labels)))]
-        if self.covariance_estimator is not None:
-            raise blocked.refuse(
-                self, "covariance_estimator needs all rows of a class at once: give shrinkage"
-            )
         from separatrix.scale.equations import class_moments
 
         self._require_memory(fit.blocks.data.n_features, len(labels.classes))
@@ -229,12 +229,12 @@ class GaussianClassifier(ClassPredictions, ClosedForm):
         return self._settled(FitContext(design, labels))
 
     def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
-        classes = fit.labels.classes
+        classes = fit.target.classes
         return [self._estimate(moments, classes, given) for _, (moments, given) in problems]
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
         ((_, (moments, _)),), (found,) = problems, solutions
-        self.classes_ = fit.labels.classes
+        self.classes_ = fit.target.classes
         self._set(moments, found, fit.begun)
         if found.warning:
             warn(found.warning, LinAlgWarning)

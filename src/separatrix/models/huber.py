@@ -110,6 +110,11 @@ class HuberRegressor(CertifiedRegressor):
         "outliers_": rules.flags("n"),
     }
 
+    def _needs_all_rows(self) -> str | None:
+        return (
+            "the best scale depends on the order of all residuals: fit SGDRegressor(loss='huber')"
+        )
+
     def _problem(
         self, design: Design, y: np.ndarray, rows: TrainingRows
     ) -> ScaledResidualObjective:

@@ -72,6 +72,12 @@ class KernelMachine(Certified):
     intercept_: np.ndarray = fitted()
     _pair_coefficients: ClassVar[Any]
 
+    def _needs_all_rows(self) -> str | None:
+        return (
+            "a kernel matrix has a row and a column for every row; lift the blocks by an "
+            "approximation (separatrix.scale.lifting.lifted) and fit a linear model to them"
+        )
+
     def _resolved(self, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
         """The kernel, with its numbers."""
         if isinstance(self.kernel, Kernel):

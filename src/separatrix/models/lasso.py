@@ -20,6 +20,7 @@ from separatrix.data.splitting import Fold, folds_of
 from separatrix.data.validation import check_share
 from separatrix.losses import SquaredResidual
 from separatrix.models.certified import Claimed, FitContext, Problems, conclude
+from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
@@ -28,7 +29,7 @@ from separatrix.models.regressor import TrainingRows
 from separatrix.models.search import Clock, alpha_max, checked_values, fold_scores, groups_of
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
-from separatrix.objectives.residual import ResidualObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Interrupt, Solution
 from separatrix.solvers.gram_path import GramPath
 from separatrix.solvers.protocol import Candidate
@@ -80,7 +81,7 @@ class _Sparse(CertifiedRegressor, without=("warm_start",)):
 
     def _problem(
         self, design: Design, y: np.ndarray, rows: TrainingRows, *at: float
-    ) -> ResidualObjective:
+    ) -> PointwiseObjective:
         """The problem of one target, in which the penalty has the factor one.
 
         ``at``: other values of ``alpha`` and ``l1_ratio`` than the model has.
@@ -94,12 +95,12 @@ class _Sparse(CertifiedRegressor, without=("warm_start",)):
                 f"closed form by {other}(positive=True)."
             )
         penalty = penalty_of(l1_ratio, nonnegative=positive) if alpha > 0.0 else NoPenalty()
-        options = {
+        options: dict[str, Any] = {
             "C": strength_of(alpha, rows.total),
             "weights": rows.weights,
             "fit_intercept": bool(self.fit_intercept),
         }
-        return ResidualObjective(design, y, SquaredResidual(), penalty, **options)
+        return pointwise(design, y, SquaredResidual(), penalty, **options)
 
     def _strengths(
         self,
@@ -242,20 +243,33 @@ class ElasticNet(MultiOutputMixin, _Sparse):
 
     @counted
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        check_input: bool = True,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
     ) -> ElasticNet:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
-            float64.
+            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
+            their numbers and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         check_input : bool, default=True
             Ignored: the input is always checked.
+        engine : separatrix.scale.Engine, optional
+            What computes the passes over row blocks; by default the threads of this process.
+        checkpoint : path, optional
+            For row blocks: a file in which every pass saves its state. A fit that finds its own
+            file continues from it, and removes it at the end.
 
         Returns
         -------
@@ -273,7 +287,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
     def _starts(self, problems: Problems, fit: FitContext) -> Sequence[dict[str, Any]] | None:
@@ -284,6 +298,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         A fit that ``max_iter`` ends before the minimum has the iterates of the method for rows.
         """
         known = super()._starts(problems, fit)
+        if fit.blocks is not None:
+            return known
         alpha, ratio = float(self.alpha), float(self.l1_ratio)
         sparse = alpha > 0.0 and ratio > 0.0
         if known is not None or not (sparse and GramPath.pays(fit.design, 1)):

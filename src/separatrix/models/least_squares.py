@@ -86,7 +86,9 @@ class LeastSquares(ClosedForm):
         """The factors of the squared norm against a sum over the rows: one, or one a target."""
         return np.array([float(self.lam) * total])
 
-    def _problems(self, design: Design, rows: TrainingRows) -> Problems:
+    def _problems(self, design: Any, rows: Any) -> Problems:
+        if isinstance(design, blocked.InPasses):
+            return self._blocked_problems(design)
         options: dict[str, Any] = {
             "weights": rows.weights,
             "fit_intercept": self._centred,
@@ -106,11 +108,12 @@ class LeastSquares(ClosedForm):
             for (part, targets), ridge in zip(parts, ridges, strict=True)
         ]
 
+    def _needs_all_rows(self) -> str | None:
+        return f"{self._bounding} all rows to choose the columns" if self._bounding else None
+
     def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
         from separatrix.scale.equations import BlockedProblem, Targets
 
-        if self._bounding:
-            raise blocked.refuse(self, f"{self._bounding} all rows to choose the columns")
         targets = Targets()
         if len(fit.classes):
             targets = Targets(len(fit.classes), self._other_classes, fit.factors)

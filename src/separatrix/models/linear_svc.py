@@ -18,9 +18,10 @@ from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.messages import Message
-from separatrix.models.blocked import InPasses, is_blocked, refuse
+from separatrix.models.blocked import is_blocked
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.certified import Problems
+from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, parameter
@@ -28,7 +29,6 @@ from separatrix.models.penalised import Penalised
 from separatrix.models.sklearn_compat import warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
-from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
@@ -279,28 +279,17 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
         loss = loss_of(self.loss)
         return [
-            (part, MarginObjective(design, y, loss, penalty, C=C, **shared))
-            for part, y in labels.parts()
+            (part, pointwise(design, y, loss, penalty, C=C, **shared)) for part, y in labels.parts()
         ]
 
-    def _blocked_problems(self, fit: InPasses) -> Problems:
-        from separatrix.scale.hinge import BlockedHinge
-        from separatrix.scale.objectives import BlockedMargin
-
+    def _needs_all_rows(self) -> str | None:
         if self._hard:
-            raise refuse(self, "single rows decide a hard margin: give a finite C")
+            return "single rows decide a hard margin: give a finite C"
         if self.calibrate is not None:
-            raise refuse(self, "calibration needs the rows of its folds: leave out calibrate")
-        loss = loss_of(self.loss)
-        if not loss.smooth and isinstance(self.solver, str) and self.solver != "auto":
-            raise refuse(self, "the hinge has only one solver in passes: leave solver at 'auto'")
-        penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
-        options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
-        kind = BlockedMargin if loss.smooth else BlockedHinge
-        return [
-            (part, kind(fit.data, fit.engine, loss, penalty, positive=k, **options))
-            for part, k in fit.parts()
-        ]
+            return "calibration needs the rows of its folds: leave out calibrate"
+        if not loss_of(self.loss).smooth and isinstance(self.solver, str) and self.solver != "auto":
+            return "the hinge has only one solver in passes: leave solver at 'auto'"
+        return None
 
     # --- the hard margin --------------------------------------------------------------------
 

@@ -9,12 +9,13 @@ import numpy as np
 from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.sklearn_compat import NOTHING_RANDOM, warn_once
 from separatrix.objectives.penalties import L2
-from separatrix.objectives.residual import ResidualObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 
 __all__ = ["LinearSVR"]
 
@@ -102,7 +103,11 @@ class LinearSVR(CertifiedRegressor):
         if self.fit_intercept:
             warn_once("free_intercept_of_regression")
 
-    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> ResidualObjective:
+    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> PointwiseObjective:
         loss = _LOSSES[self.loss](float(self.epsilon))
-        options = {"C": float(self.C), "weights": rows.weights, "fit_intercept": self.fit_intercept}
-        return ResidualObjective(design, y, loss, L2(), **options)
+        options: dict[str, Any] = {
+            "C": float(self.C),
+            "weights": rows.weights,
+            "fit_intercept": self.fit_intercept,
+        }
+        return pointwise(design, y, loss, L2(), **options)

@@ -25,16 +25,14 @@ from separatrix.data.validation import (
 )
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
-from separatrix.models.blocked import InPasses, refuse
 from separatrix.models.certified import FitContext, Problems
+from separatrix.models.composing import multinomial, pointwise
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
 from separatrix.models.scores import agreeing, column_names, winners
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START
-from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import Penalty
-from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
@@ -207,12 +205,12 @@ class LogisticRegression(Penalised, LinearClassifier):
     def _problems(self, design: Design, labels: Labels) -> Problems:
         penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
         penalty = self._between_bounds(penalty)
-        options = {"C": C, "weights": labels.weights, "fit_intercept": self.fit_intercept}
+        options: dict[str, Any] = {"C": C, "fit_intercept": self.fit_intercept}
         if self._multinomial and not labels.binary:
-            codes, k = labels.codes, len(labels.classes)
-            return [("", SoftmaxObjective(design, codes, k, penalty, **options))]
+            return [("", multinomial(design, labels, penalty, **options))]
+        options["weights"] = labels.weights
         return [
-            (part, MarginObjective(design, y, LogLoss(), penalty, **options))
+            (part, pointwise(design, y, LogLoss(), penalty, **options))
             for part, y in labels.parts()
         ]
 
@@ -230,26 +228,6 @@ class LogisticRegression(Penalised, LinearClassifier):
                 " has not both; give them, or a penalty."
             )
         return bounded if bounded.bounded else penalty
-
-    def _blocked_problems(self, fit: InPasses) -> Problems:
-        from separatrix.scale.objectives import BlockedMargin
-        from separatrix.scale.softmax import BlockedSoftmax
-
-        if self.bounds is not None:
-            raise refuse(self, "bounds need all rows in memory")
-        penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
-        if not penalty.coercive:
-            raise refuse(self, "without a penalty there is no bound in passes: give a large C")
-        options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
-        if self._multinomial and not fit.binary:
-            return [("", BlockedSoftmax(fit.data, fit.engine, penalty, **options))]
-        return [
-            (
-                part,
-                BlockedMargin(fit.data, fit.engine, LogLoss(), penalty, positive=k, **options),
-            )
-            for part, k in fit.parts()
-        ]
 
     def _settled(self, fit: FitContext) -> Problems:
         # From an earlier fit with other parameters.

@@ -20,7 +20,7 @@ from separatrix.exceptions import warn
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
 from separatrix.models.base import portion_of
-from separatrix.models.blocked import InPasses, in_blocks, refuse
+from separatrix.models.blocked import InPasses, is_blocked
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.limits import counted, remaining
@@ -285,12 +285,10 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             is the certificate.  A second warning covers the folds of a calibration.
         """
         began = time.perf_counter()
-        in_passes = in_blocks(X, y, sample_weight, engine, checkpoint)
-        if in_passes:
-            self._refuse_in_passes()
-        else:
+        in_passes = is_blocked(X)
+        if not in_passes:
             self._require_rows_for_folds(y, sample_weight)
-        if self.early_stopping is True:
+        if self.early_stopping is True and not in_passes:
             self._fit_stopping_early(X, y, coef_init, intercept_init, sample_weight)
             self._calibrate(X, y, sample_weight, since=began)
             return self
@@ -319,29 +317,14 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         for (_, problem), point in zip(problems, points, strict=True):
             problem.start = point
 
-    def _refuse_in_passes(self) -> None:
-        """Raise TypeError for parameters that ask for more than rows as they come."""
-        for given, why in (
+    def _needs_all_rows(self) -> str | None:
+        whys = (
             (self.calibrate is not None, "calibration needs the rows of its folds"),
             (self.early_stopping is True, "early_stopping draws rows to hold out"),
             (self.order != "cyclic", "row blocks are visited in their order: give order='cyclic'"),
             (bool(self.record), "a record of every update is as long as the data"),
-        ):
-            if given:
-                raise refuse(self, why)
-
-    def _blocked_problems(self, fit: InPasses) -> Problems:
-        from separatrix.scale.online import BlockedMistakes
-
-        options: dict[str, Any] = {
-            "factors": fit.factors,
-            "margin": self.margin,
-            "rate": self._rate,
-            "fit_intercept": self.fit_intercept,
-        }
-        return [
-            (part, BlockedMistakes(fit.passes, positive=k, **options)) for part, k in fit.parts()
-        ]
+        )
+        return next((why for given, why in whys if given), None)
 
     def _fit_stopping_early(
         self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any
@@ -503,6 +486,19 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         return problems
 
     def _problems(self, design: Design, labels: Labels) -> Problems:
+        if isinstance(design, InPasses):
+            from separatrix.scale.online import BlockedMistakes
+
+            options: dict[str, Any] = {
+                "factors": design.factors,
+                "margin": self.margin,
+                "rate": self._rate,
+                "fit_intercept": self.fit_intercept,
+            }
+            return [
+                (part, BlockedMistakes(design.passes, positive=k, **options))
+                for part, k in design.parts()
+            ]
         loss = PerceptronLoss()
         return [
             (

@@ -75,17 +75,31 @@ class CertifiedRegressor(NumberPredictions, Certified):
         self._record(problems, solutions)
 
     @counted
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CertifiedRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> CertifiedRegressor:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
-            float64.
+            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
+            their numbers and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            What computes the passes over row blocks; by default the threads of this process.
+        checkpoint : path, optional
+            For row blocks: a file in which every pass saves its state. A fit that finds its own
+            file continues from it, and removes it at the end.
 
         Returns
         -------
@@ -103,7 +117,7 @@ class CertifiedRegressor(NumberPredictions, Certified):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
 

@@ -10,9 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design
+from separatrix.data.targets import TargetFacts
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.losses import PoissonDeviance
 from separatrix.models.blocked import is_blocked
+from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
@@ -102,9 +104,9 @@ class PoissonRegressor(CertifiedRegressor):
     _loss = PoissonDeviance()
 
     def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> PointwiseObjective:
-        self._require_counts(y)
-        used = y if rows.weights is None else y[rows.weights > 0.0]
-        if self.fit_intercept and not used.any():
+        facts = rows.facts_of(y)
+        self._require_counts(facts)
+        if self.fit_intercept and not facts.nonzero:
             raise ValueError(
                 "All numbers in y are 0, for which the intercept would have to be minus infinity; "
                 "give rows with counts, or fit_intercept=False."
@@ -112,15 +114,18 @@ class PoissonRegressor(CertifiedRegressor):
         penalised = self.alpha > 0.0
         penalty = penalty_of(float(self.l1_ratio)) if penalised else NoPenalty()
         C = strength_of(float(self.alpha), rows.total)
-        options = {"C": C, "weights": rows.weights, "fit_intercept": bool(self.fit_intercept)}
-        return PointwiseObjective(design, y, self._loss, penalty, **options)
+        options: dict[str, Any] = {
+            "C": C,
+            "weights": rows.weights,
+            "fit_intercept": bool(self.fit_intercept),
+        }
+        return pointwise(design, y, self._loss, penalty, **options)
 
-    def _require_counts(self, targets: np.ndarray) -> None:
+    def _require_counts(self, facts: TargetFacts) -> None:
         """Raise ValueError for a number that is not in the domain of the loss."""
-        below = np.flatnonzero(targets < self._loss.domain[0])
-        if len(below):
+        if facts.least < self._loss.domain[0]:
             raise ValueError(
-                f"y has a negative number, {targets[below[0]]:g} in row {below[0]:,}; "
+                f"y has a negative number, {facts.least:g} in row {facts.place:,}; "
                 "PoissonRegressor predicts counts, which are at least 0."
             )
 
@@ -167,7 +172,7 @@ class PoissonRegressor(CertifiedRegressor):
             )
         matrix, counts = validate(self, X, y, regression=True, reset=False)
         counts = column_or_1d(counts)
-        self._require_counts(counts)
+        self._require_counts(TargetFacts.of(counts, None))
         given = sample_weight_of(sample_weight, matrix)
         weights = np.ones(len(counts)) if given is None else given
         used: Any = slice(None)

@@ -161,7 +161,6 @@ class PolynomialRegression(Regressor, LeastSquares, without=("fit_intercept",)):
     lam: float = parameter(default=0.0, minimum=0)
 
     _label = "polynomial least squares"
-    _takes_blocks = False
     # The basis is made of the entries.
     _checks_entries = True
     _left_out = ("_basis",)
@@ -186,6 +185,9 @@ class PolynomialRegression(Regressor, LeastSquares, without=("fit_intercept",)):
         *("basis_intercept_", "coef_", "intercept_", "terms_", "rank_", "condition_number_"),
         "certificate_",
     )
+
+    def _needs_all_rows(self) -> str | None:
+        return "the basis of the polynomials is orthogonal on the rows, which are looked at often"
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None

@@ -14,6 +14,7 @@ from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
+from separatrix.data.targets import TargetFacts
 from separatrix.data.validation import column_bounds, sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
 from separatrix.models.scores import NumberPredictions, column_names
@@ -84,6 +85,10 @@ class TrainingRows(NamedTuple):
             (f"target {k}" if several else "", np.ascontiguousarray(y))
             for k, y in enumerate(self.targets.T)
         ]
+
+    def facts_of(self, target: np.ndarray) -> TargetFacts:
+        """The facts about the numbers of one target."""
+        return TargetFacts.of(target, self.weights)
 
     @property
     def target_shape(self) -> tuple[int, ...]:

@@ -23,8 +23,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.models import blocked
-from separatrix.models.certified import FitContext, Problems
+from separatrix.models.certified import FitContext
 from separatrix.models.least_squares import LeastSquares, LeastSquaresLabels
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import compat, fitted, parameter
@@ -90,10 +89,10 @@ class RidgeRegression(LeastSquares):
             )
         return alphas[:1] if bool(np.all(alphas == alphas[0])) else alphas
 
-    def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
+    def _needs_all_rows(self) -> str | None:
         if np.size(self.alpha) > 1:
-            raise blocked.refuse(self, "alpha has one value for each target: give a single number")
-        return super()._blocked_problems(fit)
+            return "alpha has one value for each target: give a single number"
+        return super()._needs_all_rows()
 
     def path(
         self,
@@ -367,7 +366,6 @@ class ChosenRidge(RidgeRegression, without=_GIVEN):
     store_cv_results: bool = parameter(default=False)
 
     _member: ClassVar[Any]
-    _takes_blocks = False
     # Leaving one out takes a decomposition, which NaN does not survive.
     _checks_entries = True
 
@@ -394,6 +392,9 @@ class ChosenRidge(RidgeRegression, without=_GIVEN):
         """
         self._fit(X, y, sample_weight, groups=groups_of(params))
         return self
+
+    def _needs_all_rows(self) -> str | None:
+        return "its strength is chosen by leaving out one row, or a fold, of rows in memory"
 
     def _run(self, fit: FitContext) -> bool:
         self._keep_classes(fit.target)

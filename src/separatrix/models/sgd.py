@@ -40,8 +40,9 @@ from separatrix.losses import (
 )
 from separatrix.messages import Message, Setting
 from separatrix.models.base import portion_of
-from separatrix.models.blocked import InPasses, in_blocks, refuse
+from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.certified import Certified, FitContext, Problems
+from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.parameters import compat, is_default, parameter
@@ -50,9 +51,7 @@ from separatrix.models.scores import agreeing, winners
 from separatrix.models.search import RowSearch
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
-from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.penalties import L2, NoPenalty, Penalty, penalty_of, strength_of
-from separatrix.objectives.residual import ResidualObjective
+from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import starting_points
@@ -543,7 +542,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         engine : separatrix.scale.Engine, optional
             What loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
-            Not supported: the next pass needs more than the weights of the last one.
+            For row blocks: a file in which every pass saves its state; not for steps that were
+            asked for, whose next pass needs more than the weights of the last one.
 
         Returns
         -------
@@ -564,45 +564,44 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
         given = any(part is not None for part in (checkpoint, coef_init, intercept_init))
-        if in_blocks(X, y, sample_weight, engine, checkpoint) and given:
+        if is_blocked(X) and given and self._by_rows:
             raise ValueError(
-                "A fit of row blocks starts from zero and runs to its end: leave out checkpoint, "
-                "coef_init and intercept_init, or use partial_fit."
+                "A fit of row blocks by steps starts from zero and runs to its end: leave out "
+                "checkpoint, coef_init and intercept_init, or use partial_fit."
             )
-        self._fit(X, y, sample_weight, engine=engine, begin=(coef_init, intercept_init))
+        begin = coef_init, intercept_init
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint, begin=begin)
         return self
 
-    def _blocked_problems(self, fit: InPasses) -> Problems:
-        from separatrix.scale.objectives import BlockedMargin
-        from separatrix.scale.online import BlockedKink
-
+    def _needs_all_rows(self) -> str | None:
+        if not self._by_rows:
+            return None
         loss = self._loss()
         linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
-        for given, why in (
-            (not self._steps_lead, "L1 penalties and regression losses need all rows at once"),
+        whys = (
             (not self._penalised, "without a penalty there is no bound: give an alpha"),
             (bool(self.early_stopping), "early_stopping draws rows to hold out"),
             (bool(self.record), "a record of every update is as long as the data"),
             (
-                not (linear or (loss.smooth and hasattr(loss, "shift_at"))),
+                not (linear or loss.smooth),
                 "this loss has no bound from sums over rows: give 'hinge', 'log_loss' or "
                 "'squared_hinge'",
             ),
-        ):
-            if given:
-                raise refuse(self, why)
-        for name in ("validation_rows_", "eta0_", "rate_curve_"):
-            self.__dict__.pop(name, None)
-        if isinstance(self.learning_rate, str):
-            self._settle_rate_on(fit)
-        kind = BlockedKink if linear else BlockedMargin
-        options = {
-            "C": strength_of(float(self.alpha), fit.total),
-            "fit_intercept": self.fit_intercept,
-            **fit.options,
-        }
+        )
+        return next((why for given, why in whys if given), None)
+
+    def _steps_over(self, fit: InPasses) -> Problems:
+        """The problems of steps that were asked for, over row blocks."""
+        from separatrix.scale.online import BlockedKink
+
+        loss = self._loss()
+        penalty, options = self._terms(fit.total, None)
+        del options["weights"]
+        if loss.smooth:
+            return [(part, fit.pointwise(k, loss, penalty, **options)) for part, k in fit.parts()]
+        options |= fit.options
         return [
-            (part, kind(fit.data, fit.engine, loss, L2(), positive=k, **options))
+            (part, BlockedKink(fit.data, fit.engine, loss, penalty, positive=k, **options))
             for part, k in fit.parts()
         ]
 
@@ -923,9 +922,11 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     def _settled(self, fit: FitContext) -> Problems:
         for name in ("validation_rows_", "eta0_", "rate_curve_"):
             self.__dict__.pop(name, None)
-        if fit.blocks is not None:
-            return super()._settled(fit)
         seed = self._seed()
+        if fit.blocks is not None:
+            if self._by_rows and isinstance(self.learning_rate, str):
+                self._settle_rate_on(fit.blocks)
+            return super()._settled(fit)
         tell_of_copies(fit.target.sample_weight, self._penalised)
         if self._by_rows and self.early_stopping:
             self.validation_rows_ = self._held_out(fit.design, fit.target, seed)
@@ -935,13 +936,16 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         return problems
 
     def _problems(self, design: Design, labels: Labels) -> Problems:
+        if self._by_rows and isinstance(design, InPasses):
+            return self._steps_over(design)
         if self._by_rows:
             return self._composed(design, labels)
         # For a method that looks at all rows at once.
         loss = self._loss()
         penalty, options = self._terms(labels.total, labels.weights)
-        kind = ResidualObjective if loss.of_residual else MarginObjective
-        return [(part, kind(design, y, loss, penalty, **options)) for part, y in labels.parts()]
+        return [
+            (part, pointwise(design, y, loss, penalty, **options)) for part, y in labels.parts()
+        ]
 
     def _composed(
         self, design: Design, labels: Labels, start: Any = None
@@ -1033,7 +1037,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     # --- the driver's part ------------------------------------------------------------------
 
     def _solver(self, problem: LinearProblem) -> Any:
-        if problem.in_passes:
+        if problem.in_passes and self._by_rows:
             from separatrix.scale.online import BlockedSteps
 
             return BlockedSteps(self._descent(), int(self.max_iter))
@@ -1071,7 +1075,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
-        if not (problems[0][1].in_passes or isinstance(problems[0][1], Visited)):
+        problem = problems[0][1]
+        if not (isinstance(problem, Visited) or (problem.in_passes and self._by_rows)):
             self._keep_whole(solutions, problems[0][1].design.n_samples)
             return
         schedule = self._schedule()

@@ -16,6 +16,7 @@ from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
 from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.certified import FitContext, Problems
+from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
 from separatrix.models.linear import AVERAGED, SparseWeights
 from separatrix.models.parameters import compat, fitted, parameter
@@ -27,7 +28,7 @@ from separatrix.models.sgd import (
     MeanOfLosses,
     tell_of_copies,
 )
-from separatrix.objectives.residual import ResidualObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.schedules import Schedule, schedule_of
 from separatrix.solvers.stochastic import (
@@ -208,9 +209,9 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
     def _seed(self) -> int:
         return seed_of(self.random_state)
 
-    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> ResidualObjective:
+    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> PointwiseObjective:
         loss, penalty, options = self._options(rows)
-        return ResidualObjective(design, y, loss, penalty, **options)
+        return pointwise(design, y, loss, penalty, **options)
 
     # --- fit --------------------------------------------------------------------------------
 
@@ -235,14 +236,18 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
         coef_init: Any = None,
         intercept_init: Any = None,
         sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
     ) -> SGDRegressor:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
-            float64.
+            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
+            their numbers and weights.
         y : array-like of shape (n_samples,)
         coef_init : array-like of shape (n_features,), optional
             Weights to start from.
@@ -250,6 +255,11 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
             Intercept to start from.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            What computes the passes over row blocks; by default the threads of this process.
+        checkpoint : path, optional
+            For row blocks: a file in which every pass saves its state. A fit that finds its own
+            file continues from it, and removes it at the end.
 
         Returns
         -------
@@ -267,7 +277,8 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._fit(X, y, sample_weight, begin=(coef_init, intercept_init))
+        begin = coef_init, intercept_init
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint, begin=begin)
         return self
 
     @property

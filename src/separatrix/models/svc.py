@@ -43,7 +43,7 @@ from separatrix.kernels.objective import (
 from separatrix.kernels.prediction import certain_predictions
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models.blocked import InPasses, is_blocked, refuse
+from separatrix.models.blocked import is_blocked
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import KernelMachine, check_support_vectors
@@ -359,13 +359,6 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 "None."
             )
 
-    def _blocked_problems(self, fit: InPasses) -> Problems:
-        raise refuse(
-            self,
-            "a kernel matrix has a row and a column for every row; lift the blocks by an "
-            "approximation (separatrix.scale.lifting.lifted) and fit LinearSVC to them",
-        )
-
     @property
     def _method(self) -> str | None:
         return "sigmoid" if self.calibrate is None and self.probability is True else self.calibrate
@@ -375,8 +368,6 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         return bool(np.isinf(self.C)) or self.lam == 0
 
     def _settled(self, fit: FitContext) -> Problems:
-        if fit.blocks is not None:
-            return super()._settled(fit)
         if fit.shared is None:
             fit.shared = self._shared(fit.design, fit.target)
         for name in _FITTED:

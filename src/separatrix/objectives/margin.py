@@ -75,12 +75,14 @@ class MarginObjective(PointwiseObjective):
         squares: np.ndarray,
         rounding: tuple[float, float],
         moves: tuple[float, float],
+        *,
+        balanced: bool,
     ) -> Charges:
         n, loss = len(self.y), self.loss
         compiled = n >= _MANY or (self.design.n_stored >= _FUSED and n >= _SEVERAL)
         able = hasattr(loss, "conjugate_at") and hasattr(loss, "value_at")
         if not (compiled and able and moves == (0.0, 0.0)):
-            return super()._charges(scores, residual, squares, rounding, moves)
+            return super()._charges(scores, residual, squares, rounding, moves, balanced=balanced)
         found = charges(loss, self.y, self.upper, scores, residual, squares, *rounding)
         losses, conjugate, sizes, lengths, up, down, slope, outside = found.sum(axis=1).tolist()
         # The sizes of the terms of the conjugate include those of the multipliers.

@@ -47,6 +47,7 @@ from separatrix.objectives.enclosure import (
 from separatrix.objectives.passes import SUMMED
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.root import bracketed_root
+from separatrix.objectives.row_sums import SUMS, RowSums
 
 __all__ = ["Charges", "PointwiseObjective", "clipped"]
 
@@ -395,7 +396,8 @@ class PointwiseObjective(Objective):
                 if not (share < 1.0 and spread < math.inf):
                     return self._nothing(r)
             moves = share, spread
-            sums = self._charges(known.scores, r, squares, score_rounding(self.design, w, b), moves)
+            wrong = score_rounding(self.design, w, b)
+            sums = self._charges(known.scores, r, squares, wrong, moves, balanced=self.balances)
             if not all(map(math.isfinite, sums)) or sums.outside:
                 return self._nothing(r)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
@@ -441,6 +443,68 @@ class PointwiseObjective(Objective):
             middle = -conjugate - beyond - (near if math.isfinite(near) else 0.0)
         return charged_bound((known.primal, middle), primal, dual, r)
 
+    def row_sums(self, theta: np.ndarray, squares: np.ndarray, *, balance: bool) -> RowSums:
+        """All that a certificate asks of these rows, as sums of blocks of them.
+
+        The same as :func:`~separatrix.objectives.row_sums.margin_sums`, for any smooth loss.
+
+        Parameters
+        ----------
+        theta : ndarray
+        squares : ndarray of shape (n_samples,)
+            Squared norms of the rows.
+        balance : bool
+            Whether the slopes are to be balanced, for an intercept without a penalty.
+        """
+        w, b = self.weights_of(theta), float(self.intercept_of(theta))
+        scores = self.linear(theta)
+        r, upper = self.clipped(self.residual(scores)), self.upper
+        z, given = self._argument(scores), self._given()
+        wrong = score_rounding(self.design, w, b)
+        found = self._charges(scores, r, squares, wrong, (0.0, 0.0), balanced=False)
+        sizes, size = found.sizes, np.abs(r)
+        centre = 0.0 if self.centres is None else np.abs(self.centres)
+        if self.centres is not None:
+            # The product with the centres is rounded like the conjugate itself, and so are they.
+            off = 2.0 * self.loss.centre_units * float(np.max(centre, initial=0.0))
+            sizes += found.pairs + off * found.mass
+        nothing = np.zeros(0)
+        moves = move = nothing
+        if balance:
+            moves = move = upper * given.shift(z)
+            # No further than the ends of its range, of which floats may hold the slope to be one.
+            a = -self.y * r
+            low, high = self._ranges()
+            if not self._unbounded():
+                move = np.maximum(np.minimum(np.minimum(moves, a - low), high - a), 0.0)
+                move[upper == 0.0] = 0.0
+            shares = np.divide(move, upper, out=np.zeros_like(move), where=upper > 0.0)
+            cost = upper * given.shift_cost(shares)
+        sums = {
+            "loss": self.loss_value(scores),
+            "loss_above": found.losses,
+            "conjugate": found.conjugate + found.paired,
+            "sizes": sizes,
+            "lengths": found.lengths,
+            "slope": found.slope,
+            "slope_size": _sum(size),
+            "outside": found.outside,
+            "upper": _sum(upper),
+            "right": _sum(upper * (z > 0.0)),
+        }
+        if balance:
+            sums |= {
+                "shift": _sum(move),
+                "shift_score": _sum(move * scores),
+                "shift_size": _sum(move * np.abs(scores)),
+                "shift_cost": _sum(cost),
+                "shift_lengths": _sum(move * np.sqrt(squares)),
+                "slips": _sum(moves * (np.abs(scores) + centre) + size),
+            }
+        values = np.array([float(sums.get(name, 0.0)) for name in SUMS])
+        shifted = self.design.t_dot(move) if balance else nothing
+        return RowSums(values, self.design.t_dot(r), shifted)
+
     @staticmethod
     def _nothing(residual: np.ndarray) -> Bound:
         """The bound that is known where sums overflow, or a multiplier is out of its range."""
@@ -479,17 +543,19 @@ class PointwiseObjective(Objective):
         squares: np.ndarray,
         rounding: tuple[float, float],
         moves: tuple[float, float],
+        *,
+        balanced: bool,
     ) -> Charges:
         """The sums of a charged bound, of multipliers within their ranges.
 
         ``rounding``: of the scores, as :func:`score_rounding` has it; ``moves``: the share and the
-        spread by which the multipliers may be moved.
+        spread by which the multipliers may be moved; ``balanced``: whether the true slopes of these
+        rows add up to zero.
         """
         n, loss, (wide, shift), (share, spread) = len(self.y), self.loss, rounding, moves
-        low, high = loss.dual_lower, loss.dual_upper
-        bounded, falls = low > -math.inf or high < math.inf, low >= 0.0
+        bounded, falls = not self._unbounded(), not loss.by_target and loss.dual_lower >= 0.0
         middle = 0.0
-        if self.centres is not None and self.balances:
+        if self.centres is not None and balanced:
             # What is balanced feels no constant.
             ends = np.minimum.reduce(self.centres), np.maximum.reduce(self.centres)
             middle = 0.5 * float(ends[0] + ends[1])
@@ -497,6 +563,7 @@ class PointwiseObjective(Objective):
         columns = []
         for start in range(0, n, SUMMED):
             rows = slice(start, start + SUMMED)
+            given = self._given(rows)
             u, r, length = self.upper[rows], residual[rows], np.sqrt(squares[rows])
             z, a = self._argument(scores, rows), -self.y[rows] * r
             off = wide * length + shift + 8.8e-16 * np.abs(z)
@@ -510,9 +577,9 @@ class PointwiseObjective(Objective):
                 far = np.abs(centre)
                 reached = inner(u, far) if spread > 0.0 else 0.0
                 pairs = inner(r, centre), inner(size, far), reached
-            above = loss.value(z - off)
+            above = given.value_above(z - off)
             if not falls:
-                above = np.maximum(above, loss.value(z + off))
+                above = np.maximum(above, given.value_above(z + off))
             losses, long = inner(u, above), inner(size, length)
             reach = inner(u, length) if spread > 0.0 else 0.0
             sizes, outside, up, down = mass if loss.cancels else 0.0, 0, 0.0, 0.0
@@ -520,15 +587,17 @@ class PointwiseObjective(Objective):
                 up, down = inner(0.5 + 0.5 * self.y[rows], a), inner(0.5 - 0.5 * self.y[rows], a)
             if not u.all():
                 outside = int(np.count_nonzero(a[u == 0.0]))
-                a, u = a[u > 0.0], u[u > 0.0]
+                used = u > 0.0
+                given, a, u = self._given(rows, used), a[used], u[used]
             # The quotient is rounded; the conjugate is convex.
             t = -a / u
             by = by_size * np.abs(t) + (spread + TINY)
             ends = t - by, t + by
             if bounded:
+                low, high = given.dual_lower, given.dual_upper
                 outside += int(np.count_nonzero((a < low * u) | (a > high * u)))
                 ends = clipped(ends[0], -high, -low), clipped(ends[1], -high, -low)
-            conjugate = u * np.maximum(loss.conjugate(ends[0]), loss.conjugate(ends[1]))
+            conjugate = u * np.maximum(given.conjugate(ends[0]), given.conjugate(ends[1]))
             sizes += np.add.reduce(np.abs(conjugate))
             sums = np.add.reduce(conjugate), sizes, long, up, down, np.add.reduce(r)
             columns.append((losses, *sums, outside, mass, *pairs, reach))

@@ -34,14 +34,14 @@ from separatrix.losses.log import _log_shift as shift_at
 from separatrix.losses.log import _log_shift_cost as shift_cost_at
 from separatrix.losses.log import _log_value as value_at
 
-__all__ = ["SUMS", "MarginSums", "margin_sums"]
+__all__ = ["SUMS", "RowSums", "margin_sums"]
 
 # Rows at a time: with their slopes they stay in the second-level cache.
 _BLOCK = 64
 # Rows whose sums are added up by themselves, so that their rounding does not grow with all rows.
 SUMMED = 4096
 
-#: What is added up of every row, in the order of :attr:`MarginSums.sums`.
+#: What is added up of every row, in the order of :attr:`RowSums.sums`.
 SUMS = (
     "loss",  # U l(z)
     "loss_above",  # the same at the end of the score's enclosure where it is larger
@@ -58,12 +58,13 @@ SUMS = (
     "shift_lengths",  # kappa |x|
     "upper",  # U
     "right",  # U where the row is on its own side
+    "slips",  # what kappa times the error of s may be, in units of 64 times the rounding of one
 )
 _N_SUMS = len(SUMS)
 
 
 @dataclass(frozen=True)
-class MarginSums:
+class RowSums:
     """The sums of some rows at a point.
 
     Attributes
@@ -182,7 +183,7 @@ def margin_sums(
     wide: float = 0.0,
     shift: float = 0.0,
     balance: bool = True,
-) -> MarginSums:
+) -> RowSums:
     """The sums of some rows at a point, for a loss of the margin.
 
     Parameters
@@ -205,7 +206,7 @@ def margin_sums(
 
     Returns
     -------
-    MarginSums
+    RowSums
         The sums are rounded as those of 4,096 numbers and of as many as there are of these.
     """
     kernel = compilation.specialise(
@@ -237,4 +238,8 @@ def margin_sums(
     for one, other in parts[1:]:
         adjoint += one
         shifted += other
-    return MarginSums(sums.sum(axis=1), adjoint, shifted)
+    found = sums.sum(axis=1)
+    # The derivative of the conjugate at a slope is the score, but for the rounding of the slope
+    # itself, which counts as much as the row's weight at most.
+    found[SUMS.index("slips")] = found[SUMS.index("upper")] + 2.0 * found[SUMS.index("loss_above")]
+    return RowSums(found, adjoint, shifted)

@@ -27,11 +27,12 @@ from separatrix.objectives.base import (
     charged_bound,
     weighed,
 )
+from separatrix.objectives.composing import objective_of
 from separatrix.objectives.enclosure import Enclosure, Level, gamma, length_above, score_rounding
 from separatrix.objectives.formula import Formula
-from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.row_sums import SUMMED, SUMS, margin_sums
 from separatrix.scale.blocks import BlockedData, Rows, Shape
 from separatrix.scale.engines import Engine
@@ -39,13 +40,21 @@ from separatrix.scale.folds import Fold
 from separatrix.scale.passes import Passes
 from separatrix.scale.shared_passes import parted, several
 
-__all__ = ["At", "BlockedMargin", "BlockedObjective", "MarginRows"]
+__all__ = [
+    "At",
+    "BlockedObjective",
+    "BlockedPointwise",
+    "PointwiseRows",
+    "null_loss_of_labels",
+    "summable",
+]
 
 # Points whose sums are kept: the one at hand, the one before and the start.
 _KEPT = 4
 # How far slopes are moved at most, as a part of what they could be.
 _FAR = 0.5
 _SPARE = 1.0 + 1e-9
+_LABELS = np.array([-1.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,20 +373,53 @@ class BlockedObjective(LinearProblem):
         return gamma(min(SUMMED, longest) + cells + 8.0), gamma(longest + 8.0)
 
 
-# --- a loss of the margin -------------------------------------------------------------------------
+# --- a loss of one score a row --------------------------------------------------------------------
 
 
 def uppers(of: Any, rows: Rows) -> np.ndarray:
     """``C`` times the weights of the rows of a block; zero for those that a fold leaves out."""
-    out: np.ndarray = (of.C * of.factors)[rows.target]
+    out: np.ndarray
+    if rows.target.dtype.kind == "f":
+        out = np.full(len(rows), of.C)
+    else:
+        out = (of.C * of.factors)[rows.target]
     if rows.weights is not None:
         out = weighed(out, rows.weights)
     return out if of.fold is None else out * of.fold.kept(rows)
 
 
+def weights_by_label(problem: Any) -> tuple[float, float]:
+    """The sums of the weights of the rows of both labels."""
+    totals = problem.factors * problem.class_totals
+    right = float(totals[problem.positive])
+    return float(totals.sum()) - right, right
+
+
+def null_loss_of_labels(problem: Any) -> float:
+    """The loss of scores of zero, which is the same for all rows of a label."""
+    left, right = problem.loss(np.zeros(2), _LABELS)
+    if left == right:
+        return float(problem.total_upper * left)
+    weights = weights_by_label(problem)
+    return float(problem.C * (weights[0] * left + weights[1] * right))
+
+
+def _has_kernel(loss: Loss) -> bool:
+    """Whether compiled scalars of a loss make its sums at one reading of the rows."""
+    return hasattr(loss, "shift_at")
+
+
+def summable(loss: Loss) -> bool:
+    """Whether a pass over the rows gives a bound: whether a loss says how its slopes can move."""
+    return bool(loss.smooth) and (_has_kernel(loss) or type(loss).shift is not Loss.shift)
+
+
 @dataclass(frozen=True)
-class MarginRows:
-    """A loss of the margin on the rows of a block; small enough to be sent anywhere."""
+class PointwiseRows:
+    """A loss of one score a row on the rows of a block; small enough to be sent anywhere.
+
+    ``positive`` is the class whose label is +1, where targets are classes.
+    """
 
     loss: Loss
     penalty: Penalty
@@ -390,13 +432,16 @@ class MarginRows:
     def upper(self, rows: Rows) -> np.ndarray:
         return uppers(self, rows)
 
-    def signs(self, rows: Rows) -> np.ndarray:
+    def targets(self, rows: Rows) -> np.ndarray:
+        """Labels, -1.0 or +1.0, or numbers as they are."""
+        if rows.target.dtype.kind == "f":
+            return rows.target
         return np.where(rows.target == self.positive, 1.0, -1.0)
 
-    def objective(self, rows: Rows) -> MarginObjective:
-        out = MarginObjective(
+    def objective(self, rows: Rows) -> PointwiseObjective:
+        out = objective_of(
             rows.design,
-            self.signs(rows),
+            self.targets(rows),
             self.loss,
             self.penalty,
             fit_intercept=self.fit_intercept,
@@ -405,24 +450,30 @@ class MarginRows:
         return out
 
 
-def _account(rows: Rows, shared: tuple[MarginRows, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+def _account(
+    rows: Rows, shared: tuple[PointwiseRows, np.ndarray], own: Any
+) -> dict[str, np.ndarray]:
     of, theta = shared
     design = rows.design
-    w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
-    wide, shift = score_rounding(design, w, b)
+    squares = rows.row_squares(design)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        found = margin_sums(
-            design,
-            of.loss,
-            of.signs(rows),
-            of.upper(rows),
-            rows.row_squares(design),
-            w,
-            b,
-            wide=wide,
-            shift=shift,
-            balance=of.fit_intercept,
-        )
+        if _has_kernel(of.loss):
+            w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
+            wide, shift = score_rounding(design, w, b)
+            found = margin_sums(
+                design,
+                of.loss,
+                of.targets(rows),
+                of.upper(rows),
+                squares,
+                w,
+                b,
+                wide=wide,
+                shift=shift,
+                balance=of.fit_intercept,
+            )
+        else:
+            found = of.objective(rows).row_sums(theta, squares, balance=of.fit_intercept)
     return {"sums": found.sums, "adjoint": found.adjoint, "shifted": found.shifted}
 
 
@@ -453,21 +504,17 @@ def _hessian_product(
     return {"product": part.adjoint(along)}
 
 
-class BlockedMargin(BlockedObjective):
-    """A smooth loss of the margin over blocks.
+class BlockedPointwise(BlockedObjective):
+    """A smooth loss of one score a row and its target over blocks.
 
     Parameters
     ----------
     data, engine, penalty, C, fit_intercept, factors, passes
         See :class:`BlockedObjective`.
     loss : Loss
+        One that is :func:`summable`.
     positive : int
-        The class whose label is +1; all others are -1.
-
-    Raises
-    ------
-    TypeError
-        For a loss that does not say how its slopes can be moved (``shift_at``).
+        The class whose label is +1, and all others are -1, where targets are classes.
     """
 
     def __init__(
@@ -480,13 +527,12 @@ class BlockedMargin(BlockedObjective):
         positive: int = 1,
         **options: Any,
     ) -> None:
-        if not (loss.smooth and hasattr(loss, "shift_at")):
-            raise TypeError(f"{loss.name} has no 'shift_at', which fits in passes need")
         super().__init__(data, engine, penalty, **options)
         self.loss, self.positive = loss, positive
+        self._null: float | None = None
 
-    def _shared(self) -> MarginRows:
-        return MarginRows(
+    def _shared(self) -> PointwiseRows:
+        return PointwiseRows(
             self.loss,
             self.penalty,
             self.C,
@@ -496,24 +542,31 @@ class BlockedMargin(BlockedObjective):
             self.fold,
         )
 
-    def _of_rows(self, rows: Rows) -> MarginObjective:
+    def _of_rows(self, rows: Rows) -> PointwiseObjective:
         return self._shared().objective(rows)
 
     def null_loss(self) -> float:
-        return self.total_upper * float(self.loss.value(np.zeros(1))[0])
+        if self.data.classes is not None:
+            return null_loss_of_labels(self)
+        if self._null is None:
+            self._null = float(self.account(self.zero())["loss"])
+        return self._null
 
     def null_point(self) -> np.ndarray:
         theta = self.zero()
-        if self.fit_intercept:
-            totals = self.factors * self.class_totals
-            right = totals[self.positive]
-            left = totals.sum() - right
-            # Where right l'(b) = left l'(-b), by bisection: of log loss log(right / left).
+        if self.fit_intercept and self.data.classes is None:
+            # About the best one: that of a sample.
+            part = self.some(0, np.random.default_rng(0))
+            if part is not self:
+                theta[-1] = part.best_intercept(np.zeros(part.design.n_samples))
+        elif self.fit_intercept:
+            left, right = weights_by_label(self)
+            # Where the slopes add up to zero, by bisection: of log loss log(right / left).
             low, high = -800.0, 800.0
             for _ in range(200):
                 b = 0.5 * (low + high)
-                ends = self.loss.derivative(np.array([b, -b]))
-                low, high = (b, high) if right * ends[0] < left * ends[1] else (low, b)
+                slopes = self.loss.slope(np.array([b, b]), _LABELS)
+                low, high = (b, high) if left * slopes[0] + right * slopes[1] < 0.0 else (low, b)
             theta[-1] = 0.5 * (low + high)
         return theta
 
@@ -532,7 +585,12 @@ class BlockedMargin(BlockedObjective):
         slope, shift = float(account["slope"]), float(account["shift"])
         if slope == 0.0:
             return 0.0
-        return slope / shift if abs(slope) <= _FAR * shift else math.inf
+        far = shift > 0.0 and abs(slope) / shift <= _FAR * self.loss.shift_limit
+        return slope / shift if far else math.inf
+
+    def _cost(self, move: float) -> float:
+        """What moves by so many shifts cost at most, in units of ``shift_cost``."""
+        return (move / (1.0 - move / self.loss.shift_limit)) ** 2
 
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
         epsilon = self._epsilon(account)
@@ -541,7 +599,7 @@ class BlockedMargin(BlockedObjective):
         v = -account["adjoint"]
         if epsilon:
             v = v + epsilon * account["shifted"]
-        cost = 0.5 * (epsilon / (1.0 - abs(epsilon))) ** 2 * float(account["shift_cost"])
+        cost = 0.5 * self._cost(abs(epsilon)) * float(account["shift_cost"])
         conjugate = float(account["conjugate"]) - epsilon * float(account["shift_score"]) + cost
         return self._gap_of(theta, float(account["loss"]), v, conjugate, cost)
 
@@ -573,29 +631,30 @@ class BlockedMargin(BlockedObjective):
         units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
         underflow = n * (p["upper"] * 2.0**-1020 + 4.0 * TINY)
         conjugate = p["conjugate"] + units * p["sizes"] * (1.0 + units) + underflow
-        lengths = (p["lengths"] * (1.0 + units) + math.sqrt(n) * 2.0**-510) * _SPARE
+        lost = math.sqrt(n) * 2.0**-510
+        lengths = (p["lengths"] * (1.0 + units) + lost * (1.0 + p["slope_size"])) * _SPARE
         length = products * lengths
-        v, epsilon, off = proof["adjoint"], 0.0, 0.0
+        v, epsilon, off = -proof["adjoint"], 0.0, 0.0
         if self.balances:
             # The true epsilon, for which the moved slopes add up to exactly zero, is this near.
             wrong = rounding * p["slope_size"] * (1.0 + units) + n * TINY
             least = p["shift"] * (1.0 - rounding)
-            if not abs(p["slope"]) + wrong <= _FAR * least * (1.0 - 1e-9):
+            furthest = _FAR * self.loss.shift_limit
+            if not (least > 0.0 and (abs(p["slope"]) + wrong) / least <= furthest * (1.0 - 1e-9)):
                 return 0.0, 0.0
             epsilon = p["slope"] / p["shift"]
             off = (wrong / least + 4.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE
-            v = v - epsilon * proof["shifted"]
+            v = v + epsilon * proof["shifted"]
             most = abs(epsilon) + off
             sizes = (p["shift_size"] + underflow) * (1.0 + units)
-            # The derivative of the conjugate at the slopes is the score, but for the rounding of
-            # the slope itself, which counts as much as the row's weight at most.
-            slips = 64.0 * UNIT * (p["upper"] + 2.0 * p["loss_above"]) + underflow
+            slips = 64.0 * UNIT * p["slips"] + underflow
             conjugate += -epsilon * p["shift_score"] + (rounding * most + off) * sizes
             conjugate += most * slips * _SPARE
             # Twice as much as the loss says, for where the slope itself is rounded.
-            cost = (most / (1.0 - most)) ** 2 * (p["shift_cost"] + underflow) * (1.0 + units)
+            cost = self._cost(most) * (p["shift_cost"] + underflow) * (1.0 + units)
             conjugate += cost * _SPARE
-            moved = (p["shift_lengths"] * (1.0 + units) + math.sqrt(n) * 2.0**-510) * _SPARE
+            moved = p["shift_lengths"] * (1.0 + units) + lost * (1.0 + p["shift"])
+            moved *= _SPARE
             length += (products * most + off) * moved + 4.0 * UNIT * length_above(v)
         length = (length + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE
         conjugate += 8.0 * UNIT * abs(conjugate)

@@ -23,7 +23,7 @@ from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import Penalty
 from separatrix.scale.blocks import BlockedData, Rows, Shape
 from separatrix.scale.engines import Engine
-from separatrix.scale.objectives import BlockedMargin, BlockedObjective
+from separatrix.scale.objectives import BlockedObjective, BlockedPointwise
 from separatrix.scale.passes import Passes
 from separatrix.solvers.perceptron import MistakeDriven, is_hopeless, reach_of
 from separatrix.solvers.protocol import Candidate, Solver
@@ -472,7 +472,7 @@ def _kinked(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, n
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
     wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        z = of.signs(rows) * (design.dot(np.ascontiguousarray(w)) + b)
+        z = of.targets(rows) * (design.dot(np.ascontiguousarray(w)) + b)
         off = wide * np.sqrt(rows.row_squares(design)) + shift + 8.0 * UNIT * np.abs(z)
         upper = of.upper(rows)
         value = upper * of.loss.value(z)
@@ -481,7 +481,7 @@ def _kinked(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, n
     return {"loss": value.sum(), "loss_above": above.sum(), "upper": upper.sum()}
 
 
-class BlockedKink(BlockedMargin):
+class BlockedKink(BlockedPointwise):
     """A loss of the margin that is linear but for a kink, over blocks: the hinge.
 
     The dual point comes from the steps, as :class:`DualSums`.
@@ -489,7 +489,7 @@ class BlockedKink(BlockedMargin):
     Parameters
     ----------
     data, engine, loss, penalty, positive, **options
-        See :class:`~separatrix.scale.objectives.BlockedMargin`; the penalty is L2.
+        See :class:`~separatrix.scale.objectives.BlockedPointwise`; the penalty is L2.
     """
 
     def __init__(
@@ -625,13 +625,13 @@ class BlockedSteps(Solver):
     def __init__(self, descent: StochasticDescent, most: int) -> None:
         self.descent, self.most = descent, most
 
-    def requires(self, problem: BlockedMargin) -> None:
+    def requires(self, problem: BlockedPointwise) -> None:
         if not problem.in_passes:
             raise TypeError(f"Passes over blocks need blocks; {problem!r} has none.")
 
     def init(
         self,
-        problem: BlockedMargin,
+        problem: BlockedPointwise,
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: Any = None,
@@ -658,7 +658,7 @@ class BlockedSteps(Solver):
 
     def step(
         self,
-        problem: BlockedMargin,
+        problem: BlockedPointwise,
         state: BlockedStepsState,
         check_interrupt: Callable[[], None],
     ) -> BlockedStepsState:
@@ -705,7 +705,7 @@ class BlockedSteps(Solver):
 
     @staticmethod
     def _block(
-        problem: BlockedMargin, of: Any, rows: Rows
+        problem: BlockedPointwise, of: Any, rows: Rows
     ) -> tuple[StochasticObjective, np.ndarray]:
         """The objective on the rows of a block, with the penalty's share of all rows."""
         weights = of.factors[rows.target]
@@ -714,7 +714,7 @@ class BlockedSteps(Solver):
         own = None if np.all(weights == 1.0) else weights
         block = StochasticObjective(
             rows.design,
-            of.signs(rows),
+            of.targets(rows),
             problem.loss,
             problem.penalty,
             C=problem.C,
@@ -725,7 +725,7 @@ class BlockedSteps(Solver):
         block.weight = problem.total_upper / problem.C
         return block, weights
 
-    def candidate(self, problem: BlockedMargin, state: BlockedStepsState) -> Candidate:
+    def candidate(self, problem: BlockedPointwise, state: BlockedStepsState) -> Candidate:
         if state.halted:
             # What there is gets its certificate.
             theta = state.inner.kept.copy()
@@ -750,10 +750,10 @@ class BlockedSteps(Solver):
     def iterations(self, state: BlockedStepsState, before: int) -> int:
         return state.passes
 
-    def should_check(self, problem: BlockedMargin, state: BlockedStepsState, tol: float) -> bool:
+    def should_check(self, problem: BlockedPointwise, state: BlockedStepsState, tol: float) -> bool:
         return state.passes >= state.due
 
-    def stopped(self, problem: BlockedMargin, state: BlockedStepsState) -> str | None:
+    def stopped(self, problem: BlockedPointwise, state: BlockedStepsState) -> str | None:
         if state.inner.broken:
             return "non_finite"
         if self.descent.step_tol is not None and state.moved < self.descent.step_tol:

@@ -83,14 +83,11 @@ class Passes:
         self.count = 0
         self.seconds = 0.0
         self.rounds: PassScheduler | None = None
+        # Whether rows have weights of their own; of numbers whoever looks at them finds out.
+        self.weighted = bool(np.any(data.class_rows != data.class_totals))
         # The part of the fit whose points are kept, where these come one after another.
         self.part = ""
         self._ends = np.cumsum([block.n_rows for block in data.blocks])
-
-    @property
-    def weighted(self) -> bool:
-        """Whether rows have weights of their own."""
-        return bool(np.any(self.data.class_rows != self.data.class_totals))
 
     def sums(
         self,

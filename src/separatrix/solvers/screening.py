@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers import small_newton
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Solution, minimise, within
@@ -98,7 +98,7 @@ class _Nearby(AugmentedLagrangian):
 
     def init(
         self,
-        problem: MarginObjective,
+        problem: Any,
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
@@ -217,7 +217,7 @@ class Screening(Solver):
 
     def _minimised(
         self,
-        part: MarginObjective,
+        part: PointwiseObjective,
         theta: np.ndarray,
         off: float,
         tol: float,

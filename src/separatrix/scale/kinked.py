@@ -1,11 +1,12 @@
-r"""The hinge over blocks of rows, by way of the few rows that are near its kink.
+r"""Losses with kinks over blocks of rows, by way of the few rows that are near a kink.
 
-At a point, a pass over the blocks gathers the rows near the kink and adds up the others, by class,
-side and distance (:mod:`~separatrix.objectives.hinge_partition`).  What results is an objective on
-as many rows as memory holds with ease, each mean of many rows among them as one, and nowhere above
-the objective on all rows.  So its own certified lower bound is one on all rows, whichever rows
-change sides later; and where none of the others does, its minimiser is that of all rows.
-Multipliers of the rows that are not near are those of their mean, and need not be kept.
+At a point, a pass over the blocks gathers the rows near the kinks of a loss that is straight
+between them, and adds up the others, by sign, side and distance
+(:mod:`~separatrix.objectives.partition`).  What results is an objective on as many rows as memory
+holds with ease, each mean of many rows among them as one, and nowhere above the objective on all
+rows.  So its own certified lower bound is one on all rows, whichever rows change sides later; and
+where none of the others does, its minimiser is that of all rows.  Multipliers of the rows that are
+not near are those of their mean, and need not be kept.
 """
 
 from __future__ import annotations
@@ -25,16 +26,17 @@ from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.losses import Loss
 from separatrix.objectives.base import Bound, charged_bound
+from separatrix.objectives.composing import objective_of
 from separatrix.objectives.enclosure import gamma, length_above, score_rounding
-from separatrix.objectives.hinge_partition import PARTITIONED, partitioned_sums
-from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.partition import PARTITIONED, partitioned_sums
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
-from separatrix.scale.objectives import BlockedObjective, MarginRows
+from separatrix.scale.objectives import BlockedObjective, PointwiseRows, null_loss_of_labels
 from separatrix.scale.sums import Sum
 
-__all__ = ["BlockedHinge", "ScreenedHinge"]
+__all__ = ["BlockedKinked", "ScreenedRows"]
 
 # The share of the memory that rows near the kink may take, with copies of a part of them.
 _SHARE = 0.4
@@ -48,43 +50,43 @@ _SEED = 20
 
 
 @dataclass(frozen=True, eq=False)
-class ScreenedHinge:
+class ScreenedRows:
     """What a pass has made of all rows at a point.
 
     Attributes
     ----------
     theta : ndarray
         The point.
-    objective : MarginObjective
+    objective : PointwiseObjective
         On the means of the rows that are not near, and on those that are.
-    off : float
+    off : tuple of float
         By how much the products of multipliers with the means may differ, in norm, from those of
-        the same multipliers with the rows themselves.
+        the same multipliers with the rows themselves; and those with the centres.
     exact : bool
         Whether the near rows are all here, and not some of them that stand for all.
     whole : bool
         Whether these are simply all rows.
     near : int
         How many near rows are here.
-    coarse : ScreenedHinge or None
+    coarse : ScreenedRows or None
         Where these are not all of them, the means of all rows, and nothing else.
     """
 
     theta: np.ndarray
-    objective: MarginObjective
-    off: float
+    objective: PointwiseObjective
+    off: tuple[float, float]
     exact: bool
     whole: bool
     near: int
-    coarse: ScreenedHinge | None = None
+    coarse: ScreenedRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """A sample of rows near the kink, each with a number between 0 and 1 that thins them out."""
+    """A sample of rows near a kink, each with a number between 0 and 1 that thins them out."""
 
     matrix: Any
-    y: np.ndarray
+    targets: np.ndarray
     upper: np.ndarray
     draws: np.ndarray
 
@@ -92,7 +94,7 @@ class _Near:
         if share >= 1.0:
             return self
         kept = self.draws < share
-        return _Near(self.matrix[kept], self.y[kept], self.upper[kept], self.draws[kept])
+        return _Near(self.matrix[kept], self.targets[kept], self.upper[kept], self.draws[kept])
 
     @classmethod
     def joined(cls, parts: Sequence[_Near]) -> _Near:
@@ -101,21 +103,21 @@ class _Near:
             matrix = sp.csr_matrix(sp.vstack(matrices, format="csr"))
         else:
             matrix = np.concatenate(matrices)
-        y, upper, draws = (
+        targets, upper, draws = (
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("y", "upper", "draws")
+            for name in ("targets", "upper", "draws")
         )
-        return cls(matrix, y, upper, draws)
+        return cls(matrix, targets, upper, draws)
 
     def merged(self) -> _Near:
-        """Rows of one class that are the same as one, with their weight together.
+        """Rows of one target that are the same as one, with their weight together.
 
         No more than that: a mean's multiplier has to be within the range of its rows.
         """
         n, d = self.matrix.shape
         key = as_design(self.matrix).dot(np.random.default_rng(_SEED).random(d) + 0.5)
-        order = np.lexsort((key, self.y))
-        changed = (np.diff(key[order]) != 0.0) | (np.diff(self.y[order]) != 0.0)
+        order = np.lexsort((key, self.targets))
+        changed = (np.diff(key[order]) != 0.0) | (np.diff(self.targets[order]) != 0.0)
         starts = np.concatenate([[0], np.flatnonzero(changed) + 1]) if n else np.empty(0, int)
         first = np.empty(n, dtype=np.int64)
         first[order] = np.repeat(order[starts], np.diff(np.append(starts, n)))
@@ -129,10 +131,10 @@ class _Near:
         kept, place, counts = np.unique(first, return_inverse=True, return_counts=True)
         upper = np.bincount(place, weights=self.upper, minlength=len(kept))
         upper *= np.where(counts > 1, 1.0 - gamma(n), 1.0)
-        return _Near(self.matrix[kept], self.y[kept], upper, self.draws[kept])
+        return _Near(self.matrix[kept], self.targets[kept], upper, self.draws[kept])
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,41 +145,52 @@ class _Found:
     near: _Near
 
 
-def _find(rows: Rows, shared: tuple[MarginRows, np.ndarray, np.ndarray, float], own: int) -> _Found:
+def _find(
+    rows: Rows, shared: tuple[PointwiseRows, np.ndarray, np.ndarray, float], own: int
+) -> _Found:
     of, theta, edges, share = shared
     design = rows.design
     w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
-    y, upper = of.signs(rows), of.upper(rows)
+    targets, upper = of.targets(rows), of.upper(rows)
     wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         squares = rows.row_squares(design)
-        found = partitioned_sums(design, y, upper, squares, w, b, edges, wide=wide, shift=shift)
+        found = partitioned_sums(
+            design, of.loss, targets, upper, squares, w, b, edges, wide=wide, shift=shift
+        )
     index = np.flatnonzero(found.near)
     draws = np.random.default_rng([_SEED, own]).random(len(index))
     if share < 1.0:
         kept = draws < share
         index, draws = index[kept], draws[kept]
-    near = _Near(rows.matrix[index], y[index], upper[index], draws)
-    sums = {"sums": found.sums, "weights": found.weights, "totals": found.totals}
+    near = _Near(rows.matrix[index], targets[index], upper[index], draws)
+    sums = {
+        "sums": found.sums,
+        "weights": found.weights,
+        "totals": found.totals,
+        "centres": found.centres,
+    }
     return _Found(sums, near)
 
 
-class BlockedHinge(BlockedObjective):
-    """The hinge of the margin, over blocks, with an L2 penalty.
+class BlockedKinked(BlockedObjective):
+    """A loss that is straight between kinks, over blocks, with a strongly convex penalty.
 
     Parameters
     ----------
     data, engine, penalty, C, fit_intercept, factors, passes
         See :class:`~separatrix.scale.objectives.BlockedObjective`.
     loss : Loss
+        One that has ``pieces``.
     positive : int
-        The class whose label is +1; all others are -1.
+        The class whose label is +1, and all others are -1, where targets are classes.
 
     Attributes
     ----------
     width : float
-        How far from the kink, in the margin, rows are near at the next point that is looked at.
-    latest : ScreenedHinge or None
+        How far from a kink, in the loss's argument, rows are near at the next point that is looked
+        at.
+    latest : ScreenedRows or None
         What the last pass has made of all rows.
     """
 
@@ -194,7 +207,7 @@ class BlockedHinge(BlockedObjective):
         super().__init__(data, engine, penalty, **options)
         self.loss, self.positive = loss, positive
         self.width = math.inf
-        self.latest: ScreenedHinge | None = None
+        self.latest: ScreenedRows | None = None
         # Whether the last near rows were too many.
         self._full = False
         self._best: tuple[float, np.ndarray] | None = None
@@ -202,16 +215,24 @@ class BlockedHinge(BlockedObjective):
         self._dual, self._dual_near = 0.0, 0.0
         self._points: dict[bytes, dict[str, Any]] = {}
 
-    def _of(self) -> MarginRows:
-        return MarginRows(
-            self.loss, self.penalty, self.C, self.fit_intercept, self.positive, self.factors
+    def _of(self) -> PointwiseRows:
+        return PointwiseRows(
+            self.loss,
+            self.penalty,
+            self.C,
+            self.fit_intercept,
+            self.positive,
+            self.factors,
+            self.fold,
         )
 
-    def _of_rows(self, rows: Rows) -> MarginObjective:
+    def _of_rows(self, rows: Rows) -> PointwiseObjective:
         return self._of().objective(rows)
 
     def null_loss(self) -> float:
-        return self.total_upper
+        if self.data.classes is None:
+            return float(self.account(self.zero())["loss"])
+        return null_loss_of_labels(self)
 
     # --- passes -------------------------------------------------------------------------------
 
@@ -239,14 +260,14 @@ class BlockedHinge(BlockedObjective):
     def account(self, theta: np.ndarray) -> dict[str, Any]:
         key = np.ascontiguousarray(theta).tobytes()
         if key not in self._points:
-            if theta.any():
+            if theta.any() or self.data.classes is None:
                 self._points[key] = self._account(theta)
                 self._keep(theta, self._points[key])
             else:
-                # Nobody has to look: the hinge is 1 at every row.
-                total = self.total_upper
-                above = total * (1.0 + gamma(self.data.n_rows))
-                self._points[key] = {"loss": total, "loss_above": above, "upper": total}
+                # Nobody has to look: a loss of labels is the same at every row.
+                total, loss = self.total_upper, self.null_loss()
+                above = loss * (1.0 + gamma(self.data.n_rows))
+                self._points[key] = {"loss": loss, "loss_above": above, "upper": total}
         return self._points[key]
 
     def recall(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
@@ -260,7 +281,7 @@ class BlockedHinge(BlockedObjective):
         also = {"dual": self._dual, "dual_near": self._dual_near, "width": self.width}
         self.passes.keep(theta, {k: np.array(float(v)) for k, v in {**known, **also}.items()})
 
-    def look(self, theta: np.ndarray) -> ScreenedHinge:
+    def look(self, theta: np.ndarray) -> ScreenedRows:
         """All rows as few, by one pass; that of the last point is at hand."""
         if self.latest is None or not np.array_equal(self.latest.theta, theta):
             found = self._account(theta)
@@ -316,7 +337,8 @@ class BlockedHinge(BlockedObjective):
         if sample is None or len(sample) == 0:
             return 1.0
         part = self._of_rows(sample)
-        distance = np.abs(1.0 - part.y * part.linear(theta))
+        z = part._argument(part.linear(theta))
+        distance = np.min([np.abs(kink - z) for kink in self.loss.kinks], axis=0)
         return float(np.mean((distance <= self.width) & (part.upper > 0.0)))
 
     def _condensed(
@@ -326,16 +348,17 @@ class BlockedHinge(BlockedObjective):
         value: dict[str, np.ndarray],
         parts: Sequence[_Near],
         share: float,
-    ) -> ScreenedHinge:
-        means, y, weights, off = self._means(sums, value, slice(1, None))
-        near_y = np.concatenate([part.y for part in parts])
+    ) -> ScreenedRows:
+        means, targets, weights, off = self._means(sums, value, slice(1, None))
+        near_targets = np.concatenate([part.targets for part in parts])
         upper = np.concatenate([part.upper for part in parts])
-        whole = share >= 1.0 and math.isinf(self.width) and len(near_y) == self.data.n_rows
+        whole = share >= 1.0 and math.isinf(self.width) and len(upper) == self.data.n_rows
         if share < 1.0:
-            # A sample stands for all rows, with the weight that these have in either class.
-            near = value["weights"][:, 0]
-            for sign, total in ((-1.0, near[:2].sum()), (1.0, near[2:].sum())):
-                mine = near_y == sign
+            # A sample stands for all rows, with the weight that these have of either sign.
+            near, lines = value["weights"][:, 0], len(self.loss.pieces)
+            signs = self.loss.sign(near_targets)
+            for sign, total in ((-1.0, near[:lines].sum()), (1.0, near[lines:].sum())):
+                mine = signs == sign
                 if mine.any():
                     upper[mine] *= float(total) / float(upper[mine].sum())
         matrix: Any
@@ -343,51 +366,60 @@ class BlockedHinge(BlockedObjective):
             stacked = [sp.csr_matrix(means), *(part.matrix for part in parts)]
             matrix = sp.csr_matrix(sp.vstack(stacked, format="csr", dtype=np.float64))
         else:
-            matrix = np.empty((len(means) + len(near_y), self.data.n_features))
+            matrix = np.empty((len(means) + len(upper), self.data.n_features))
             matrix[: len(means)] = means
             start = len(means)
             for part in parts:
                 matrix[start : start + len(part)] = part.matrix
                 start += len(part)
+        near_rows = len(upper)
         objective = self._in_memory(
-            matrix, np.concatenate([y, near_y]), np.concatenate([weights, upper])
+            matrix, np.concatenate([targets, near_targets]), np.concatenate([weights, upper])
         )
         if share >= 1.0:
-            return ScreenedHinge(theta, objective, off, True, whole, len(near_y))
+            return ScreenedRows(theta, objective, off, True, whole, near_rows)
         # A sample proves nothing for all rows, but the means of all do.
-        means, y, weights, off = self._means(sums, value, slice(None))
-        coarse = ScreenedHinge(theta, self._in_memory(means, y, weights), off, True, False, 0)
-        return ScreenedHinge(theta, objective, math.inf, False, False, len(near_y), coarse)
+        means, targets, weights, off = self._means(sums, value, slice(None))
+        coarse = ScreenedRows(theta, self._in_memory(means, targets, weights), off, True, False, 0)
+        unknown = math.inf, math.inf
+        return ScreenedRows(theta, objective, unknown, False, False, near_rows, coarse)
 
-    def _in_memory(self, matrix: Any, y: np.ndarray, upper: np.ndarray) -> MarginObjective:
-        objective = MarginObjective(
-            as_design(matrix), y, self.loss, self.penalty, fit_intercept=self.fit_intercept
+    def _in_memory(self, matrix: Any, targets: np.ndarray, upper: np.ndarray) -> PointwiseObjective:
+        objective = objective_of(
+            as_design(matrix), targets, self.loss, self.penalty, fit_intercept=self.fit_intercept
         )
         objective.upper = upper
         return objective
 
     def _means(
         self, sums: dict[str, float], value: dict[str, np.ndarray], bands: slice
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Means of groups, their classes and weights, and how far off their products can be."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[float, float]]:
+        """Means of groups, their targets and weights, and how far off their products can be."""
         n, d = float(self.data.n_rows), self.data.n_features
         longest = max((block.n_rows for block in self.data.blocks), default=0)
         products = gamma(longest + 8.0)
         weights, totals = value["weights"][:, bands], value["totals"][:, bands]
-        y = np.broadcast_to(np.array([-1.0, -1.0, 1.0, 1.0])[:, None], weights.shape)
+        centres, numbers = value["centres"][:, bands], self.data.classes is None
+        signs = np.repeat([-1.0, 1.0], len(self.loss.pieces))
+        signs = np.broadcast_to(signs[:, None], weights.shape)
         # No more than they truly are, so that a mean's multiplier is within its rows' range.
         weights = weights * (1.0 - products - 8.0 * UNIT)
         used = weights > 0.0
-        totals, y, weights = totals[used], y[used], weights[used]
+        totals, signs, weights = totals[used], signs[used], weights[used]
+        targets = centres[used] / weights if numbers else signs
         # | sum U x - its float | <= products * sum U |x|, and as much again twice for weights that
         # are made smaller; then the mean is rounded.
         lengths = sums["lengths"] + (sums["near_lengths"] if bands.start is None else 0.0)
         lengths = lengths * (1.0 + products) + math.sqrt(n) * 2.0**-510 * sums["upper"]
         off = (4.0 * products + 32.0 * UNIT) * lengths
         off = (off + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE if len(weights) else 0.0
-        return totals / weights[:, None], y, weights, off
+        # The same of the centres, which the conjugate is linear in.
+        sizes = sums["sizes"] + (sums["near_sizes"] if bands.start is None else 0.0)
+        sizes = sizes * (1.0 + products) + n * TINY
+        off_centre = (4.0 * products + 32.0 * UNIT) * sizes * _SPARE if numbers else 0.0
+        return totals / weights[:, None], targets, weights, (off, off_centre)
 
-    def settle(self, condensed: ScreenedHinge, theta: np.ndarray, certificate: Certificate) -> None:
+    def settle(self, condensed: ScreenedRows, theta: np.ndarray, certificate: Certificate) -> None:
         """Take what is proved of the few rows for all of them.
 
         A dual point of the former with their best bound is one of the latter; but its products
@@ -395,18 +427,19 @@ class BlockedHinge(BlockedObjective):
         strong convexity lets them differ by.
         """
         if condensed.exact:
-            dual, off = certificate.dual, condensed.off
+            dual, (off, off_centre) = certificate.dual, condensed.off
             if off > 0.0:
-                apart = math.sqrt(2.0 * max(certificate.primal - dual, 0.0))
+                bend = self.penalty.strong_convexity
+                apart = math.sqrt(2.0 * max(certificate.primal - dual, 0.0) / bend)
                 length = (length_above(self.weights_of(theta)) + apart) * _SPARE
-                dual -= (off * length + 0.5 * off * off) * _SPARE
+                dual -= (off * length + 0.5 * off * off / bend + off_centre) * _SPARE
                 dual *= 1.0 - 8.0 * UNIT if dual > 0.0 else 1.0
             if dual > self._dual:
                 self._dual, self._dual_near = dual, certificate.dual
         if condensed.whole and math.isfinite(certificate.primal):
             # These are all rows: what is known of the point there is known.
-            w = self.weights_of(theta)
-            known = {"loss": certificate.primal - 0.5 * inner(w, w), "above": certificate.primal}
+            loss = certificate.primal - self.penalty_value(theta)
+            known = {"loss": loss, "above": certificate.primal}
             self._points[np.ascontiguousarray(theta).tobytes()] = known
             self._offer(theta, certificate.primal)
 

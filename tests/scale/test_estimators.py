@@ -1,0 +1,154 @@
+"""Every linear estimator has the problem over row blocks that it has of rows in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from grids import grid
+from separatrix import (
+    ElasticNet,
+    Lasso,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    PoissonRegressor,
+    SGDClassifier,
+    SGDRegressor,
+    verify,
+)
+from separatrix.losses import Hinge
+from separatrix.losses.base import MarginLoss
+from separatrix.scale import kinked, scan
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+RNG = np.random.default_rng(0)
+N, D = 900, 6
+X = RNG.normal(size=(N, D)) * [0.3, 1.0, 3.0, 1.0, 1.0, 0.7] + [0.0, 1.0, -2.0, 0.0, 0.0, 5.0]
+W = np.array([1.0, -2.0, 0.5, 0.0, 0.0, 1.0])
+NUMBERS = X @ W + 3.0 + RNG.standard_t(3, size=N)
+COUNTS = RNG.poisson(np.exp(0.3 * (X - X.mean(axis=0)) @ W)).astype(float)
+LABELS = np.where(X @ W - 3.0 + RNG.logistic(size=N) > 0.0, "yes", "no")
+THREE = np.where(X[:, 3] > 0.8, "maybe", LABELS)
+WEIGHTS = RNG.integers(0, 3, size=N).astype(float)
+
+BOUNDS = {0: (0, None), 2: (-0.1, 0.1), 5: (None, 0)}
+SHARED = {"alpha": 0.05, "penalty": "elasticnet", "l1_ratio": 0.3}
+MODELS = {
+    "numbers": [
+        Lasso(alpha=0.1),
+        Lasso(alpha=0.1, positive=True),
+        ElasticNet(alpha=0.1),
+        ElasticNet(alpha=0.1, l1_ratio=0.0),
+        LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.5),
+        LinearSVR(epsilon=0.5, C=0.1),
+        LinearSVR(C=0.01),
+        SGDRegressor(alpha=0.01),
+        SGDRegressor(loss="huber", **SHARED),
+        SGDRegressor(loss="epsilon_insensitive", **SHARED),
+        SGDRegressor(loss="squared_epsilon_insensitive", epsilon=0.0, penalty="l1", alpha=0.1),
+    ],
+    "counts": [PoissonRegressor(alpha=0.1), PoissonRegressor(alpha=0.02, l1_ratio=0.5)],
+    "labels": [
+        LogisticRegression(bounds=BOUNDS, C=0.1),
+        LogisticRegression(bounds=BOUNDS, C=0.1, penalty="l1", class_weight="balanced"),
+        LinearSVC(l1_ratio=0.5, C=0.05),
+        SGDClassifier("log_loss", alpha=0.01),
+        SGDClassifier("modified_huber", penalty="l1", alpha=0.01),
+        SGDClassifier("squared_error", alpha=0.01),
+        SGDClassifier("huber", alpha=0.01),
+        SGDClassifier("hinge", class_weight={"yes": 2.0, "no": 0.5}, **SHARED),
+    ],
+    "three": [
+        LogisticRegression(bounds=BOUNDS, C=0.1),
+        LogisticRegression(multiclass="ovr", C=0.1, penalty="l1"),
+        SGDClassifier("modified_huber", alpha=0.01),
+        SGDClassifier("hinge", alpha=0.01),
+    ],
+}
+TARGETS = {"numbers": NUMBERS, "counts": COUNTS, "labels": LABELS, "three": THREE}
+
+
+def blocks_of(kind, weight, matrix=X):
+    quantity = kind in ("numbers", "counts")
+    data = scan(matrix, TARGETS[kind], weight=weight, quantity=quantity, block_rows=250)
+    # A sample that is some of the rows and not all of them.
+    return replace(data, sample=data.blocks[1].load())
+
+
+def agree(model, memory):
+    """Each bound is below the other's objective."""
+    found, expected = model.certificate_, memory.certificate_
+    assert found.ok and expected.ok
+    assert found.dual <= expected.primal * (1.0 + 1e-12)
+    assert expected.dual <= found.primal * (1.0 + 1e-12)
+
+
+@grid(
+    "of, model, weight, fit_intercept",
+    [
+        (of, model, weight, fit_intercept)
+        for of, models in MODELS.items()
+        for model in models
+        for weight, fit_intercept in ((None, True), (None, False), (WEIGHTS, True))
+    ],
+    ids=lambda case: (*case[:2], case[2] is not None, case[3]),
+    kind=lambda case: case[0],
+)
+def test_the_optimum_is_that_of_rows_in_memory(of, model, weight, fit_intercept, monkeypatch):
+    # Not all rows count as near a kink, as if there were very many.
+    monkeypatch.setattr(kinked, "_FEW", 0)
+    model = type(model)(**{**model.get_params(), "fit_intercept": fit_intercept, "tol": 1e-5})
+    memory = type(model)(**model.get_params()).fit(X, TARGETS[of], sample_weight=weight)
+    data = blocks_of(of, weight)
+    agree(model.fit(data), memory)
+    assert model.objective_formula_ == memory.objective_formula_
+    assert model.n_passes_ <= 30
+    judged = verify(model, data)
+    assert judged.status == "optimal"
+    assert judged.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    assert model.coef_.shape == memory.coef_.shape
+    assert np.shape(model.intercept_) == np.shape(memory.intercept_)
+
+
+@pytest.mark.parametrize("of", MODELS)
+def test_sparse_rows(of):
+    rows = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
+    for model in (MODELS[of][0], MODELS[of][-1]):
+        memory = type(model)(**model.get_params()).fit(rows, TARGETS[of])
+        agree(type(model)(**model.get_params()).fit(blocks_of(of, None, rows)), memory)
+
+
+def test_what_no_sum_over_rows_bounds():
+    numbers, labels = blocks_of("numbers", None), blocks_of("labels", None)
+    for model, data, why in (
+        (ElasticNet(alpha=0.0), numbers, "without a penalty"),
+        (PoissonRegressor(alpha=0.0), blocks_of("counts", None), "without a penalty"),
+        (LogisticRegression(penalty=None), labels, "without a penalty"),
+        (SGDClassifier("hinge", penalty="l1"), labels, "a share of L2"),
+        (SGDRegressor("epsilon_insensitive", penalty="l1"), numbers, "a share of L2"),
+    ):
+        with pytest.raises(TypeError, match=why):
+            model.fit(data)
+    with pytest.raises(ValueError, match="negative number, -"):
+        PoissonRegressor().fit(numbers)
+    data = scan(X, np.zeros(N), quantity=True)
+    with pytest.raises(ValueError, match="All numbers in y are 0"):
+        PoissonRegressor().fit(data)
+
+
+def test_a_loss_of_somebody_else_says_what_it_lacks():
+    class Bare(Hinge):
+        pieces = ()
+
+    class Smooth(Hinge):
+        smooth = True
+        shift = MarginLoss.shift
+
+    for loss in (Bare(), Smooth()):
+        with pytest.raises(TypeError, match="does not say how its slopes can be moved"):
+            SGDClassifier(loss).fit(blocks_of("labels", None))
