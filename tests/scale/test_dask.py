@@ -395,6 +395,23 @@ def test_results_of_blocks_come_in_their_order_although_a_worker_dies(cluster, c
     assert [x["sum"].tobytes() for x in found] == [x["sum"].tobytes() for x in expected]
 
 
+def test_a_worker_that_is_added_in_the_middle_of_a_pass_changes_no_bit(cluster, client):
+    cluster.have(3)
+    data = scan(X, Y, block_rows=10)
+    engine, grown = Dask(client), []
+
+    def grow(k: int) -> None:
+        if not grown:
+            grown.append(k)
+            cluster.have(4)
+
+    placed = engine.place(data.blocks)
+    found = [engine.reduce(engine_tasks.slow_moments, placed, 0.1, grow) for _ in range(2)]
+    expected = Local(1).reduce(engine_tasks.moments, data.blocks, 0.1)
+    for name, value in expected.items():
+        assert {one[name].tobytes() for one in found} == {value.tobytes()}
+
+
 def test_a_fit_during_which_a_worker_dies_has_the_same_bits(cluster, client):
     cluster.have(2)
     struck: list[int] = []
