@@ -23,7 +23,7 @@ from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import load_model
 from separatrix.scale import Dask, Local, dask_engine, scan
 from separatrix.scale.passes import watch_passes
-from separatrix.tables import Encoder, Table
+from separatrix.tables import Encoder, Table, estimating
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -194,6 +194,15 @@ def test_a_command_that_ended_in_the_middle_resumes_on_the_cluster(
         models.append(load_model("m.separatrix").model)
         assert not Path("m.separatrix.checkpoint").exists()
     assert bits(models[0]) == bits(models[1])
+    # Its workers predict as well, and the rows stay in their order.
+    words = ["predict", "m.separatrix", "rows.csv", "--proba", "--memory", "1MB", "-q"]
+    monkeypatch.setattr(estimating, "bytes_in_memory", lambda *given, **options: 10_000_000)
+    for suffix in (".csv", ".jsonl"):
+        for name, engine in (("here", []), ("there", remote)):
+            assert main([*words, *engine, "-o", name + suffix]) == 0
+        assert Path("here" + suffix).read_bytes() == Path("there" + suffix).read_bytes()
+        assert len(Path("there" + suffix).read_text().splitlines()) >= len(Y)
+    assert main(["predict", "m.separatrix", "-", *remote]) == 2
 
 
 def test_what_is_no_cluster_is_said_to_be_none(monkeypatch):
