@@ -219,7 +219,9 @@ def test_an_address_is_enough(cluster):
         assert len(list(engine.map(engine_tasks.threads_of, engine.place(DATA.blocks), None))) == 29
 
 
-def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_ends() -> None:
+def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_ends(
+    tmp_path,
+) -> None:
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
     where = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     cluster = distributed.LocalCluster(**options, **where, silence_logs=logging.CRITICAL)
@@ -233,10 +235,15 @@ def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_
     sentence = f"the Dask scheduler at {cluster.scheduler_address} is gone; start it again"
     with Dask(cluster.scheduler_address) as engine:
         with watch_passes(end), pytest.raises(ConnectionError, match=sentence):
-            fitted(engine, LogisticRegression(tol=1e-12))
+            fitted(engine, LogisticRegression(tol=1e-12), checkpoint=tmp_path / "kept")
         with pytest.raises(ConnectionError, match=sentence):
             engine.place(DATA.blocks)
     assert engine.client.status == "closed"
+    # The first pass is kept, for another cluster or for this process.
+    counted: list[Any] = []
+    with watch_passes(counted.append):
+        fitted(Local(1), LogisticRegression(tol=1e-12), checkpoint=tmp_path / "kept")
+    assert counted[0].number == 2
 
 
 def test_without_distributed_the_sentence_is_a_command(monkeypatch):
