@@ -33,13 +33,13 @@ def late_first(rows: Rows, shared: Any, own: Any) -> float:
     return float(rows.matrix[0, 0])
 
 
-def refuse(rows: Rows, shared: float, own: Any) -> float:
+def refuse(rows: Rows, shared: float, own: Any) -> dict[str, np.ndarray]:
     """Two blocks cannot be used; the first in the order of the blocks is told of."""
     value = float(rows.matrix[0, 0])
     if value >= shared:
         time.sleep(0.1 if value == shared else 0.0)
         raise DataError(f"the row that begins with {value:g} cannot be used")
-    return value
+    return {"first": np.array(value)}
 
 
 def threads_of(rows: Rows, shared: Any, own: Any) -> tuple[int, int]:

@@ -1,23 +1,21 @@
 r"""What a pass costs: bytes that are read and worked on, floats that are added up, latencies.
 
 With ``B`` bytes of encoded rows in ``n`` blocks, ``W`` workers and ``k`` floats that each block
-sends to the driver,
+gives, threads of one process take
 
     T(pass) = c + max( B / (beta W),  B / delta,  n (lambda + 8 k / gamma) ),
 
-the work on the blocks, the disks where the blocks do not lie in memory, and the driver, which takes
-what every block gave in the blocks' order.  They overlap, so the largest counts; a single thread
-does one after the other, and there the first and the last add up.  ``k`` is ``2 d + 24`` for a
-gradient with its certificate (the gradient itself, what moves the slopes' balance, and two dozen
-sums), and ``d^2 / 2`` for a Hessian, of which a method with few columns asks for once or twice.
+the work on the blocks, the disks where the blocks do not lie in memory, and one thread that adds up
+what every block gave.  They overlap, so the largest counts; a single thread does one after the
+other, and there the first and the last add up.  Workers of a cluster add up their own blocks, and
+pairs of a sum and of what it rounded off climb a tree, whose root comes to the client:
 
-A tree of sums would cost, instead of the driver's term,
+    T(pass) = c + max( (B / beta + 8 n k / gamma_0) / W,  B / delta,  n lambda )
+                + (ceil(log2 W) + 1) 16 k / gamma,
 
-    n / W * 8 k / gamma_local + ceil(log2 W) (lambda + 2 * 8 k / gamma):
-
-each worker adds up what its own run of blocks gave, and pairs of a sum and of what it rounded off
-climb the tree.  The tree's shape would be that of the blocks, not of the workers, so that the bits
-stay those of one worker.
+with ``gamma_0`` of one thread's additions.  ``k`` is ``2 d + 24`` for a gradient with its
+certificate (the gradient itself, what moves the slopes' balance, and two dozen sums), and ``d^2``
+for a Hessian, of which a method with few columns asks for once or twice.
 """
 
 from __future__ import annotations
@@ -38,17 +36,28 @@ WORKERS = (1, 16, 256)
 
 @dataclass(frozen=True)
 class Engine:
-    """What an engine costs: seconds a pass and a block, and bytes a second to the driver."""
+    """What an engine costs: seconds a pass and a block, and bytes a second.
+
+    Threads add up so many bytes a second; between processes so many are sent.
+    """
 
     a_pass: float
     a_block: float
     bytes_a_second: float
     overlaps: bool = True
 
-    def driver(self, blocks: int, floats: float, network: float = math.inf) -> float:
-        """Seconds that the driver takes for what all blocks send."""
-        speed = min(self.bytes_a_second, network)
-        return blocks * (self.a_block + 8.0 * floats / speed)
+    def driver(self, blocks: int, floats: float) -> float:
+        """Seconds that one thread takes to add up what all blocks give."""
+        return blocks * (self.a_block + 8.0 * floats / self.bytes_a_second)
+
+    def climb(self, floats: float, workers: int, network: float = math.inf) -> float:
+        """Seconds that sums take up the tree of the workers, and from its root to the client."""
+        return steps_of(workers) * 16.0 * floats / min(self.bytes_a_second, network)
+
+
+def steps_of(workers: int) -> int:
+    """How often a pair is sent, one after another, until the client has it."""
+    return math.ceil(math.log2(workers)) + 1
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,18 @@ LARGE_BLOCKS = Rows(TERABYTE.n_bytes, -(-TERABYTE_ROWS // 2**20), 1_000_000)
 
 
 def pass_seconds(
-    rows: Rows, engine: Engine, workers: int, speed: float, disk: float = math.inf
+    rows: Rows,
+    engine: Engine,
+    workers: int,
+    speed: float,
+    disk: float = math.inf,
+    *,
+    adding: Engine | None = None,
+    network: float = math.inf,
 ) -> float:
     """Seconds of a pass for the gradient and the certificate; ``speed`` in bytes a second a core.
+
+    Of threads, or, with the engine of the thread that adds, of a cluster.
 
     Examples
     --------
@@ -93,50 +111,40 @@ def pass_seconds(
     >>> pass_seconds(rows, threads, workers=2, speed=1e9)
     2.0
     """
-    work, driver = rows.n_bytes / (speed * workers), engine.driver(rows.blocks, rows.floats)
+    work, reading = rows.n_bytes / (speed * workers), rows.n_bytes / disk
+    if adding is not None:
+        work += adds(rows, adding, workers)
+        climb = engine.climb(rows.floats, workers, network)
+        return engine.a_pass + max(work, reading, rows.blocks * engine.a_block) + climb
+    driver = engine.driver(rows.blocks, rows.floats)
     if workers == 1 and not engine.overlaps:
-        return engine.a_pass + max(work, rows.n_bytes / disk) + driver
-    return engine.a_pass + max(work, rows.n_bytes / disk, driver)
+        return engine.a_pass + max(work, reading) + driver
+    return engine.a_pass + max(work, reading, driver)
 
 
-def tree_seconds(
-    rows: Rows, engine: Engine, local: Engine, workers: int, network: float = math.inf
-) -> float:
-    """Seconds that sums take where workers add up their own blocks and a tree adds up theirs."""
-    own = rows.blocks / workers * 8.0 * rows.floats / local.bytes_a_second
-    steps = math.ceil(math.log2(workers)) if workers > 1 else 0
-    speed = min(engine.bytes_a_second, network)
-    return own + steps * (engine.a_block + 16.0 * rows.floats / speed)
+def adds(rows: Rows, adding: Engine, workers: int) -> float:
+    """Seconds that each worker takes to add up what its own blocks give."""
+    return rows.blocks / workers * 8.0 * rows.floats / adding.bytes_a_second
 
 
 def predicted(
     rows: Rows, engine: Engine, local: Engine, speed: float, workers: int, cluster: Cluster
 ) -> dict[str, float]:
-    """The terms of a pass over a terabyte, in seconds, as it is built and with a tree."""
+    """The terms of a pass over a terabyte on a cluster, in seconds."""
     machines = -(-workers // CORES_A_MACHINE)
-    work = rows.n_bytes / (speed * workers)
     # What does not fit the machines' memory is read from their disks on every pass.
     in_memory = rows.n_bytes <= 0.8 * cluster.memory * machines
-    disk = 0.0 if in_memory else rows.n_bytes / (cluster.disk * machines)
-    if machines == 1:
-        star, tree = (
-            local.driver(rows.blocks, rows.floats),
-            tree_seconds(rows, local, local, workers),
-        )
-    else:
-        star = engine.driver(rows.blocks, rows.floats, cluster.network)
-        tree = tree_seconds(rows, engine, local, workers, cluster.network)
-    # One worker adds up what it has worked out; of several the driver is another.
-    built = max(work, disk) + star if workers == 1 else max(work, disk, star)
+    disk = math.inf if in_memory else cluster.disk * machines
+    network = math.inf if machines == 1 else cluster.network
     send = 0.0 if machines == 1 else machines * 8.0 * rows.columns / cluster.network
+    whole = pass_seconds(rows, engine, workers, speed, disk, adding=local, network=network)
     return {
-        "work": work,
-        "disk": disk,
-        "driver": star,
-        "tree": tree,
-        "send": send,
-        "as built": built + send,
-        "with a tree": max(work, disk) + tree + send,
+        "work": rows.n_bytes / (speed * workers),
+        "disk": rows.n_bytes / disk,
+        "adding": adds(rows, local, workers),
+        "tasks": rows.blocks * engine.a_block,
+        "tree": engine.climb(rows.floats, workers, network),
+        "a pass": whole + send,
     }
 
 
@@ -154,7 +162,8 @@ def measure(setup: Setup) -> dict[str, Any]:
     for name, workers in names:
         setup.say(f"sums of {workers} workers, {name}")
         points = _asked(setup, "sums", {"engine_name": name, "workers": workers})["points"]
-        found["engines"][f"{name} {workers}"] = asdict(fitted(points, name == "dask"))
+        adding = Engine(**found["engines"]["local 1"]) if name == "dask" else None
+        found["engines"][f"{name} {workers}"] = asdict(fitted(points, workers, adding))
     for kind in ("dense", "clicks"):
         given = {**setup.files(kind), "memory": setup.memory, "cache": setup.cache(kind)}
         setup.say(f"{kind}: passes of 1 and 2 workers")
@@ -164,7 +173,8 @@ def measure(setup: Setup) -> dict[str, Any]:
         rows = Rows(part["bytes"], part["blocks"], part["columns"])
         for (name, workers), seconds in zip(names, part["seconds"], strict=True):
             engine = Engine(**found["engines"][f"{name} {workers}"])
-            model = pass_seconds(rows, engine, workers, speed)
+            adding = Engine(**found["engines"]["local 1"]) if name == "dask" else None
+            model = pass_seconds(rows, engine, workers, speed, adding=adding)
             found["checks"].append(
                 {
                     "kind": kind,
@@ -194,18 +204,29 @@ def _asked(setup: Setup, name: str, arguments: dict[str, Any]) -> dict[str, Any]
     return result
 
 
-def fitted(points: list[dict[str, float]], overlaps: bool) -> Engine:
-    """The engine whose ``c + n (lambda + 8 k / gamma)`` is nearest to what was measured.
+def fitted(
+    points: list[dict[str, float]], workers: int = 1, adding: Engine | None = None
+) -> Engine:
+    """The engine whose sums are nearest to what was measured.
 
-    Relative to what was measured, so that small sums count as much as large ones.
+    They take ``c + n (lambda + 8 k / gamma)``; of a cluster, beside what its workers add up,
+    ``c + n lambda + (ceil(log2 W) + 1) 16 k / gamma``.  Relative to what was measured, so that
+    small sums count as much as large ones.
     """
     import numpy as np
     from scipy.optimize import nnls
 
-    A = np.array([[1.0, p["blocks"], 8.0 * p["blocks"] * p["floats"]] for p in points])
-    seconds = np.array([p["seconds"] for p in points])
+    def sent(p: dict[str, float]) -> float:
+        return 8.0 * p["floats"] * (p["blocks"] if adding is None else 2 * steps_of(workers))
+
+    A = np.array([[1.0, p["blocks"], sent(p)] for p in points])
+    seconds, rest = np.array([p["seconds"] for p in points]), np.ones(len(points))
+    if adding is not None:
+        known = [8.0 * p["floats"] * p["blocks"] / workers for p in points]
+        rest = 1.0 - np.array(known) / adding.bytes_a_second / seconds
     scale = A.max(axis=0)
-    c, latency, slowness = nnls(A / scale / seconds[:, None], np.ones(len(points)))[0] / scale
+    c, latency, slowness = nnls(A / scale / seconds[:, None], rest)[0] / scale
+    overlaps = adding is not None
     return Engine(float(c), float(latency), float(1.0 / max(slowness, 1e-15)), overlaps)
 
 
@@ -253,19 +274,18 @@ def _checked(found: dict[str, Any]) -> str:
 
 
 def _predictions(found: dict[str, Any], cluster: Cluster) -> str:
-    local = Engine(**found["engines"]["local 2"])
+    local = Engine(**found["engines"]["local 1"])
     over = found["engines"].get("dask 2")
     engine = local if over is None else Engine(**over)
     speed = found["work"]["clicks"]["bytes_a_second"]
     passes = found["passes"]["0.001"]
-    head = "a pass over a terabyte of clicks"
-    names = ["work", "disk", "driver", "as built", "tree", "with a tree"]
-    lines = [[head, "workers", *names, f"{passes} passes as built", f"{passes} passes, tree"]]
+    names = ["work", "disk", "adding", "tasks", "tree", "a pass"]
+    lines = [["a pass over a terabyte of clicks", "workers", *names, f"{passes} passes"]]
     for what, rows in (("blocks of 65,536", TERABYTE), ("blocks of 1,048,576", LARGE_BLOCKS)):
         for workers in WORKERS:
             one = predicted(rows, engine, local, speed, workers, cluster)
-            totals = [_time(passes * one[name]) for name in ("as built", "with a tree")]
-            lines.append([what, str(workers), *(_time(one[name]) for name in names), *totals])
+            shown = [_time(one[name]) for name in names]
+            lines.append([what, str(workers), *shown, _time(passes * one["a pass"])])
     read = found["reading"]["clicks"]
     once = TERABYTE_ROWS * read["seconds"] / read["rows"]
     notes = (

@@ -227,6 +227,8 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 whole = content
         if suffix != ".parquet":
             assert content == whole
+    printed = run("predict", model, str(table), "--proba", "--memory", "100MB").out
+    assert printed.encode() == (tmp_path / "p.csv").read_bytes()
     for threshold in ((), ("--threshold", "0.3")):
         scores = [
             json.loads(run("evaluate", model, str(table), "--json", *memory).out)["scores"]

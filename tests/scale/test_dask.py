@@ -23,7 +23,7 @@ from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import load_model
 from separatrix.scale import Dask, Local, dask_engine, scan
 from separatrix.scale.passes import watch_passes
-from separatrix.tables import Encoder, Table
+from separatrix.tables import Encoder, Table, estimating
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -102,6 +102,33 @@ def test_the_error_of_a_block_is_that_of_one_process(cluster, client):
     assert said[0] == said[1] == "the row that begins with 5 cannot be used"
 
 
+def test_the_error_of_the_first_block_ends_a_sum(cluster, client):
+    cluster.have(2)
+    data = scan(np.repeat(np.arange(24.0), 10)[:, None], np.arange(240) % 2, block_rows=10)
+    engine = Dask(client)
+    with pytest.raises(DataError, match="the row that begins with 5 cannot be used"):
+        engine.reduce(engine_tasks.refuse, engine.place(data.blocks), 5.0)
+
+
+def test_only_the_root_of_the_sums_comes_to_the_client_and_tasks_have_names(
+    cluster, client, monkeypatch
+):
+    cluster.have(2)
+    engine, names = Dask(client), []
+    data = scan(X, Y, block_rows=5)
+    fetched = dask_engine.fetched
+
+    def counted(client: Any, futures: Any, direct: Any = None) -> list[Any]:
+        names.extend(future.key.rpartition("-")[0] for future in futures)
+        return fetched(client, futures, direct)
+
+    monkeypatch.setattr(dask_engine, "fetched", counted)
+    engine.reduce(engine_tasks.moments, engine.place(data.blocks), 0.1)
+    assert names == ["separatrix-add"]
+    list(engine.map(engine_tasks.slow_moments, engine.place(data.blocks[:3]), 0.1))
+    assert set(names[1:]) == {"separatrix-pass-slow-moments"}
+
+
 def test_whoever_stops_early_cancels_what_is_under_way(client):
     engine = Dask(client)
     results = engine.map(engine_tasks.slow_moments, engine.place(DATA.blocks), 0.1)
@@ -167,6 +194,15 @@ def test_a_command_that_ended_in_the_middle_resumes_on_the_cluster(
         models.append(load_model("m.separatrix").model)
         assert not Path("m.separatrix.checkpoint").exists()
     assert bits(models[0]) == bits(models[1])
+    # Its workers predict as well, and the rows stay in their order.
+    words = ["predict", "m.separatrix", "rows.csv", "--proba", "--memory", "1MB", "-q"]
+    monkeypatch.setattr(estimating, "bytes_in_memory", lambda *given, **options: 10_000_000)
+    for suffix in (".csv", ".jsonl"):
+        for name, engine in (("here", []), ("there", remote)):
+            assert main([*words, *engine, "-o", name + suffix]) == 0
+        assert Path("here" + suffix).read_bytes() == Path("there" + suffix).read_bytes()
+        assert len(Path("there" + suffix).read_text().splitlines()) >= len(Y)
+    assert main(["predict", "m.separatrix", "-", *remote]) == 2
 
 
 def test_what_is_no_cluster_is_said_to_be_none(monkeypatch):
@@ -183,7 +219,9 @@ def test_an_address_is_enough(cluster):
         assert len(list(engine.map(engine_tasks.threads_of, engine.place(DATA.blocks), None))) == 29
 
 
-def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_ends() -> None:
+def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_ends(
+    tmp_path,
+) -> None:
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp"}
     where = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     cluster = distributed.LocalCluster(**options, **where, silence_logs=logging.CRITICAL)
@@ -197,10 +235,15 @@ def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_
     sentence = f"the Dask scheduler at {cluster.scheduler_address} is gone; start it again"
     with Dask(cluster.scheduler_address) as engine:
         with watch_passes(end), pytest.raises(ConnectionError, match=sentence):
-            fitted(engine, LogisticRegression(tol=1e-12))
+            fitted(engine, LogisticRegression(tol=1e-12), checkpoint=tmp_path / "kept")
         with pytest.raises(ConnectionError, match=sentence):
             engine.place(DATA.blocks)
     assert engine.client.status == "closed"
+    # The first pass is kept, for another cluster or for this process.
+    counted: list[Any] = []
+    with watch_passes(counted.append):
+        fitted(Local(1), LogisticRegression(tol=1e-12), checkpoint=tmp_path / "kept")
+    assert counted[0].number == 2
 
 
 def test_without_distributed_the_sentence_is_a_command(monkeypatch):
@@ -334,20 +377,55 @@ def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, clie
     engine = Dask(client)
     placed = engine.place(data.blocks)
     before = {one.future.key for one in placed}
-    results = engine.map(engine_tasks.slow_moments, placed, 0.1)
-    some = [next(results)]
-    pid = cluster.kill_one()
-    found = engine.reduce(iter([*some, *results]))
-    one_by_one = Local(1)
-    expected = one_by_one.reduce(one_by_one.map(engine_tasks.moments, data.blocks, 0.1))
+    done: list[int] = []
+    struck: list[int] = []
+
+    def strike(k: int) -> None:
+        done.append(k)
+        if not struck:
+            struck.append(cluster.kill_one())
+
+    found = engine.reduce(engine_tasks.slow_moments, placed, 0.1, strike)
+    expected = Local(1).reduce(engine_tasks.moments, data.blocks, 0.1)
     assert {name: x.tobytes() for name, x in found.items()} == {
         name: x.tobytes() for name, x in expected.items()
     }
+    # Every block is reported once, however often it was worked on.
+    assert sorted(done) == list(range(len(placed)))
     # What lay with it was sent again, and nothing else.
     lost = before - {one.future.key for one in placed}
     assert 0 < len(lost) < len(before)
     cluster.have(3)
-    assert pid not in cluster.pids().values()
+    assert struck[0] not in cluster.pids().values()
+
+
+def test_results_of_blocks_come_in_their_order_although_a_worker_dies(cluster, client):
+    cluster.have(3)
+    data = scan(X, Y, block_rows=10)
+    engine = Dask(client)
+    results = engine.map(engine_tasks.slow_moments, engine.place(data.blocks), 0.1)
+    found = [next(results)]
+    cluster.kill_one()
+    found += results
+    expected = [engine_tasks.moments(block.load(), 0.1, None) for block in data.blocks]
+    assert [x["sum"].tobytes() for x in found] == [x["sum"].tobytes() for x in expected]
+
+
+def test_a_worker_that_is_added_in_the_middle_of_a_pass_changes_no_bit(cluster, client):
+    cluster.have(3)
+    data = scan(X, Y, block_rows=10)
+    engine, grown = Dask(client), []
+
+    def grow(k: int) -> None:
+        if not grown:
+            grown.append(k)
+            cluster.have(4)
+
+    placed = engine.place(data.blocks)
+    found = [engine.reduce(engine_tasks.slow_moments, placed, 0.1, grow) for _ in range(2)]
+    expected = Local(1).reduce(engine_tasks.moments, data.blocks, 0.1)
+    for name, value in expected.items():
+        assert {one[name].tobytes() for one in found} == {value.tobytes()}
 
 
 def test_a_fit_during_which_a_worker_dies_has_the_same_bits(cluster, client):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 import engine_tasks
 from separatrix.exceptions import DataError
 from separatrix.scale import Local, dask_engine, scan
-from separatrix.scale.sums import summed
+from separatrix.scale.sums import FAN_IN, UNITS, Sum, TreeSum, summed
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 3)) * 10.0 ** RNG.integers(-8, 8, size=(240, 1))
@@ -32,25 +34,100 @@ def test_results_come_in_the_order_of_the_blocks(workers):
 
 def test_sums_have_the_same_bits_for_any_number_of_workers():
     data = scan(X, Y, block_rows=7)
-    each = list(RNG.uniform(size=len(data.blocks)))
     found = []
     for workers in (1, 2, 3):
         engine = Local(workers)
-        results = engine.map(engine_tasks.moments, engine.place(data.blocks), 0.1, each)
-        found.append(engine.reduce(results))
+        found.append(engine.reduce(engine_tasks.moments, engine.place(data.blocks), 0.1))
     for name in ("sum", "squares"):
         assert len({one[name].tobytes() for one in found}) == 1
     # Digits that are lost in float64 are there: the exact sums, rounded.
-    exact = summed(
-        engine_tasks.moments(b.load(), 0.1, e) for b, e in zip(data.blocks, each, strict=True)
-    )
-    np.testing.assert_array_equal(found[0]["sum"], exact["sum"])
+    parts = [engine_tasks.moments(block.load(), 0.1, None)["sum"] for block in data.blocks]
+    exact = [float(sum(map(Fraction, column))) for column in np.transpose(parts).tolist()]
+    np.testing.assert_array_equal(found[0]["sum"], exact)
 
 
 def test_a_sum_is_rounded_once():
     parts = [{"x": np.array(v)} for v in (1.0, 1e100, 1.0, -1e100)]
     assert float(summed(parts)["x"]) == 2.0
     assert float(summed([{"x": np.array(v)} for v in (1.0, np.inf, 1.0)])["x"]) == np.inf
+
+
+def in_tasks(parts, size):
+    """The sum of parts of which whoever adds them up has only some: their sums meet up the tree."""
+    level = []
+    for first in range(0, len(parts), size):
+        total = TreeSum()
+        for part in parts[first : first + size]:
+            total.add(part)
+        level.append(total.total())
+    while len(level) > 1:
+        joined = []
+        for first in range(0, len(level), FAN_IN):
+            # As they come from another process.
+            total = Sum()
+            for one in level[first : first + FAN_IN]:
+                total.add(pickle.loads(pickle.dumps(one)))
+            joined.append(total)
+        level = joined
+    return level[0].value()
+
+
+def test_sums_have_the_same_bits_however_the_tree_is_shared_out():
+    """Also where what is sent are columns and values, and zeros have signs."""
+    for count in (1, 2, 4, 5, 21, 67):
+        parts = []
+        for _ in range(count):
+            some = RNG.normal(size=50) * 10.0 ** RNG.integers(-12, 12, size=50)
+            sparse = np.where(RNG.uniform(size=(4, 25)) < 0.05, RNG.normal(size=(4, 25)), -0.0)
+            parts.append({"some": some, "sparse": sparse, "one": some[0]})
+        found = summed(parts)
+        for size in (1, FAN_IN, FAN_IN**2):
+            shared = in_tasks(parts, size)
+            for name, value in found.items():
+                case = f"{name} of {count} parts, {size} a task"
+                assert np.shape(shared[name]) == np.shape(value) == np.shape(parts[0][name]), case
+                assert np.asarray(shared[name]).tobytes() == np.asarray(value).tobytes(), case
+
+
+def test_what_is_sparse_is_sent_as_columns_and_values():
+    wide = np.zeros(100_000)
+    wide[::50] = 1.0 / 3.0
+    one, two = Sum({"x": wide}), Sum({"x": wide})
+    two.add({"x": wide * 1e-17})
+    for total, bytes_a_column in ((one, 12), (two, 20)):
+        assert len(pickle.dumps(total)) < 2_000 * bytes_a_column + 1_000
+        assert pickle.loads(pickle.dumps(total)).value()["x"].tobytes() == (
+            total.value()["x"].tobytes()
+        )
+        # The cluster is told what it takes where it lies.
+        assert total.__sizeof__() >= 800_000
+
+
+def test_the_rounding_of_a_sum_is_within_its_bound():
+    worst = 0.0
+    for k in range(200):
+        count = int(RNG.integers(1, 200))
+        values = RNG.normal(size=count) * 2.0 ** RNG.integers(-60, 60, size=count)
+        if k % 2:
+            # Most of it cancels.
+            values = np.concatenate([values, -values[::-1] * (1.0 + 1e-12)])
+        exact = sum(map(Fraction, values.tolist()))
+        found = Fraction(float(summed({"x": v} for v in values)["x"]))
+        sizes = sum(abs(Fraction(v)) for v in values.tolist())
+        worst = max(worst, float(abs(found - exact) / sizes) * 2.0**53)
+        assert abs(found - exact) <= (
+            abs(exact) / 2**53 + Fraction(1, 2**53) * Fraction(1, 10**9) * sizes
+        )
+    assert 0.1 < worst <= UNITS
+
+
+def test_parts_are_not_written_to():
+    parts = [{"x": np.ones(3)} for _ in range(9)]
+    total = TreeSum()
+    for part in parts:
+        total.add(part)
+    assert total.value()["x"].tolist() == total.value()["x"].tolist() == [9.0] * 3
+    assert all((part["x"] == 1.0).all() for part in parts)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -372,6 +372,17 @@ memory_limit = partial(
     SIZE,
     metavar="SIZE",
 )
+engine = partial(
+    option,
+    "Where the passes are computed: by the threads of this machine, or on a Dask cluster. "
+    "[default: local]",
+    ("local", "dask"),
+)
+scheduler = partial(
+    option,
+    "The address of the cluster's scheduler, such as tcp://127.0.0.1:8786.",
+    metavar="ADDRESS",
+)
 missing = partial(
     option,
     "The text of a cell that means missing; can be repeated. A number stands for every spelling of "
@@ -398,6 +409,12 @@ unpacked_limit = partial(
     SIZE,
     metavar="SIZE",
 )
+
+
+def require_scheduler(engine: str | None, scheduler: str | None) -> None:
+    """Refuse a cluster without an address, and an address without a cluster."""
+    if (engine == "dask") != (scheduler is not None):
+        raise click.UsageError("--engine dask and --scheduler ADDRESS go together")
 
 
 @dataclass(frozen=True, kw_only=True)

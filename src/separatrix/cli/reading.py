@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from separatrix.tables.table import NoSuchColumn
 # Commands import row blocks where a table is read in passes.
 if TYPE_CHECKING:
     from separatrix.scale.blocks import BlockedData
+    from separatrix.scale.engines import Engine
 
 # ----------------------------------------------------------------------------- tables to learn from
 
@@ -273,6 +275,15 @@ def exceeds_memory(data: str, given: str | None, sql: str | None = None) -> bool
     from separatrix.tables.estimating import bytes_in_memory
 
     return bytes_in_memory(data, sql=sql) > memory_of(given)
+
+
+def engine_of(options: Any) -> AbstractContextManager[Engine | None]:
+    """The engine of a command's passes, whose connection ends with the block."""
+    if options.engine != "dask":
+        return nullcontext()
+    from separatrix.scale import Dask
+
+    return Dask(options.scheduler)
 
 
 def held_out(data: BlockedData) -> BlockedData:

@@ -2,10 +2,12 @@
 
 Blocks lie with the workers and stay there.  Rows in memory are sent once; blocks of files are
 descriptions, which every worker opens by itself, so the files must have the same path for all of
-them.  A pass sends what all blocks share to every worker once, and a task to each block where it
-lies.  Results are taken in the order of the blocks, so the sums have the same bits for any number
-of workers, and after one of them died: what was lost with it is sent again and computed again,
-and it is the same.
+them.  A pass sends what all blocks share to every worker once, and a task for some consecutive
+blocks to where they lie.  A task is a part of the tree of :mod:`~separatrix.scale.sums` and gives
+one sum; the sums of several tasks are added up by one of their workers, and so on up the tree, so
+that only its root is sent to the client.  The tree is that of the blocks and not of the workers, so
+the sums have the same bits for any number of workers, and after one of them died: what was lost
+with it is sent again and computed again, and it is the same.
 
 Not ``dask.array``: what is asked for here is a function of each block and nothing else, which
 futures say directly.
@@ -18,12 +20,13 @@ import concurrent.futures
 import contextlib
 import itertools
 import pickle
+import queue
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
@@ -34,12 +37,15 @@ from separatrix.exceptions import DataError
 from separatrix.messages import quoted
 from separatrix.scale.blocks import ArrayBlock, Block, Rows
 from separatrix.scale.engines import Engine, Task, work
+from separatrix.scale.sums import FAN_IN, Sum, TreeSum
 
 __all__ = ["ClusterBlock", "Dask", "Held", "client_of", "require_distributed"]
 
-# Blocks of a task, at most: to submit one and to hear of it costs the scheduler and the driver some
-# milliseconds, as much as a block of 65,536 rows costs its worker.
+# Blocks of a task, at most: to submit one and to learn of its end costs the scheduler and the
+# client some milliseconds, as much as a block of 65,536 rows costs its worker.
 _TOGETHER = 16
+# Tasks for each thread, at least, where there are as many blocks: fewer are not shared out evenly.
+_TASKS = 2
 # Tasks that are under way for each thread of the cluster: one is worked on, and the others wait
 # beside it, so that no worker waits for the driver.
 _AHEAD = 4
@@ -193,24 +199,94 @@ class ClusterBlock(Block):
 
 @dataclass(eq=False)
 class _Placed:
-    """A block, the task that it belongs to, and the future of its rows where they were sent."""
+    """A block, and the future of its rows where they were sent."""
 
     block: Block
-    group: int
     future: Any = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether these are rows that the cluster made, has no more and cannot make again."""
+        made = isinstance(self.block, ClusterBlock)
+        # What is merely "lost" is on its way again.
+        return made and self.future.status == "cancelled"
 
 
 @dataclass(eq=False)
-class _Group:
-    """Blocks of one task, and what belongs to each alone."""
+class _Node:
+    """A task: of consecutive blocks, or of the sums of other tasks.
 
-    members: list[_Placed]
-    own: list[Any]
+    Attributes
+    ----------
+    first : int
+        The number of the first of the blocks.
+    members : list of _Placed
+        The blocks of a leaf.
+    own : list
+        What belongs to each of them alone.
+    home : int
+        The worker whose memory has the rows, or their files, from the last pass.
+    children : list of _Node
+    level : int
+        The height above the leaves.
+    future : distributed.Future or None
+        Of the result, as long as it is needed.
+    submitted : int
+        How often the task was given to the cluster.
+    is_done : bool
+        Whether the end of a leaf was reported.
+    """
+
+    first: int = 0
+    members: list[_Placed] = field(default_factory=list)
+    own: list[Any] = field(default_factory=list)
+    home: int = 0
+    children: list[_Node] = field(default_factory=list)
+    level: int = 0
     future: Any = None
+    submitted: int = 0
+    is_done: bool = False
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the task has come to an end that is no result."""
+        return self.future is not None and self.future.status in ("error", "cancelled")
+
+    @property
+    def place(self) -> str:
+        """Where the rows come from, for messages."""
+        node = self
+        while node.children:
+            node = node.children[0]
+        return node.members[0].block.place
+
+    def walk(self) -> Iterator[_Node]:
+        """The tasks below this one, and it itself."""
+        for child in self.children:
+            yield from child.walk()
+        yield self
 
 
-def _run(call: bytes, shared: bytes | None, own: bytes | None, held: Sequence[Any]) -> bytes:
-    """On a worker: the function of some blocks, one after another."""
+def _tree_over(nodes: list[_Node]) -> _Node:
+    """The task at the root of a tree of sums over other tasks, of which there is one at least."""
+    level = 0
+    while len(nodes) > 1:
+        level += 1
+        runs = [nodes[k : k + FAN_IN] for k in range(0, len(nodes), FAN_IN)]
+        nodes = [_Node(children=run, level=level) if len(run) > 1 else run[0] for run in runs]
+    return nodes[0]
+
+
+def _keys(name: str, nodes: Sequence[_Node]) -> list[str]:
+    """Keys of tasks, which Dask's dashboard shows by their name."""
+    words = name.strip("_").replace("_", "-")
+    return [f"separatrix-{words}-{uuid.uuid4().hex}" for _ in nodes]
+
+
+def _results_of(
+    call: bytes, shared: bytes | None, own: bytes | None, held: Sequence[Any]
+) -> Iterator[Any]:
+    """What a function gives for some blocks, one after another."""
     # All in bytes, so that arrays are as NumPy makes them; and so that the scheduler, which reads
     # what it is given, has nothing to read.
     task, blocks, mine, common = pickle.loads(call)
@@ -219,11 +295,29 @@ def _run(call: bytes, shared: bytes | None, own: bytes | None, held: Sequence[An
     if own is not None:
         mine = pickle.loads(own)
     given = iter(held)
-    results = [
-        work(task, next(given) if block is None else block, common, x)
-        for block, x in zip(blocks, mine, strict=True)
-    ]
-    return pickle.dumps(results, protocol=pickle.HIGHEST_PROTOCOL)
+    for block, x in zip(blocks, mine, strict=True):
+        yield work(task, next(given) if block is None else block, common, x)
+
+
+def _run(*given: Any) -> bytes:
+    """On a worker: the results for some blocks."""
+    return pickle.dumps(list(_results_of(*given)), protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def _add_up(*given: Any) -> Sum:
+    """On a worker: the sum of the results for some blocks."""
+    total = TreeSum()
+    for part in _results_of(*given):
+        total.add(part)
+    return total.total()
+
+
+def _join(sums: Sequence[Sum], is_root: bool) -> Sum:
+    """On a worker: the sum of the sums of several tasks; of all of them, rounded once."""
+    total = Sum()
+    for part in sums:
+        total.add(part)
+    return Sum(total.value()) if is_root else total
 
 
 class Dask(Engine):
@@ -297,19 +391,13 @@ class Dask(Engine):
 
     def place(self, blocks: Sequence[Block]) -> Sequence[Any]:
         with self.connected():
-            return self._place(blocks)
-
-    def _place(self, blocks: Sequence[Block]) -> Sequence[Any]:
-        threads = sum(self._workers().values())
-        # Every thread gets equally many tasks.
-        tasks = threads * -(-len(blocks) // (threads * _TOGETHER))
-        placed = [_Placed(block, k * tasks // len(blocks)) for k, block in enumerate(blocks)]
-        for k, one in enumerate(placed):
-            if isinstance(one.block, ClusterBlock):
-                # Where it lies is for the cluster to say, and its neighbour may lie elsewhere.
-                one.group, one.future = tasks + k, self._future_of(one.block)
-        self._send([one for one in placed if isinstance(one.block, ArrayBlock)])
-        return placed
+            placed = [_Placed(block) for block in blocks]
+            for one in placed:
+                if isinstance(one.block, ClusterBlock):
+                    one.future = self._future_of(one.block)
+            for leaf in self._leaves(placed):
+                self._send(leaf)
+            return placed
 
     def map(
         self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None = None
@@ -320,23 +408,17 @@ class Dask(Engine):
     def _map(
         self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None
     ) -> Iterator[Any]:
-        own = [None] * len(blocks) if each is None else each
-        pairs = zip(blocks, own, strict=True)
-        groups = iter(
-            _Group(*map(list, zip(*members, strict=True)))
-            for _, members in itertools.groupby(pairs, key=lambda pair: pair[0].group)
-        )
-        workers = self._workers()
-        most = max(_AHEAD * sum(workers.values()), 2)
+        leaves = iter(self._leaves(blocks, each))
+        most = max(_AHEAD * sum(self._workers().values()), 2)
         sent = _Shared(self, task, shared, most)
-        waiting: deque[_Group] = deque()
+        waiting: deque[_Node] = deque()
         # What comes together must find room here; how much it is the first results tell.
         together = 1
         try:
             while True:
                 if len(waiting) <= most // 2:
-                    more = list(itertools.islice(groups, most - len(waiting)))
-                    self._submit(sent, more, list(workers))
+                    more = list(itertools.islice(leaves, most - len(waiting)))
+                    self._submit(sent, more, _run)
                     waiting.extend(more)
                 if not waiting:
                     return
@@ -346,6 +428,140 @@ class Dask(Engine):
                     yield from pickle.loads(results)
         finally:
             self._cancel(waiting)
+
+    def reduce(
+        self,
+        task: Task,
+        blocks: Sequence[Any],
+        shared: Any,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> dict[str, np.ndarray]:
+        with self.connected():
+            leaves = self._leaves(blocks)
+            if not leaves:
+                return {}
+            root = _tree_over(leaves)
+            try:
+                return self._climb(root, _Shared(self, task, shared, len(leaves)), on_progress)
+            finally:
+                self._cancel(root.walk())
+
+    # --- the tree ---------------------------------------------------------------------------------
+
+    def _leaves(self, placed: Sequence[_Placed], each: Sequence[Any] | None = None) -> list[_Node]:
+        """The tasks of all blocks, each of as many as lie below one sum of the tree."""
+        workers = self._workers()
+        size, threads = 1, sum(workers.values())
+        # Where rows of the cluster lie is for it to say: a block's neighbour may lie elsewhere.
+        if not any(isinstance(one.block, ClusterBlock) for one in placed):
+            while (more := FAN_IN * size) <= _TOGETHER and more * _TASKS * threads <= len(placed):
+                size = more
+        own = [None] * len(placed) if each is None else each
+        leaves = [
+            _Node(k, list(placed[k : k + size]), list(own[k : k + size]))
+            for k in range(0, len(placed), size)
+        ]
+        # Neighbours are on one worker, so that few of their sums are sent; but not so many of them
+        # that the others would have to wait for their turn.
+        run = FAN_IN * len(workers)
+        for first in range(0, len(leaves), run):
+            some = leaves[first : first + run]
+            for k, leaf in enumerate(some):
+                leaf.home = k * len(workers) // len(some)
+        return leaves
+
+    def _climb(
+        self, root: _Node, sent: _Shared, on_progress: Callable[[int], None] | None
+    ) -> dict[str, np.ndarray]:
+        """The sum of all blocks, once it has come up the tree."""
+        from distributed import KilledWorker
+
+        ends: queue.SimpleQueue[tuple[_Node, Any]] = queue.SimpleQueue()
+        while True:
+            self._submit_tree(root, sent, ends)
+            if self._watch(root, ends, on_progress):
+                with contextlib.suppress(CancelledError, KilledWorker):
+                    (total,) = self._fetched([root])
+                    found: dict[str, np.ndarray] = total.value()
+                    return found
+            failed: list[_Node] = []
+            for node in root.walk():
+                waits = any(child in failed for child in node.children)
+                if node.has_failed or (waits and node.future.status != "finished"):
+                    failed.append(node)
+            if any(node.has_failed and self._is_fault(node) for node in failed):
+                # Of several, that of the first block; those before it may be under way.
+                for node in root.walk():
+                    if node.future is not None and self._is_fault(node):
+                        self._fetched([node])
+            self._give_up(failed or [root])
+            sent.again()
+
+    @staticmethod
+    def _is_fault(node: _Node) -> bool:
+        """Whether a task ends with an error of its own, and not with its worker; waits for it."""
+        from distributed import KilledWorker
+
+        error = node.future.exception()
+        return error is not None and not isinstance(error, KilledWorker)
+
+    def _submit_tree(
+        self, root: _Node, sent: _Shared, ends: queue.SimpleQueue[tuple[_Node, Any]]
+    ) -> None:
+        """Give the cluster the tasks whose results are needed, but for those that it has."""
+        levels: dict[int, list[_Node]] = {}
+
+        def visit(node: _Node) -> None:
+            if node.future is None:
+                for child in node.children:
+                    visit(child)
+                levels.setdefault(node.level, []).append(node)
+
+        visit(root)
+        for level, nodes in sorted(levels.items()):
+            if level == 0:
+                self._submit(sent, nodes, _add_up)
+            else:
+                given = [[child.future for child in node.children] for node in nodes]
+                # Before blocks that have not begun, for it makes room.
+                self._started(nodes, self.client.map(
+                    _join, given, [node is root for node in nodes],
+                    key=_keys("add", nodes), pure=False, priority=level,
+                ))  # fmt: skip
+            for node in nodes:
+                node.future.add_done_callback(lambda future, node=node: ends.put((node, future)))
+
+    def _watch(
+        self,
+        root: _Node,
+        ends: queue.SimpleQueue[tuple[_Node, Any]],
+        on_progress: Callable[[int], None] | None,
+    ) -> bool:
+        """Wait until the root is done, or a task has failed; whether it is the former."""
+        since = time.monotonic()
+        while True:
+            try:
+                node, future = ends.get(timeout=_LOOK)
+            except queue.Empty:
+                if self._nthreads():
+                    since = time.monotonic()
+                elif time.monotonic() - since > _PATIENCE:
+                    raise self._nobody() from None
+                continue
+            if future is not node.future:
+                continue
+            if node.has_failed:
+                return False
+            # What it was made of is not needed any more.
+            for child in node.children:
+                child.future = None
+            if node.members and not node.is_done:
+                node.is_done = True
+                if on_progress is not None:
+                    for k in range(node.first, node.first + len(node.members)):
+                        on_progress(k)
+            if node is root:
+                return True
 
     # --- the scheduler ----------------------------------------------------------------------------
 
@@ -409,6 +625,11 @@ class Dask(Engine):
             f"'dask worker {self.address} --nthreads 1'"
         )
 
+    def _home(self, leaf: _Node) -> str:
+        """The worker that a leaf is at home with, of those that there are."""
+        workers = list(self._workers())
+        return workers[leaf.home % len(workers)]
+
     def _future_of(self, block: ClusterBlock) -> Any:
         other = str(block.future.client.scheduler.address)
         if other != self.address:
@@ -418,24 +639,26 @@ class Dask(Engine):
             )
         return block.future
 
-    def _send(self, some: Sequence[_Placed], *, anew: bool = False) -> None:
-        """Bring rows that are in memory here to workers, those of a task to the same one."""
-        lacking: dict[str, list[_Placed]] = {}
-        workers = list(self._workers())
-        for one in some:
-            one.future = None if anew else self._sent.get(one.block)
-            if one.future is None or one.future.status != "finished":
-                lacking.setdefault(workers[one.group % len(workers)], []).append(one)
-        for address, mine in lacking.items():
-            # Little at a time: what is on its way is there twice.
-            while mine:
-                batch, size = [mine.pop(0)], 0
-                while mine and size < _MESSAGE:
-                    size += nbytes_of(batch[-1].block.load())
-                    batch.append(mine.pop(0))
-                futures = self._scatter([Held(one.block.load()) for one in batch], address)
-                for one, future in zip(batch, futures, strict=True):
-                    one.future = self._sent[one.block] = future
+    def _send(self, leaf: _Node, *, anew: bool = False) -> None:
+        """Bring rows that are in memory here to the worker whose task they belong to."""
+        lacking = []
+        for one in leaf.members:
+            if isinstance(one.block, ArrayBlock):
+                one.future = None if anew else self._sent.get(one.block)
+                if one.future is None or one.future.status != "finished":
+                    lacking.append(one)
+        if not lacking:
+            return
+        address = self._home(leaf)
+        # Little at a time: what is on its way is there twice.
+        while lacking:
+            batch, size = [lacking.pop(0)], 0
+            while lacking and size < _MESSAGE:
+                size += nbytes_of(batch[-1].block.load())
+                batch.append(lacking.pop(0))
+            futures = self._scatter([Held(one.block.load()) for one in batch], address)
+            for one, future in zip(batch, futures, strict=True):
+                one.future = self._sent[one.block] = future
 
     def _scatter(self, things: list[Any], address: str | None = None) -> list[Any]:
         """Futures of things that a worker is given: a certain one, as long as it lives."""
@@ -469,43 +692,43 @@ class Dask(Engine):
             "machine)"
         )
 
-    def _submit(self, sent: _Shared, groups: Sequence[_Group], workers: list[str]) -> None:
-        """Give the cluster the tasks of some groups."""
-        calls: dict[str | None, list[_Group]] = {}
-        for group in groups:
-            calls.setdefault(self._where(group, workers), []).append(group)
-        hosts = {address: _host(address) for address in workers}
-        for host, some in calls.items():
-            near: dict[str, Any] = {}
-            if host is not None:
-                there = [address for address in workers if hosts[address] == host]
-                near = {"workers": there, "allow_other_workers": True}
+    def _submit(self, sent: _Shared, leaves: Sequence[_Node], function: Any) -> None:
+        """Give the cluster the tasks of some leaves, each to the worker that it is at home with."""
+        calls: dict[str | None, list[_Node]] = {}
+        workers = list(self._workers())
+        for leaf in leaves:
+            if leaf.submitted:
+                # With a worker what had been sent to it is lost: the cluster has no other copy.
+                self._send(leaf, anew=True)
+            # Rows are where they lie, and a task goes to them.
+            bound = leaf.submitted == 0 and leaf.members[0].future is None
+            calls.setdefault(workers[leaf.home % len(workers)] if bound else None, []).append(leaf)
+        for address, some in calls.items():
+            near = {} if address is None else {"workers": [address], "allow_other_workers": True}
             small, large = [], []
-            for group in some:
-                call, own = sent.call(group)
+            for leaf in some:
+                call, own = sent.call(leaf)
                 small.append(call)
                 large.append(own)
             futures = self.client.map(
-                _run,
+                function,
                 small,
                 [sent.future] * len(some),
                 large,
-                [[one.future for one in group.members if one.future] for group in some],
-                key=[f"separatrix-{uuid.uuid4().hex}" for _ in some],
+                [[one.future for one in leaf.members if one.future] for leaf in some],
+                key=_keys(f"pass_{sent.name}", some),
                 pure=False,
                 **near,
             )
-            for group, future in zip(some, futures, strict=True):
-                group.future = future
+            self._started(some, futures)
 
-    def _where(self, group: _Group, workers: list[str]) -> str | None:
-        """The machine whose memory has the files of a group from the last pass, if it matters."""
-        first = group.members[0]
-        if first.future is not None or len({_host(address) for address in workers}) == 1:
-            return None
-        return _host(workers[first.group % len(workers)])
+    @staticmethod
+    def _started(nodes: Sequence[_Node], futures: Sequence[Any]) -> None:
+        for node, future in zip(nodes, futures, strict=True):
+            node.future = future
+            node.submitted += 1
 
-    def _done(self, waiting: Sequence[_Group], most: int) -> list[_Group]:
+    def _done(self, waiting: Sequence[_Node], most: int) -> list[_Node]:
         """The first groups, once they are done; no more than a number."""
         from distributed import wait
 
@@ -523,11 +746,11 @@ class Dask(Engine):
                     raise self._nobody() from None
         # Those that are done come together, for every question takes its time.
         some = itertools.islice(waiting, most)
-        done = list(itertools.takewhile(lambda group: group.future.status == "finished", some))
+        done = list(itertools.takewhile(lambda leaf: leaf.future.status == "finished", some))
         return done or [first]
 
-    def _results(self, sent: _Shared, done: Sequence[_Group]) -> Iterator[bytes]:
-        """What groups gave, in their order; what was lost is computed again."""
+    def _results(self, sent: _Shared, done: Sequence[_Node]) -> Iterator[bytes]:
+        """What leaves gave, in their order; what was lost is computed again."""
         if len(done) > 1:
             try:
                 found = self._fetched(done)
@@ -537,43 +760,51 @@ class Dask(Engine):
             else:
                 yield from found
                 return
-        for group in done:
-            yield self._result(sent, group)
+        for leaf in done:
+            yield self._result(sent, leaf)
 
-    def _fetched(self, groups: Sequence[_Group]) -> list[bytes]:
-        return fetched(self.client, [group.future for group in groups], self._direct)
+    def _result(self, sent: _Shared, leaf: _Node) -> bytes:
+        from distributed import KilledWorker
 
-    def _cancel(self, groups: Sequence[_Group]) -> None:
-        """Take the tasks back, or forget that they failed."""
-        futures = [group.future for group in groups if group.future is not None]
+        while True:
+            try:
+                (results,) = self._fetched([leaf])
+                return results
+            except (CancelledError, KilledWorker):
+                self._give_up([leaf])
+                sent.again()
+                self._submit(sent, [leaf], _run)
+
+    def _fetched(self, nodes: Sequence[_Node]) -> list[Any]:
+        return fetched(self.client, [node.future for node in nodes], self._direct)
+
+    def _give_up(self, nodes: Sequence[_Node]) -> None:
+        """Forget that tasks failed with their workers, so that they are submitted again.
+
+        Raises
+        ------
+        ConnectionError
+            Where that would be no use.
+        """
+        self._require_scheduler()
+        self._cancel(nodes)
+        for node in nodes:
+            if node.submitted >= _TRIES:
+                raise self._lost(node.place)
+            if any(one.is_lost for one in node.members):
+                raise ConnectionError(
+                    f"rows of {node.place} on the Dask cluster at {self.address} were lost with "
+                    "its workers; scan the collection again"
+                )
+            node.future = None
+
+    def _cancel(self, nodes: Iterable[_Node]) -> None:
+        """Take tasks back, or forget that they failed."""
+        futures = [node.future for node in nodes if node.future is not None]
         # Where the scheduler is gone, so are they.
         if futures and self.client.status == "running":
             with contextlib.suppress(Exception):
                 self.client.cancel(futures)
-
-    def _result(self, sent: _Shared, group: _Group) -> bytes:
-        from distributed import KilledWorker
-
-        for left in reversed(range(_TRIES)):
-            try:
-                (results,) = self._fetched([group])
-                return results
-            except (CancelledError, KilledWorker):
-                if not left:
-                    break
-                self._require_scheduler()
-                self._cancel([group])
-                if any(_is_lost(one) for one in group.members):
-                    raise ConnectionError(
-                        f"rows of {group.members[0].block.place} on the Dask cluster at "
-                        f"{self.address} were lost with its workers; scan the collection again"
-                    ) from None
-                # With a worker what had been sent to it is lost: the cluster has no other copy.
-                in_memory = [one for one in group.members if isinstance(one.block, ArrayBlock)]
-                self._send(in_memory, anew=True)
-                sent.again()
-                self._submit(sent, [group], list(self._workers()))
-        raise self._lost(group.members[0].block.place)
 
 
 def fetched(client: Any, futures: Sequence[Any], direct: bool | None = None) -> list[Any]:
@@ -611,6 +842,8 @@ class _Shared:
 
     def __init__(self, engine: Dask, task: Task, shared: Any, most: int) -> None:
         self._engine, self._task, self._most = engine, task, most
+        # What Dask's dashboard calls its tasks.
+        self.name = getattr(task, "__name__", "task")
         self._bytes = pickled(shared)
         self._small = None if len(self._bytes) * most > _SMALL else shared
         self.future: Any = None
@@ -621,10 +854,10 @@ class _Shared:
         if len(self._bytes) * self._most > _SMALL:
             self.future = self._engine._everywhere(self._bytes)
 
-    def call(self, group: _Group) -> tuple[bytes, Any]:
-        """What a task is told, and the future of what is too much to tell."""
-        blocks = [one.block if one.future is None else None for one in group.members]
-        own, future = group.own, None
+    def call(self, leaf: _Node) -> tuple[bytes, Any]:
+        """What goes with a task, and the future of what is too large for that."""
+        blocks = [one.block if one.future is None else None for one in leaf.members]
+        own, future = leaf.own, None
         if any(mine is not None for mine in own):
             given = pickled(own)
             if len(given) * self._most > _SMALL:
@@ -638,14 +871,3 @@ def pickled(call: Any) -> bytes:
     import cloudpickle
 
     return bytes(cloudpickle.dumps(call))
-
-
-def _is_lost(placed: _Placed) -> bool:
-    """Whether rows that the cluster made are there no more, and cannot be made again."""
-    made = isinstance(placed.block, ClusterBlock)
-    # What is merely "lost" is on its way again.
-    return made and placed.future.status == "cancelled"
-
-
-def _host(address: str) -> str:
-    return address.rpartition(":")[0]

@@ -1,10 +1,11 @@
 """Engines: what goes over the blocks, and where.
 
 An engine has three verbs.  ``place`` puts blocks where they will be worked on, ``map`` applies a
-function to the rows of every block, and ``reduce`` adds up what it gave, in the order of the
-blocks.  Everything else, the objective, the method, the certificate, knows blocks and sums and no
-engine.  A function is given the rows of a block, what all blocks share and what belongs to that
-block alone; it must be importable by name, so that it can be sent to another process.
+function to the rows of every block, and ``reduce`` adds up what a function gives, along the tree of
+:mod:`~separatrix.scale.sums`, wherever parts of it are worked out.  Everything else, the objective,
+the method, the certificate, knows blocks and sums and no engine.  A function is given the rows of a
+block, what all blocks share and what belongs to that block alone; it must be importable by name, so
+that it can be sent to another process.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix.scale.blocks import Block, Rows
-from separatrix.scale.sums import Sum
+from separatrix.scale.sums import TreeSum
 
 __all__ = ["Engine", "Local", "Task"]
 
@@ -70,18 +71,40 @@ class Engine(ABC):
 
     def reduce(
         self,
-        results: Iterator[Any],
+        task: Task,
+        blocks: Sequence[Any],
+        shared: Any,
         on_progress: Callable[[int], None] | None = None,
     ) -> dict[str, np.ndarray]:
-        """The sums of dictionaries of arrays, compensated and in their order.
+        """The sums over all blocks of the arrays that a function gives.
 
-        ``on_progress`` is called with the number of each that has come in.
+        Parameters
+        ----------
+        task : callable
+            ``task(rows, shared, None)`` gives arrays by name, and is as for :meth:`map`.
+        blocks : sequence
+            As :meth:`place` gave them.
+        shared : object
+            Sent to every worker once.
+        on_progress : callable, optional
+            Called with the number of each block that is done.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Sums whose bits depend on the blocks and their order alone.
         """
-        total = Sum()
-        for k, part in enumerate(results):
-            total.add(part)
-            if on_progress is not None:
-                on_progress(k)
+        total = TreeSum()
+        results = self.map(task, blocks, shared)
+        try:
+            for k, part in enumerate(results):
+                total.add(part)
+                if on_progress is not None:
+                    on_progress(k)
+        finally:
+            close = getattr(results, "close", None)
+            if close is not None:
+                close()
         return total.value()
 
 
@@ -108,7 +131,7 @@ class Local(Engine):
     ...     return {"rows": np.array(float(len(rows)))}
     >>> data = scan(np.eye(6), [0, 1, 0, 1, 0, 1], block_rows=2)
     >>> engine = Local(workers=2)
-    >>> float(engine.reduce(engine.map(count, engine.place(data.blocks), None))["rows"])
+    >>> float(engine.reduce(count, engine.place(data.blocks), None)["rows"])
     6.0
     """
 

@@ -87,42 +87,28 @@ class Passes:
         self.weighted = bool(np.any(data.class_rows != data.class_totals))
         # The part of the fit whose points are kept, where these come one after another.
         self.part = ""
-        self._ends = np.cumsum([block.n_rows for block in data.blocks])
 
     def sums(
-        self,
-        task: Task,
-        shared: Any,
-        check: Callable[[], None] | None = None,
-        each: Any = None,
+        self, task: Task, shared: Any, check: Callable[[], None] | None = None
     ) -> dict[str, np.ndarray]:
         """The sums over all blocks of what a function gives.
 
         Within rounds (:mod:`~separatrix.scale.shared_passes`) others share the pass.
         """
-        member = None if self.rounds is None or each is not None else self.rounds.member
+        member = None if self.rounds is None else self.rounds.member
         if member is not None:
             return member.ask(task, shared, check)
-        return self.at_once(task, shared, check, each)
+        return self.at_once(task, shared, check)
 
     def at_once(
-        self,
-        task: Task,
-        shared: Any,
-        check: Callable[[], None] | None = None,
-        each: Any = None,
+        self, task: Task, shared: Any, check: Callable[[], None] | None = None
     ) -> dict[str, np.ndarray]:
         """:meth:`sums`, by a pass of its own."""
         self._keep_all()
         start = time.perf_counter()
-        on_progress = self._on_progress(check)
-        results = self.engine.map(task, self.placed, shared, each)
         try:
-            return self.engine.reduce(results, on_progress)
+            return self.engine.reduce(task, self.placed, shared, self._on_progress(check))
         finally:
-            close = getattr(results, "close", None)
-            if close is not None:
-                close()
             self.seconds += time.perf_counter() - start
 
     def each(
@@ -141,11 +127,14 @@ class Passes:
     def _on_progress(self, check: Callable[[], None] | None) -> Callable[[int], None]:
         self.count += 1
         number, start, total = self.count, time.perf_counter(), self.data.n_rows
+        rows = 0
 
         def on_progress(k: int) -> None:
+            nonlocal rows
+            rows += self.data.blocks[k].n_rows
             seconds = time.perf_counter() - start
             for watcher in _watchers.get():
-                watcher(PassProgress(number, int(self._ends[k]), total, seconds))
+                watcher(PassProgress(number, rows, total, seconds))
             if check is not None:
                 check()
 

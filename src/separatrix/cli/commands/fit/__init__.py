@@ -197,14 +197,8 @@ class FitOptions(ModelOptions):
         "were encoded encodes them again.",
         bool,
     )
-    engine: str | None = _large(
-        "Where the passes are computed: by the threads of this machine, or on a Dask cluster. "
-        "[default: local]",
-        ("local", "dask"),
-    )
-    scheduler: str | None = _large(
-        "The address of the cluster's scheduler, such as tcp://127.0.0.1:8786.", metavar="ADDRESS"
-    )
+    engine: str | None = options.engine(group=_LARGE)
+    scheduler: str | None = options.scheduler(group=_LARGE)
     seed: int = _table(
         "The seed of the split and of the fit.", options.SEED, default=0, show_default=True
     )
@@ -271,8 +265,7 @@ def fit(given: FitOptions) -> FitOptions:
         )
     if given.optimise is not None and given.test_size == 0 and given.test is None:
         raise click.UsageError("--optimise needs held-out rows, and --test-size 0 holds out none")
-    if (given.engine == "dask") != (given.scheduler is not None):
-        raise click.UsageError("--engine dask and --scheduler ADDRESS go together")
+    options.require_scheduler(given.engine, given.scheduler)
     output = _default_output(given.data) if given.output is None else given.output
     for data in filter(None, (given.data, given.test)):
         options.refuse_to_overwrite_inputs(output, data=data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ from separatrix.cli.commands.fit.training import (
 from separatrix.cli.output import Output, passes_bar, reading_bar
 from separatrix.cli.reading import (
     PASSED_ON,
+    engine_of,
     held_out,
     memory_of,
     report_alerts,
@@ -34,7 +34,7 @@ from separatrix.cli.reading import (
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import StoredModel
-from separatrix.scale import BlockedData, Engine, scan
+from separatrix.scale import BlockedData, scan
 from separatrix.tables import DEFAULT_MISSING
 from separatrix.tables.table import missing_marks
 
@@ -68,7 +68,7 @@ class BlockRows(TrainingRows):
 
     def fit(self, model: Any) -> None:
         try:
-            with _engine(self.options) as engine:
+            with engine_of(self.options) as engine:
                 given: dict[str, Any] = {"engine": engine}
                 if self.options.model not in _WITHOUT_CHECKPOINT:
                     given["checkpoint"] = self.checkpoint
@@ -287,12 +287,3 @@ def _forget(checkpoint: str) -> None:
         return
     except OSError as error:
         raise DataError(f"{checkpoint} cannot be removed: {error.strerror}") from error
-
-
-def _engine(options: FitOptions) -> AbstractContextManager[Engine | None]:
-    """The engine, whose connection ends with the block."""
-    if options.engine != "dask":
-        return nullcontext()
-    from separatrix.scale import Dask
-
-    return Dask(options.scheduler)

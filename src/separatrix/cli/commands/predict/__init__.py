@@ -38,6 +38,8 @@ class PredictOptions(options.Options):
     encoding: str | None = options.encoding()
     unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()
+    engine: str | None = options.engine()
+    scheduler: str | None = options.scheduler()
     raw: bool = options.option(
         "Write class names as they are, even if a spreadsheet would run them as formulas.", bool
     )
@@ -66,9 +68,15 @@ def predict(given: PredictOptions) -> PredictOptions:
         options.refuse_to_overwrite_inputs(given.output, data=given.data, model=given.model)
         _refuse_to_overwrite_models(given.output)
         _refuse_other_formats(given.output)
-    if given.keep and given.memory is not None:
+    options.require_scheduler(given.engine, given.scheduler)
+    if given.keep and (given.memory is not None or given.engine == "dask"):
+        other = "--engine dask" if given.memory is None else "--memory"
         raise click.UsageError(
-            "--keep reads all of DATA into memory, so it cannot be combined with --memory"
+            f"--keep reads all of DATA into memory, so it cannot be combined with {other}"
+        )
+    if given.engine == "dask" and given.data == "-":
+        raise click.UsageError(
+            "--engine dask reads DATA on the workers, so DATA cannot be standard input"
         )
     if given.keep and given.data == "-":
         raise click.UsageError("--keep reads DATA a second time, so DATA cannot be standard input")

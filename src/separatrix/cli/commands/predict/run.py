@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
+from separatrix.assessment.decision import Decision
 from separatrix.assessment.rows import predicts_numbers
 from separatrix.assessment.scoring import class_scores, gives_probabilities, predictions
 from separatrix.cli.commands.predict import PredictOptions
@@ -20,6 +22,7 @@ from separatrix.cli.reading import (
     blocks_like_training,
     decision_of,
     encode,
+    engine_of,
     exceeds_memory,
     load_for_tables,
     read_like_training,
@@ -31,6 +34,11 @@ from separatrix.tables import Table, read_table
 from separatrix.tables.table import missing_mask, no_such_column, parse_number
 from separatrix.tables.writing import to_json_lines, to_parquet
 
+# Commands import row blocks where a table is read in passes.
+if TYPE_CHECKING:
+    from separatrix.scale.blocks import Rows
+    from separatrix.scale.engines import Engine
+
 
 def run(out: Output, options: PredictOptions) -> Exit:
     """Read a model and a table, predict and print."""
@@ -38,61 +46,151 @@ def run(out: Output, options: PredictOptions) -> Exit:
     _check_answers(options, stored)
     if options.output is not None:
         check_writable(options.output)
-    if not options.keep and exceeds_memory(options.data, options.memory):
-        matrices = _blocks(out, options, stored)
-        kept: dict[str, Any] = {}
-    else:
-        table = read_like_training(stored, options)
-        kept = _kept(options, table)
-        # A labelled table is no surprise: the labels are what is predicted.
-        target = stored.provenance.get("target")
-        table = table.drop(target) if target in table.columns else table
-        matrices = iter([encode(out, stored, table)])
-    parts = _parts(out, options, stored, matrices, kept)
-    if not options.as_json:
-        _write(out, options, parts)
-        return Exit.DONE
+    answers = _Answers.of(options, stored)
+    with engine_of(options) as engine:
+        if engine is not None or (
+            not options.keep and exceeds_memory(options.data, options.memory)
+        ):
+            parts = _in_passes(out, options, stored, answers, engine)
+        else:
+            table = read_like_training(stored, options)
+            kept = _kept(options, table)
+            # A labelled table is no surprise: the labels are what is predicted.
+            target = stored.provenance.get("target")
+            table = table.drop(target) if target in table.columns else table
+            parts = iter([answers.part(encode(out, stored, table), kept)])
+        parts = _warned(out, parts)
+        if not options.as_json:
+            _write(out, options, answers, parts)
+            return Exit.DONE
+        columns = _joined(parts)
     out.document(
         Exit.DONE,
         {
             "model": options.model,
             "data": options.data,
             "classes": None if predicts_numbers(stored) else stored.model.classes_.tolist(),
-            "columns": _joined(parts),
+            "columns": columns,
         },
     )
     return Exit.DONE
 
 
-def _blocks(out: Output, options: PredictOptions, stored: StoredModel) -> Iterator[Any]:
-    """The rows of a table that does not fit the memory, a block at a time."""
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The answers for some rows: as columns, or as the lines that are written.
+
+    Attributes
+    ----------
+    n_rows : int
+    names : tuple of str
+        Of the columns.
+    columns : dict of str to ndarray, or None
+    lines : bytes
+    changed : int
+        Cells of the lines that are not as they were.
+    beyond : ndarray of int
+        Rows whose predicted number is beyond the range of numbers.
+    """
+
+    n_rows: int
+    names: tuple[str, ...]
+    columns: dict[str, Any] | None
+    lines: bytes
+    changed: int
+    beyond: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """What is answered for the rows of a matrix, in a form that can be sent to a worker."""
+
+    model: Any
+    decision: Decision | None
+    proba: bool
+    scores: bool
+    raw: bool
+    suffix: str
+    as_columns: bool
+
+    @classmethod
+    def of(cls, options: PredictOptions, stored: StoredModel) -> _Answers:
+        suffix = "" if options.output is None else PurePath(options.output).suffix.lower()
+        return cls(
+            stored.model,
+            decision_of(stored, options.threshold),
+            options.proba,
+            options.scores,
+            options.raw,
+            suffix,
+            options.as_json or suffix == ".parquet",
+        )
+
+    @property
+    def in_json(self) -> bool:
+        """Whether rows are written as lines of JSON, rather than of CSV."""
+        return self.suffix in (".jsonl", ".ndjson")
+
+    @property
+    def csv(self) -> _Csv:
+        return _Csv(raw=self.raw, mark="\t" if self.suffix == ".tsv" else ",")
+
+    def part(self, X: Any, kept: dict[str, Any] | None = None) -> _Part:
+        """The answers for the rows of a matrix, beside columns that are kept."""
+        columns = {**(kept or {}), **_predictions(self, X)}
+        predicted = columns["prediction"]
+        beyond = np.empty(0, dtype=np.intp)
+        if not hasattr(self.model, "classes_"):
+            beyond = np.flatnonzero(~np.isfinite(predicted))
+        names = tuple(columns)
+        if self.as_columns:
+            return _Part(len(predicted), names, columns, b"", 0, beyond)
+        if self.in_json:
+            return _Part(len(predicted), names, None, to_json_lines(columns), 0, beyond)
+        table = self.csv
+        return _Part(len(predicted), names, None, table.lines(columns), table.changed, beyond)
+
+
+def _answered(rows: Rows, answers: _Answers, own: Any) -> _Part:
+    """The answers for the rows of a block."""
+    return answers.part(rows.matrix)
+
+
+def _in_passes(
+    out: Output,
+    options: PredictOptions,
+    stored: StoredModel,
+    answers: _Answers,
+    engine: Engine | None,
+) -> Iterator[_Part]:
+    """The answers for a table that does not fit the memory, by the workers of an engine."""
+    from separatrix.scale import Local
+    from separatrix.scale.passes import Passes
+
     data = blocks_like_training(out, stored, options)
     # Behind how the rows lie.
     for note in data.notes[1:]:
         out.warn(note)
-    return (block.load().matrix for block in data.blocks)
+    return Passes(data, engine or Local()).each(_answered, answers)
 
 
-def _parts(
-    out: Output,
-    options: PredictOptions,
-    stored: StoredModel,
-    matrices: Iterator[Any],
-    kept: dict[str, Any],
-) -> Iterator[dict[str, Any]]:
-    """The columns of the answer, for some rows at a time."""
+def _warned(out: Output, parts: Iterator[_Part]) -> Iterator[_Part]:
+    """The parts, with a warning of predictions that are no numbers."""
     n_before = 0
-    for X in matrices:
-        columns = {**kept, **_predictions(options, stored, X)}
-        if predicts_numbers(stored):
-            _warn_of_overflow(out, columns["prediction"], n_before)
-        n_before += len(columns["prediction"])
-        yield columns
+    for part in parts:
+        if len(part.beyond):
+            out.warn(
+                f"{counted(len(part.beyond), 'prediction')} beyond the range of numbers, the first "
+                f"in row {n_before + part.beyond[0] + 1:,}: its values are far from those of the "
+                "fit"
+            )
+        n_before += part.n_rows
+        yield part
 
 
-def _joined(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:
+def _joined(parts: Iterator[_Part]) -> dict[str, Any]:
     """Columns of all rows, of those of some rows at a time."""
-    first, *others = parts
+    first, *others = (part.columns for part in parts if part.columns is not None)
     if not others:
         return first
     return {name: np.concatenate([first[name], *(o[name] for o in others)]) for name in first}
@@ -150,20 +248,19 @@ def _check_answers(options: PredictOptions, stored: StoredModel) -> None:
         )
 
 
-def _predictions(options: PredictOptions, stored: StoredModel, X: Any) -> dict[str, Any]:
+def _predictions(answers: _Answers, X: Any) -> dict[str, Any]:
     """The columns of the answer, by name."""
-    model = stored.model
-    decision = decision_of(stored, options.threshold)
-    if decision is None:
+    model = answers.model
+    if answers.decision is None:
         columns = {"prediction": model.predict(X)}
     else:
-        columns = {"prediction": predictions(model, X, decision).labels}
-    if not (options.proba or options.scores):
+        columns = {"prediction": predictions(model, X, answers.decision).labels}
+    if not (answers.proba or answers.scores):
         return columns
     labels = [str(label) for label in model.classes_.tolist()]
-    if options.proba:
+    if answers.proba:
         columns |= zip((f"probability_{c}" for c in labels), model.predict_proba(X).T, strict=True)
-    if options.scores:
+    if answers.scores:
         values = class_scores(model, X)
         # Of two classes there is one score; it is that of the second.
         scored, values = (labels[1:], values[:, None]) if values.ndim == 1 else (labels, values)
@@ -171,45 +268,36 @@ def _predictions(options: PredictOptions, stored: StoredModel, X: Any) -> dict[s
     return columns
 
 
-def _warn_of_overflow(out: Output, predicted: Any, n_before: int) -> None:
-    beyond = np.flatnonzero(~np.isfinite(predicted))
-    if len(beyond):
-        out.warn(
-            f"{counted(len(beyond), 'prediction')} beyond the range of numbers, the first in row "
-            f"{n_before + beyond[0] + 1:,}: its values are far from those of the fit"
-        )
+def _write(out: Output, options: PredictOptions, answers: _Answers, parts: Iterator[_Part]) -> None:
+    """Write the answers for all rows, that come for some rows at a time."""
+    count = changed = 0
+    # Parquet and JSON have the names of columns in them.
+    header = None if answers.as_columns or answers.in_json else answers.csv
 
+    def counted_parts() -> Iterator[_Part]:
+        nonlocal count, changed, header
+        for part in parts:
+            if header is not None:
+                part = replace(part, lines=header.line(part.names) + part.lines)
+                changed += header.changed
+                header = None
+            count += part.n_rows
+            changed += part.changed
+            yield part
 
-def _write(out: Output, options: PredictOptions, parts: Iterator[dict[str, Any]]) -> None:
-    """Write columns of all rows, that come for some rows at a time."""
-    count = 0
-
-    def counted_parts() -> Iterator[dict[str, Any]]:
-        nonlocal count
-        for columns in parts:
-            count += len(columns["prediction"])
-            yield columns
-
-    suffix = "" if options.output is None else PurePath(options.output).suffix.lower()
-    if suffix in (".parquet", ".jsonl", ".ndjson"):
-        # Nothing runs what stands in these.
-        if suffix == ".parquet":
-            write_atomically(options.output or "", to_parquet(_joined(counted_parts())))
-        else:
-            write_atomically(options.output or "", map(to_json_lines, counted_parts()))
-        out.note(f"{count:,} predictions in {options.output}")
-        return
-    table = _Csv(raw=options.raw, mark="\t" if suffix == ".tsv" else ",")
-    texts = map(table.text, counted_parts())
-    if options.output is not None:
-        write_atomically(options.output, (text.encode("utf-8", "surrogatepass") for text in texts))
-        out.note(f"{count:,} predictions in {options.output}")
+    if answers.as_columns:
+        write_atomically(options.output or "", to_parquet(_joined(counted_parts())))
+    elif options.output is not None:
+        write_atomically(options.output, (part.lines for part in counted_parts()))
     else:
-        for text in texts:
-            write(text, color=True)  # as it is: nothing in it is for click to take out
-    if table.changed:
+        for part in counted_parts():
+            # As they are: nothing in them is for click to take out.
+            write(part.lines.decode("utf-8", "surrogatepass"), color=True)
+    if options.output is not None:
+        out.note(f"{count:,} predictions in {options.output}")
+    if changed:
         out.note(
-            f"{counted(table.changed, 'cell')} changed, so that no spreadsheet or terminal "
+            f"{counted(changed, 'cell')} changed, so that no spreadsheet or terminal "
             "executes a class name: they differ from the labels in the data, and --raw writes the "
             "labels as they are"
         )
@@ -228,7 +316,7 @@ def _harmless(text: str) -> str:
 
 
 class _Csv:
-    """Lines of CSV, after a header, of columns that come for some rows at a time.
+    """Lines of CSV.
 
     Attributes
     ----------
@@ -239,23 +327,23 @@ class _Csv:
     def __init__(self, *, raw: bool, mark: str) -> None:
         self.raw, self.mark = raw, mark
         self.changed = 0
-        self._begun = False
         # Of few classes, so each is looked at once.
         self._known: dict[str, str] = {}
 
-    def text(self, columns: dict[str, Any]) -> str:
+    def line(self, cells: Iterable[str]) -> bytes:
+        """A line of its own."""
+        return self.lines({str(k): np.array([cell], dtype=object) for k, cell in enumerate(cells)})
+
+    def lines(self, columns: dict[str, Any]) -> bytes:
         """The lines of some rows."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n", delimiter=self.mark)
-        if not self._begun:
-            writer.writerow([self._safe(name) for name in columns])
-            self._begun = True
         # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
         lists = [column.tolist() for column in columns.values()]
         lists = [list(map(self._safe, cells)) if cells and isinstance(cells[0], str) else cells
                  for cells in lists]  # fmt: skip
         writer.writerows(zip(*lists, strict=True))
-        return text.getvalue()
+        return text.getvalue().encode("utf-8", "surrogatepass")
 
     def _safe(self, cell: Any) -> Any:
         if self.raw or not isinstance(cell, str):
