@@ -14,7 +14,7 @@ import pytest
 
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
-from separatrix.scale import BlockedData, encoding, scan
+from separatrix.scale import BlockedData, encoding, scan, statistics
 from separatrix.scale.encoding import Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
@@ -368,7 +368,10 @@ def test_by_an_encoder(mixed: Path, tmp_path: Path) -> None:
 
 def test_texts_that_64_bits_do_not_tell_apart(mixed: Path, tmp_path: Path, monkeypatch) -> None:
     expected = matrix_of(scan(mixed, "label", cache=tmp_path / "one").blocks)
-    monkeypatch.setattr(encoding, "_hash", lambda value: f"hash(CAST({value} AS VARCHAR)) % 2")
+    for module in (encoding, statistics):
+        monkeypatch.setattr(
+            module, "text_hash", lambda value: f"hash(CAST({value} AS VARCHAR)) % 2"
+        )
     found = matrix_of(scan(mixed, "label", cache=tmp_path / "two").blocks)
     np.testing.assert_array_equal(found, expected)
     table = encoding._Table.of(np.array([7, 2**63, 0, 15], dtype=np.uint64))

@@ -10,13 +10,11 @@ import os
 import re
 import shutil
 import tempfile
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -27,7 +25,6 @@ from separatrix.data.atomic_files import sweep
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Message, Parameter, counted, of_record, plural, record_of
-from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
     EncodingPlan,
@@ -39,11 +36,11 @@ from separatrix.scale.encoding import (
     chosen_rows,
     contents_of,
     digest_of,
-    escaped,
     row_ranges,
 )
+from separatrix.scale.reading import LocalReaders, Readers, Session
 from separatrix.scale.samples import drawn, taken
-from separatrix.scale.statistics import Statistics, Sums, is_number, total_of
+from separatrix.scale.statistics import Statistics, Sums, described, total_of, with_levels
 from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
@@ -151,16 +148,13 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
             return found
         _sweep(folder)
         scratch = _scratch(folder, stack)
+        readers: Readers = LocalReaders(max(pool.n_threads(), 1))
         with files.limited(options.reading_memory, scratch):
             data = open_files(
                 source,
-                lambda *found: _Scan(options, root, folder, scratch, *found).data(),
+                lambda *found: _Scan(options, root, folder, scratch, readers, *found).data(),
                 stack,
-                missing=options.missing,
-                target=options.target,
-                sql=options.sql,
-                needed=[name for name in (options.target, options.weight) if name is not None],
-                **_by_encoder(options),
+                **_reading_options(options),
             )
         if data is None:
             raise DataError(
@@ -168,6 +162,16 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
                 "to Parquet or CSV"
             )
         return data
+
+
+def _reading_options(options: ScanOptions) -> dict[str, Any]:
+    return {
+        "missing": options.missing,
+        "target": options.target,
+        "sql": options.sql,
+        "needed": [name for name in (options.target, options.weight) if name is not None],
+        **_by_encoder(options),
+    }
 
 
 def _by_encoder(options: ScanOptions) -> dict[str, Any]:
@@ -384,11 +388,12 @@ class _Scan:
         root: Path,
         folder: Path,
         scratch: Path,
+        readers: Readers,
         connection: Any,
         layout: Layout,
     ) -> None:
         self.options, self.root, self.folder, self.scratch = options, root, folder, scratch
-        self.connection, self.layout = connection, layout
+        self.readers, self.connection, self.layout = readers, connection, layout
         self.converted = any(part.suffix != ".parquet" for part in layout.parts)
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
@@ -401,29 +406,37 @@ class _Scan:
 
     def data(self) -> BlockedData:
         options = self.options
-        connection = self.connection
-        connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
-        sources = self._sources()
+        identity = sha256_of(repr((str(self.folder), uuid.uuid4().hex)))
+        self.session = Session(identity, options.reading_memory, str(self.folder), 1)
+        try:
+            return self._data()
+        finally:
+            self.readers.close(self.session)
+
+    def _data(self) -> BlockedData:
+        options = self.options
+        found = [*self.readers.map(described, self.session, self._sources())]
+        sources = [one.source for one in found]
         n_rows = sum(source.n_rows for source in sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
         # A reader holds a row group, and of every column what it is unpacking.
         each = 1.25 * max(source.largest for source in sources)
         each += _COLUMN_READING * (len(self.layout.groups) + 4)
-        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * options.available / each)))
-        self.reading = max(
+        workers = max(1, min(pool.n_threads(), int(_MOST_READING * options.available / each)))
+        reading = max(
             options.reading_memory,
-            int(max(min(self.readers * each, _MOST_READING * options.available), each)),
+            int(max(min(workers * each, _MOST_READING * options.available), each)),
         )
-        connection.execute(f"SET memory_limit = '{self.reading >> 20}MiB'")
+        self.readers.close(self.session)
+        self.session = replace(self.session, memory=reading, readers=workers)
         self.statistics = Statistics(
-            connection,
+            self.readers,
+            self.session,
             self.layout,
-            sources,
-            self.folder,
+            found,
             options.memory,
             converted=self.converted,
-            readers=self.readers,
             on_progress=lambda rows: options.report("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
@@ -441,28 +454,19 @@ class _Scan:
 
     # --- sources --------------------------------------------------------------------------------
 
-    def _sources(self) -> list[SourceFile]:
+    def _sources(self) -> list[tuple[str, str, int]]:
+        """The path of each file as it is read, its label and the number of its columns."""
+        self.connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
         out = []
         for k, part in enumerate(self.layout.parts):
-            path, label = part.path, part.label
+            path = part.path
             if self.converted:
                 path = self._converted(part, k)
             elif self.scratch in path.absolute().parents:
                 # Made on the way: kept for as long as blocks may be decoded from it.
                 path = path.replace(self._own(k))
-            found, largest = self._metadata(part, path)
-            status = path.stat()
-            out.append(
-                SourceFile(
-                    str(path.absolute()),
-                    label,
-                    len(self.layout.groups) if self.converted else len(part.names),
-                    tuple(found),
-                    status.st_size,
-                    status.st_mtime_ns,
-                    largest,
-                )
-            )
+            columns = len(self.layout.groups) if self.converted else len(part.names)
+            out.append((str(path.absolute()), part.label, columns))
         return out
 
     def _own(self, k: int) -> Path:
@@ -482,18 +486,6 @@ class _Scan:
             fetch=False,
         )
         return path
-
-    def _metadata(self, part: files.Part, path: Path) -> tuple[list[int], int]:
-        """The rows of the row groups of a file, and the bytes of the largest."""
-        where = files.literal(escaped(str(path)))
-        found = files.Part(path, part.label, ".parquet").run(
-            self.connection,
-            "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n, "
-            "sum(total_uncompressed_size)::BIGINT AS size "
-            f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
-        )
-        sizes = np.ma.getdata(found["size"])
-        return np.ma.getdata(found["n"]).astype(int).tolist(), int(sizes.max(initial=0))
 
     # --- the encoding plan ----------------------------------------------------------------------
 
@@ -517,7 +509,6 @@ class _Scan:
             reference=options.reference,
         )
         encoder = encoder if options.encoder is None else options.encoder
-        text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
         plan = EncodingPlan(
             sources=tuple(sources),
             columns=(),
@@ -530,10 +521,7 @@ class _Scan:
             single=options.single,
             test_size=options.test_size,
             seed=options.seed,
-            memory=self.reading,
-            readers=self.readers,
-            folder=str(self.folder),
-            identity=sha256_of(text),
+            session=self.session,
         )
         read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
@@ -595,12 +583,9 @@ class _Scan:
         centres = known.centres(columns)
         looked_at = known.may_hold_placeholders(columns)
         parts, rows = [], 0
-        found = _in_order(
-            lambda k, span: plan.staged(span, centres, stage, looked_at),
-            self.spans,
-            self.readers,
-        )
-        with _reading(plan, found):
+        shared = (plan, centres, stage, looked_at)
+        found = self.readers.map(_staged, shared, self.spans)
+        with contextlib.closing(found):  # type: ignore[type-var]
             for span, part in zip(self.spans, found, strict=True):
                 if part is None:
                     self.spans = []
@@ -640,21 +625,21 @@ class _Scan:
             return self._target_of_numbers(column)
         if column.way == "date":
             raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
-        levels = known.levels(column, first=True)
-        self._require_all(column, int(levels.counts[[t is not None for t in levels.texts]].sum()))
-        table = known.read_levels(name, levels)
-        column = replace(column, levels=levels.path)
+        levels, texts = known.levels(column)
+        self._require_all(column, int(levels.counts[[t is not None for t in texts]].sum()))
+        table = known.read_levels(name, levels, texts)
+        column = with_levels(column, levels)
         read = table.columns[name]
         if missing_mask(read).any():
             self._require_all(column, 0)
         firsts: dict[str, int] = {}
-        for text, row in zip(levels.texts, levels.first.tolist(), strict=True):  # type: ignore[union-attr]
+        for text, row in zip(texts, levels.first.tolist(), strict=True):
             if text is not None:
                 firsts[text] = min(firsts.get(text, row), row)
-        counts = np.array(list(table_counts(levels).values()), dtype=np.int64)
+        counts = np.array(list(table_counts(texts, levels.counts).values()), dtype=np.int64)
         table = _expanded(table, name, counts, np.array(list(firsts.values())), known.n_rows)
         place = {text: k for k, text in enumerate(firsts)}
-        own = np.array([-1 if text is None else place[text] for text in levels.texts])
+        own = np.array([-1 if text is None else place[text] for text in texts])
         at = np.concatenate([[0], np.cumsum(_few(counts))[:-1]])
         if self._is_quantity(table, name):
             values = take_quantity(table, name)[1][at]
@@ -674,26 +659,18 @@ class _Scan:
     def _target_of_numbers(
         self, column: SourceColumn
     ) -> tuple[SourceColumn, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        known, name, key = self.statistics, column.name, column.key
-        found = known._run(
-            f"SELECT count(*) FILTER (WHERE {is_number(key)}) AS n, "
-            f"approx_count_distinct({key}) AS d FROM {known.relation([column])}"
-        )
-        self._require_all(column, int(found["n"][0]))
-        many = int(found["d"][0]) > 2 * _MOST_CLASSES
-        if many and self.options.quantity is not False:
+        known, name = self.statistics, column.name
+        self._require_all(column, known.count_numbers(column))
+        found = known.numbers(column, 2 * _MOST_CLASSES)
+        if found.too_many and self.options.quantity is not False:
             self._name_placeholders(known.placeholders_of_target(column))
             return column, None, None, None
-        if many:
+        if found.too_many:
             raise DataError(
-                f"column {quote(name)} has about {int(found['d'][0]):,} different numbers, too "
+                f"column {quote(name)} has about {found.about:,} different numbers, too "
                 "many for classes; predict it as a quantity"
             )
-        found = known._run(
-            f"SELECT CAST({key} AS DOUBLE) AS v, count(*) AS n, min(row) AS row "
-            f"FROM {known.relation([column], True)} GROUP BY 1 ORDER BY 1"
-        )
-        values, counts, rows = (np.ma.getdata(found[part]) for part in ("v", "n", "row"))
+        values, counts, rows = found.values, found.counts, found.first
         given = values.astype(np.float64)
         bools = self.layout.groups[name] == "bool"
         stored = given.astype(bool) if bools else given
@@ -785,7 +762,8 @@ class _Scan:
         most = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), most) / n_rows)
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
-        work = _Encoding(plan, self.folder, options, share, stored, sha256_of(state, work_text))
+        quiet = replace(options, on_progress=None)
+        work = _Encoding(plan, self.folder, quiet, share, stored, sha256_of(state, work_text))
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
@@ -793,8 +771,8 @@ class _Scan:
         totals = np.zeros(1 if labels is None else len(labels))
         contents, aside = hashlib.sha256(), hashlib.sha256()
         rows = 0
-        found = _in_order(work.blocks_of, spans, pool.n_threads())
-        with _reading(plan, found):
+        found = self.readers.map(_blocks_of, work, [*enumerate(spans)])
+        with contextlib.closing(found):  # type: ignore[type-var]
             for span, done in zip(spans, found, strict=True):
                 fit += done.fit
                 held += done.held
@@ -886,16 +864,16 @@ class _Scan:
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
-        for pattern in ("rows-*.parquet", "levels-*.parquet", "*.done"):
+        for pattern in ("rows-*.parquet", "*.done"):
             for path in self.folder.glob(pattern):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
 
-def table_counts(levels: Any) -> dict[str, int]:
+def table_counts(texts: Sequence[str | None], counts: np.ndarray) -> dict[str, int]:
     """How often each text is there that stands for a value."""
     out: dict[str, int] = {}
-    for text, n in zip(levels.texts, levels.counts.tolist(), strict=True):
+    for text, n in zip(texts, counts.tolist(), strict=True):
         if text is not None:
             out[text] = out.get(text, 0) + n
     return out
@@ -1025,36 +1003,12 @@ class _Encoding:
         return SourceBlock(self.plan, span, held, digest, len(rows), stored, size, place)
 
 
-@contextlib.contextmanager
-def _reading(plan: EncodingPlan, found: Iterator[Any]) -> Iterator[None]:
-    """Close what was opened for a plan, however its use ends."""
-    try:
-        yield
-    finally:
-        found.close()  # type: ignore[attr-defined]
-        encoding.close(plan)
+def _staged(
+    shared: tuple[EncodingPlan, np.ndarray, Stage, Sequence[int]], span: RowRange
+) -> tuple[np.ndarray, np.ndarray] | None:
+    plan, centres, stage, looked_at = shared
+    return plan.staged(span, centres, stage, looked_at)
 
 
-_T = TypeVar("_T")
-
-
-def _in_order(
-    work: Callable[[int, RowRange], _T], spans: Sequence[RowRange], workers: int
-) -> Iterator[_T]:
-    """The results of the ranges of rows in their order; a few are worked on at once."""
-    if workers == 1 or len(spans) == 1:
-        for k, span in enumerate(spans):
-            yield work(k, span)
-        return
-    with ThreadPoolExecutor(workers, "separatrix-scan") as threads:
-        waiting: deque[Future[_T]] = deque()
-        try:
-            for k, span in enumerate(spans):
-                waiting.append(threads.submit(work, k, span))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+def _blocks_of(work: _Encoding, numbered: tuple[int, RowRange]) -> _Done:
+    return work.blocks_of(*numbered)
