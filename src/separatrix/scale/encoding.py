@@ -25,6 +25,7 @@ from separatrix.data.row_hashing import row_keys
 from separatrix.data.splitting import hashed_hold_out
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
+from separatrix.scale.facts import RowDigest
 from separatrix.scale.reading import Session, cursor, opened
 from separatrix.scale.storage import bytes_in, unwritable
 from separatrix.tables import Encoder, Table
@@ -68,6 +69,8 @@ class SourceFile:
         In bytes, and when it was changed, in nanoseconds.
     largest : int
         Bytes of its largest row group, unpacked.
+    hive : int
+        How many of the columns, the last ones, are names of folders such as ``year=2024``.
     """
 
     path: str
@@ -77,6 +80,7 @@ class SourceFile:
     size: int
     time: int
     largest: int
+    hive: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -84,11 +88,12 @@ class SourceFile:
 
     def relation(self) -> str:
         """SQL for all rows: columns ``c0, c1, ...``, and ``r``, the number of the row."""
-        names = ", ".join([*(f"c{j}" for j in range(self.n_columns)), "r"])
+        places = [f"c{j}" for j in range(self.n_columns)]
+        places.insert(self.n_columns - self.hive, "r")
         where = files.literal(escaped(self.path))
         return (
-            f"read_parquet({where}, hive_partitioning = false, file_row_number = true) "
-            f"AS t({names})"
+            f"read_parquet({where}, {files.partitioning(self.hive > 0)}, file_row_number = true) "
+            f"AS t({', '.join(places)})"
         )
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
@@ -881,12 +886,12 @@ class SourceBlock(Block):
         return rows
 
 
-def contents_of(rows: Rows) -> bytes:
-    """Return bytes that identify the content of each row, however rows are cut into blocks."""
+def contents_of(rows: Rows) -> RowDigest:
+    """A digest of the content of rows, however they are cut into blocks and stored."""
     columns = [row_keys(rows.design), rows.target.astype("<f8").view("<u8")]
     if rows.weights is not None:
         columns.append(rows.weights.astype("<f8").view("<u8"))
-    return np.column_stack(columns).astype("<u8").tobytes()
+    return RowDigest.of(np.column_stack(columns))
 
 
 def digest_of(rows: Rows) -> str:

@@ -12,11 +12,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.splitmix import GOLDEN, mixed_word
+
 __all__ = [
     "LevelFacts",
+    "RowDigest",
     "WordFacts",
     "merged_columns",
     "merged_levels",
@@ -178,3 +183,58 @@ def merged_values(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
         return None
     values = np.sort(np.concatenate(known))
     return None if (values[1:] == values[:-1]).any() else values
+
+
+# Odd, so that they have powers in every number of rows, and different from one another.
+_BASES = (np.uint64(0xD1342543DE82EF95), np.uint64(0xAEF17502108EF2D9))
+
+
+@dataclass(frozen=True)
+class RowDigest:
+    """128 bits of what is in some rows and of their order, however they are cut into parts.
+
+    Two polynomials modulo 2^64 in the keys of the rows (Karp and Rabin, 1987): that of two parts,
+    one after the other, follows from those of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.scale.facts import RowDigest
+    >>> words = np.arange(12, dtype=np.uint64).reshape(6, 2)
+    >>> RowDigest.of(words[:2]).then(RowDigest.of(words[2:])) == RowDigest.of(words)
+    True
+    >>> RowDigest.of(words[2:]).then(RowDigest.of(words[:2])) == RowDigest.of(words)
+    False
+    """
+
+    n: int = 0
+    first: int = 0
+    second: int = 0
+
+    @classmethod
+    def of(cls, words: np.ndarray) -> RowDigest:
+        """The digest of rows of 64-bit words."""
+        first, second = _digested(np.ascontiguousarray(words, dtype=np.uint64), *_BASES)
+        return cls(len(words), int(first), int(second))
+
+    def then(self, other: RowDigest) -> RowDigest:
+        """The digest of these rows and of others behind them."""
+        moved = (
+            (mine * pow(int(base), other.n, 1 << 64) + its) % (1 << 64)
+            for mine, its, base in zip(
+                (self.first, self.second), (other.first, other.second), _BASES, strict=True
+            )
+        )
+        return RowDigest(self.n + other.n, *moved)
+
+
+@njit(cache=True, nogil=True)
+def _digested(words: Any, one: Any, other: Any) -> Any:
+    first, second = np.uint64(0), np.uint64(0)
+    for i in range(words.shape[0]):
+        key = GOLDEN
+        for j in range(words.shape[1]):
+            key = mixed_word(key ^ words[i, j]) + GOLDEN
+        first = first * one + key
+        second = second * other + mixed_word(key)
+    return first, second

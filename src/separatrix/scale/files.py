@@ -13,6 +13,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Message, Parameter, counted, of_record, plural, record_of
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
+from separatrix.scale.dask_engine import Dask
 from separatrix.scale.encoding import (
     EncodingPlan,
     RowRange,
@@ -38,7 +40,14 @@ from separatrix.scale.encoding import (
     digest_of,
     row_ranges,
 )
-from separatrix.scale.reading import LocalReaders, Readers, Session
+from separatrix.scale.facts import RowDigest
+from separatrix.scale.reading import (
+    ClusterReaders,
+    LocalReaders,
+    Readers,
+    Session,
+    cursor,
+)
 from separatrix.scale.samples import drawn, taken
 from separatrix.scale.statistics import Statistics, Sums, described, total_of, with_levels
 from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
@@ -46,13 +55,13 @@ from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
 from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
-from separatrix.tables.reader import Layout, column_notes, no_rows, open_files
+from separatrix.tables.reader import Layout, column_notes, files_in, no_rows, open_files
 from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, unknown_columns
 
 __all__ = ["ScanOptions", "scan_files"]
 
 # The format of caches: one in another format is written anew.
-_FORMAT = 4
+_FORMAT = 5
 # The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
@@ -90,6 +99,7 @@ class ScanOptions:
     single: bool
     block_rows: int
     on_progress: Any
+    engine: Any
     reading: Mapping[str, Any]
 
     @property
@@ -135,7 +145,9 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
     with contextlib.ExitStack() as stack:
         if not isinstance(source, list):
             source = [_written(source, root, stack, options)]
-        key = sha256_of(f"{options.identity()} {_files_of(source)!r}")
+        # Of a folder that was given, names of folders below it are columns.
+        folders = [os.path.abspath(name) for name in source if os.path.isdir(name)]
+        key = sha256_of(f"{options.identity()} {_files_of(source)!r} {folders!r}")
         folder = root / key[:32]
         found = _remembered(folder, options)
         if found is not None:
@@ -149,10 +161,18 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
         _sweep(folder)
         scratch = _scratch(folder, stack)
         readers: Readers = LocalReaders(max(pool.n_threads(), 1))
+        start = partial(_Scan, options, root, folder, scratch)
+        if isinstance(options.engine, Dask):
+            there = ClusterReaders(options.engine, str(scratch))
+            if options.sql is None and _are_parquet(source):
+                layout = _laid_out_there(there, source, options, folder)
+                return start(there, None, layout).data()
+            # What is written here first is read by those who see it.
+            readers = there if there.shares_cache else readers
         with files.limited(options.reading_memory, scratch):
             data = open_files(
                 source,
-                lambda *found: _Scan(options, root, folder, scratch, readers, *found).data(),
+                lambda *found: start(readers, *found).data(),
                 stack,
                 **_reading_options(options),
             )
@@ -162,6 +182,44 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
                 "to Parquet or CSV"
             )
         return data
+
+
+def _are_parquet(names: Sequence[str]) -> bool:
+    """Whether names and patterns stand for nothing but Parquet files."""
+    paths = [path for path, _, _ in _files_of(names)]
+    return all(path.lower().endswith(".parquet") for path in paths)
+
+
+def _laid_out_there(
+    readers: Readers, names: Sequence[str], options: ScanOptions, folder: Path
+) -> Layout:
+    """The layout of Parquet files as a worker finds it, by the names that they have here."""
+    session = Session(uuid.uuid4().hex, options.reading_memory, str(folder), 1)
+    # A worker has another working folder; an absolute pattern stands for the same files there.
+    absolute = [name if "://" in name else os.path.abspath(name) for name in names]
+    try:
+        (layout,) = readers.map(_layout_of, session, [(absolute, _reading_options(options))])
+    finally:
+        readers.close(session)
+    here = f"{os.getcwd()}{os.sep}"
+    if not any(os.path.isabs(name) for name in names):
+        for part in layout.parts:
+            part.label = part.label.removeprefix(here)
+        layout.source = layout.source.removeprefix(here)
+    return layout
+
+
+def _layout_of(session: Session, given: tuple[Sequence[str], dict[str, Any]]) -> Layout:
+    names, options = given
+    with contextlib.ExitStack() as stack, files.limited(session.memory, Path(session.folder)):
+        layout = open_files(names, lambda _, layout: layout, stack, **options)
+    assert layout is not None
+    return layout
+
+
+def _unmet(session: Session, layout: Layout) -> list[str]:
+    """The message about marks for missing values that no cell has."""
+    return layout.unmet(cursor(session))
 
 
 def _reading_options(options: ScanOptions) -> dict[str, Any]:
@@ -282,7 +340,10 @@ def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
     for given in names:
         # Behind two colons is the name of a table in the file.
         name = given if os.path.exists(given) else given.rpartition("::")[0] or given
-        found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        if os.path.isdir(name):
+            found = [os.fspath(path) for path in files_in(Path(name))]
+        else:
+            found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
         for path in found or [name]:
             try:
                 status = os.stat(path)
@@ -294,9 +355,12 @@ def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: ScanOptions) -> str:
-    """What DuckDB can read, as a Parquet file."""
+    """What DuckDB can read, as a Parquet file; an open file as a file of its kind."""
     scratch = _scratch(root, stack)
     path = scratch / "rows.parquet"
+    if hasattr(relation, "read"):
+        suffix = _copied(relation, path)
+        return _named(path, root, suffix)
     where = files.literal(str(path))
     duckdb = files.import_duckdb()
     try:
@@ -309,10 +373,25 @@ def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: Sc
             relation.write_parquet(str(path))
     except duckdb.Error as error:
         raise DataError(f"the rows cannot be read: {str(error).splitlines()[0]}") from None
+    return _named(path, root, ".parquet")
+
+
+def _copied(file: Any, path: Path) -> str:
+    """Copy an open file, and find its suffix: by its first bytes, its name, or as text."""
+    with path.open("wb") as out:
+        while data := file.read(1 << 20):
+            out.write(data.encode() if isinstance(data, str) else data)
+    with path.open("rb") as copy:
+        start = copy.read(4)
+    suffix = Path(str(getattr(file, "name", None) or getattr(file, "path", ""))).suffix
+    return ".parquet" if start == b"PAR1" else suffix or ".csv"
+
+
+def _named(path: Path, root: Path, suffix: str) -> str:
+    """Name a file by what is in it, so that the same rows are found again."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
-    # Named by what is in it, so that the same rows are found again.
-    named = root / f"rows-{digest.hexdigest()[:32]}.parquet"
+    named = root / f"rows-{digest.hexdigest()[:32]}{suffix}"
     if not named.exists():
         os.replace(path, named)
     return str(named)
@@ -357,6 +436,7 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         sample=sample,
         single=options.single,
         memory=options.memory,
+        engine=options.engine,
         notes=(_note(blocks[:n_fit], "found in the cache"), *map(of_record, manifest["notes"])),
     )
 
@@ -444,7 +524,9 @@ class _Scan:
         plan, labels = self._encoding_plan(sources)
         width = self._row_bytes(plan)
         spans = self.spans or row_ranges(sources, self._most(raw + width))
-        stored = self.stage is not None or self._has_room(n_rows * width + 24.0 * n_rows)
+        stored = self.stage is not None or (
+            self.readers.shares_cache and self._has_room(n_rows * width + 24.0 * n_rows)
+        )
         return self._encoded(plan, labels, spans, n_rows, width, stored)
 
     def _most(self, row_bytes: float) -> int:
@@ -454,9 +536,10 @@ class _Scan:
 
     # --- sources --------------------------------------------------------------------------------
 
-    def _sources(self) -> list[tuple[str, str, int]]:
-        """The path of each file as it is read, its label and the number of its columns."""
-        self.connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
+    def _sources(self) -> list[tuple[str, str, int, bool]]:
+        """The path of each file as it is read, and what :func:`described` is given beside it."""
+        if self.connection is not None:
+            self.connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
         out = []
         for k, part in enumerate(self.layout.parts):
             path = part.path
@@ -466,7 +549,7 @@ class _Scan:
                 # Made on the way: kept for as long as blocks may be decoded from it.
                 path = path.replace(self._own(k))
             columns = len(self.layout.groups) if self.converted else len(part.names)
-            out.append((str(path.absolute()), part.label, columns))
+            out.append((str(path.absolute()), part.label, columns, part.hive))
         return out
 
     def _own(self, k: int) -> Path:
@@ -528,7 +611,8 @@ class _Scan:
         if options.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
-        self.notes += self.layout.unmet(self.connection)
+        if self.layout.options.given:
+            self.notes += next(self.readers.map(_unmet, self.session, [self.layout]))
         self.notes += column_notes(self.layout.groups, self.layout.wanted, names)
         if extra:
             self.notes.append(unknown_columns(extra))
@@ -569,6 +653,9 @@ class _Scan:
         """
         options, known = self.options, self.statistics
         if options.encoder is not None or not (options.single and options.standardise):
+            return None
+        if not self.readers.shares_cache:
+            # Who encodes rows need not be who put them aside.
             return None
         known.look_for(plan.encoder)
         columns = [known.column(name) for name in names]
@@ -762,14 +849,14 @@ class _Scan:
         most = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), most) / n_rows)
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
-        quiet = replace(options, on_progress=None)
+        quiet = replace(options, on_progress=None, engine=None)
         work = _Encoding(plan, self.folder, quiet, share, stored, sha256_of(state, work_text))
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
         counts = np.zeros(0 if labels is None else len(labels), dtype=np.int64)
         totals = np.zeros(1 if labels is None else len(labels))
-        contents, aside = hashlib.sha256(), hashlib.sha256()
+        contents, aside = RowDigest(), RowDigest()
         rows = 0
         found = self.readers.map(_blocks_of, work, [*enumerate(spans)])
         with contextlib.closing(found):  # type: ignore[type-var]
@@ -777,8 +864,8 @@ class _Scan:
                 fit += done.fit
                 held += done.held
                 sample += done.sample
-                contents.update(done.contents)
-                aside.update(done.aside)
+                contents = contents.then(done.contents)
+                aside = aside.then(done.aside)
                 counts += done.counts
                 totals += done.totals
                 rows += span.n_rows
@@ -789,15 +876,15 @@ class _Scan:
             totals = np.empty(0)
         names = tuple(plan.encoder.feature_names_)
         # The digest is of rows, not of how they are cut: with other memory the data are the same.
-        header = repr((None if labels is None else labels.tolist(), names))
-        fingerprint = sha256_of(contents.digest(), aside.digest(), header)
+        header = repr((contents, aside, None if labels is None else labels.tolist(), names))
+        fingerprint = sha256_of(header)
         notes = [*self.notes]
         kept: Rows | None = None
         if sample:
             block = write_block(self.folder / "sample.block", sample, "the sample")
             sample.clear()
             kept = block.load()
-        note = _note(fit, "encoded into the cache" if stored else None)
+        note = _note(fit, "encoded into the cache" if stored else None, self.readers.shares_cache)
         if stored:
             self._remember(meta, state, fit, held, block if kept is not None else None, labels,
                            counts, totals, fingerprint, notes, plan.encoder.alerts_)  # fmt: skip
@@ -816,6 +903,7 @@ class _Scan:
             single=options.single,
             memory=options.memory,
             notes=(note, *notes),
+            engine=options.engine,
         )
 
     def _require_weight(self, totals: np.ndarray, every: str) -> None:
@@ -899,10 +987,11 @@ def _replace(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def _note(fit: Sequence[Block], place: str | None) -> str:
+def _note(fit: Sequence[Block], place: str | None, shared: bool = True) -> str:
     rows = sum(block.n_rows for block in fit)
     size = sum(block.nbytes for block in fit)
-    how = "decoded in every pass, because the cache is too small for them"
+    why = "the cache is too small for them" if shared else "the workers do not share the cache"
+    how = f"decoded in every pass, because {why}"
     if place is not None:
         how = f"{size / 1e6:,.0f} MB {place}"
     return f"{rows:,} rows in {counted(len(fit), 'block')}, {how}"
@@ -915,8 +1004,8 @@ class _Done:
     fit: list[Block]
     held: list[Block]
     sample: list[Rows]
-    contents: bytes
-    aside: bytes
+    contents: RowDigest
+    aside: RowDigest
     counts: np.ndarray
     totals: np.ndarray
 
@@ -943,14 +1032,16 @@ class _Encoding:
                 text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
         n = self.plan.n_classes
-        done = _Done([], [], [], b"", b"", np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
+        done = _Done(
+            [], [], [], RowDigest(), RowDigest(), np.zeros(n, dtype=np.int64), np.zeros(max(n, 1))
+        )
         for i, (block, rows, held) in enumerate(blocks):
             if held:
                 done.held.append(block)
-                done.aside += contents_of(rows)
+                done.aside = done.aside.then(contents_of(rows))
                 continue
             done.fit.append(block)
-            done.contents += contents_of(rows)
+            done.contents = done.contents.then(contents_of(rows))
             index = drawn(len(rows), self.share, self.options.seed, 1000 * k + i)
             if len(index):
                 done.sample.append(taken(rows, index))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import pickle
 import threading
 import uuid
@@ -129,7 +130,15 @@ def close(session: Session) -> None:
 
 
 class Readers(ABC):
-    """Who reads parts of files."""
+    """Who reads parts of files.
+
+    Attributes
+    ----------
+    shares_cache : bool
+        Whether all of them write to the same folder of the cache.
+    """
+
+    shares_cache = True
 
     @abstractmethod
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
@@ -191,10 +200,14 @@ class ClusterReaders(Readers):
     Parameters
     ----------
     engine : Dask
+    folder : str
+        One in the cache that was made here, by a name that no other machine has.
     """
 
-    def __init__(self, engine: Dask) -> None:
+    def __init__(self, engine: Dask, folder: str) -> None:
         self.engine = engine
+        with engine.connected():
+            self.shares_cache = all(engine.client.run(os.path.isdir, folder).values())
 
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
         with self.engine.connected():

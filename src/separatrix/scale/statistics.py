@@ -857,9 +857,12 @@ class Described:
     ends: dict[int, tuple[float, float]]
 
 
-def described(session: Session, given: tuple[str, str, int]) -> Described:
-    """Describe a Parquet file, by its path, its label and the number of its columns."""
-    path, label, n_columns = given
+def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
+    """Describe a Parquet file, by its path, its label and the number of its columns.
+
+    The last argument is whether names of folders are columns of it.
+    """
+    path, label, n_columns, hive = given
     where = files.literal(escaped(path))
     low, high = (f"TRY_CAST(stats_{end}_value AS DOUBLE)" for end in ("min", "max"))
     part, own = files.Part(Path(path), label, ".parquet"), cursor(session)
@@ -880,7 +883,12 @@ def described(session: Session, given: tuple[str, str, int]) -> Described:
         status.st_mtime_ns,
         int(sizes.max(initial=0)),
     )
-    found = source.run(own, f"SELECT * FROM {source.relation()} LIMIT 0", fetch=False)
+    if hive:
+        stored = f"SELECT * FROM read_parquet({where}, {files.partitioning(False)}) LIMIT 0"
+        within = len(source.run(own, stored, fetch=False).description)
+        source = replace(source, hive=n_columns - within)
+    chosen = ", ".join(f"c{j}" for j in range(n_columns))
+    found = source.run(own, f"SELECT {chosen} FROM {source.relation()} LIMIT 0", fetch=False)
     types = [str(entry[1]) for entry in found.description]
     stated = source.run(
         own,
@@ -890,7 +898,7 @@ def described(session: Session, given: tuple[str, str, int]) -> Described:
         f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
     )
     # A column that is a record or a list has others inside, which would be counted.
-    flat = len(stated["place"]) == n_columns
+    flat = len(stated["place"]) == n_columns - source.hive
     ends = {
         int(place): (float(least), float(most))
         for place, least, most, known in zip(*map(_values, stated.values()), strict=True)

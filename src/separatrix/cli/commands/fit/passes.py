@@ -185,7 +185,7 @@ def _require_no_whole_table(options: ModelOptions) -> None:
 def scanned(out: Output, options: ModelOptions) -> BlockRows:
     """The row blocks of the table to learn from, with the target and the model that they settle."""
     _require_no_whole_table(options)
-    with reading_bar(shown=not out.quiet) as on_progress:
+    with reading_bar(shown=not out.quiet) as on_progress, _engine(options) as engine:
         data = scan(
             options.data,
             options.target or "target",
@@ -204,8 +204,11 @@ def scanned(out: Output, options: ModelOptions) -> BlockRows:
             sql=options.sql,
             quantity=True if options.model in OF_QUANTITIES else None,
             on_progress=on_progress,
+            engine=engine,
             **{name: value for name in PASSED_ON if (value := getattr(options, name))},
         )
+    # The connection of the reading has ended; the fit has one of its own.
+    data = replace(data, engine=None)
     quantity = data.classes is None
     model = options.model or ("lstsq" if quantity else "logistic")
     return BlockRows(
@@ -289,9 +292,9 @@ def _forget(checkpoint: str) -> None:
         raise DataError(f"{checkpoint} cannot be removed: {error.strerror}") from error
 
 
-def _engine(options: FitOptions) -> AbstractContextManager[Engine | None]:
+def _engine(options: ModelOptions) -> AbstractContextManager[Engine | None]:
     """The engine, whose connection ends with the block."""
-    if options.engine != "dask":
+    if not isinstance(options, FitOptions) or options.engine != "dask":
         return nullcontext()
     from separatrix.scale import Dask
 
