@@ -23,7 +23,7 @@ from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import load_model
 from separatrix.scale import Dask, Local, dask_engine, scan
 from separatrix.scale.passes import watch_passes
-from separatrix.tables import Encoder, Table, estimating
+from separatrix.tables import Encoder, Table, estimating, source_files
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -315,6 +315,78 @@ def test_partitions_of_a_frame_are_encoded_as_the_table_is(client):
     assert model.certificate_.primal == pytest.approx(same.certificate_.primal, rel=1e-8)
     assert model.classes_.tolist() == ["no", "yes"]
     assert list(data.feature_names) == data.encoder.feature_names_
+
+
+MIXED = """
+SELECT random()::FLOAT AS a, CASE WHEN i % 50 = 7 THEN NULL ELSE i / 7.0 END AS b,
+    CASE WHEN i % 11 = 3 THEN -999 ELSE i % 40 END AS c,
+    CASE WHEN i > 900 THEN 'late' WHEN i % 9 = 0 THEN '?' ELSE ['red', 'green ', 'blue'][i % 3 + 1]
+        END AS colour,
+    '$' || (i % 50) || '.50' AS price, DATE '2020-01-01' + (i % 400)::INTEGER AS day,
+    'the words of row ' || (i % 700) || ' are ' || (i % 600) AS words, i AS row_id,
+    ['no', 'yes'][(random() < 0.4)::INTEGER + 1] AS label
+FROM range({first}, {last}) t(i)
+"""
+
+
+def write_folder(folder: Path, columns: str = "*") -> str:
+    duckdb = pytest.importorskip("duckdb")
+    folder.mkdir()
+    with duckdb.connect() as connection:
+        connection.execute("SELECT setseed(0.5)")
+        connection.execute("SET threads = 1")
+        for k in range(3):
+            sql = MIXED.format(first=400 * k, last=400 * k + 400)
+            connection.execute(
+                f"COPY (SELECT {columns} FROM ({sql})) TO '{folder}/{k}.parquet' (FORMAT parquet)"
+            )
+    return f"{folder}/*.parquet"
+
+
+@pytest.mark.parametrize("columns", ["*", "a, label"])
+def test_workers_read_files_that_the_client_never_opens(
+    cluster, client, tmp_path, monkeypatch, columns
+):
+    """They find what columns add up to, and encode rows, with the bits of one process."""
+    pattern, options = (
+        write_folder(tmp_path / "data", columns),
+        {"test_size": 0.1, "block_rows": 90},
+    )
+    here = scan(pattern, "label", cache=tmp_path / "here", **options)
+    cluster.have(2)
+    opened: list[str] = []
+    watching = [True]
+
+    def watch(event: str, given: tuple[Any, ...]) -> None:
+        if watching and event == "open" and str(given[0]).endswith(".parquet"):
+            opened.append(str(given[0]))
+
+    sys.addaudithook(watch)
+    # DuckDB opens files without asking Python.
+    monkeypatch.setattr(source_files, "import_duckdb", lambda: pytest.fail("DuckDB is used here"))
+    monkeypatch.chdir(tmp_path)
+    there = scan("data/*.parquet", "label", cache="there", engine=Dask(client), **options)
+    model = LogisticRegression(random_state=0).fit(there)
+    watching.clear()
+    assert not opened
+    assert bits(model) == bits(LogisticRegression(random_state=0).fit(here))
+    assert there.fingerprint == here.fingerprint
+    assert there.encoder.alerts_ == here.encoder.alerts_ and there.notes == here.notes
+    assert there.feature_names == here.feature_names
+    assert there.source == "data/*.parquet"
+    for mine, other in zip([*there.blocks, *there.held], [*here.blocks, *here.held], strict=True):
+        assert mine.checksum == other.checksum
+
+
+def test_what_is_wrong_in_a_file_is_said_by_the_worker_that_reads_it(client, tmp_path):
+    pattern = write_folder(
+        tmp_path / "data", "a, CASE WHEN row_id = 900 THEN 'inf'::DOUBLE ELSE b END AS b, label"
+    )
+    for engine in (None, Dask(client)):
+        with pytest.raises(DataError, match=r"2.parquet, row 101: column 'b' is infinite"):
+            scan(pattern, "label", cache=tmp_path / "cache", engine=engine)
+        with pytest.raises(DataError, match="no column 'lable'.*did you mean 'label'"):
+            scan(pattern, "lable", cache=tmp_path / "cache", engine=engine)
 
 
 def test_a_quantity_of_a_collection_is_named_where_values_may_be_missing(client):

@@ -14,7 +14,7 @@ import pytest
 
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
-from separatrix.scale import BlockedData, encoding, scan
+from separatrix.scale import BlockedData, encoding, scan, statistics
 from separatrix.scale.encoding import Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
@@ -368,7 +368,10 @@ def test_by_an_encoder(mixed: Path, tmp_path: Path) -> None:
 
 def test_texts_that_64_bits_do_not_tell_apart(mixed: Path, tmp_path: Path, monkeypatch) -> None:
     expected = matrix_of(scan(mixed, "label", cache=tmp_path / "one").blocks)
-    monkeypatch.setattr(encoding, "_hash", lambda value: f"hash(CAST({value} AS VARCHAR)) % 2")
+    for module in (encoding, statistics):
+        monkeypatch.setattr(
+            module, "text_hash", lambda value: f"hash(CAST({value} AS VARCHAR)) % 2"
+        )
     found = matrix_of(scan(mixed, "label", cache=tmp_path / "two").blocks)
     np.testing.assert_array_equal(found, expected)
     table = encoding._Table.of(np.array([7, 2**63, 0, 15], dtype=np.uint64))
@@ -563,3 +566,32 @@ def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert sum(weights) == sum(i % 3 for i in range(5000))
     np.testing.assert_allclose(encoder.transform(features), expected, atol=1e-4)
     assert not list((tmp_path / "cache").rglob("*.raw"))
+
+
+def test_folders_and_open_files(tmp_path: Path) -> None:
+    """All files of a folder are one table, of which names of folders are columns."""
+    for k, year in enumerate((2023, 2024, 2024)):
+        (tmp_path / f"data/year={year}").mkdir(parents=True, exist_ok=True)
+        sql = f"SELECT i * {k + 1.5} AS x, i % 2 AS y FROM range(50) t(i)"
+        write(tmp_path / f"data/year={year}/{k}.parquet", sql)
+    (tmp_path / "data/_SUCCESS").touch()
+    data = scan(tmp_path / "data", "y", cache=tmp_path / "cache")
+    assert data.feature_names == ("x", "year=2023", "year=2024")
+    features, _ = take_target(read_table(tmp_path / "data", target="y"), "y")
+    expected = data.encoder.transform(features).astype(np.float32)
+    np.testing.assert_array_equal(matrix_of(data.blocks), expected)
+    assert expected[:, 1].sum() == 50
+    # Without the folder there is no such column.
+    pattern = scan(str(tmp_path / "data/*/*.parquet"), "y", cache=tmp_path / "cache")
+    assert pattern.feature_names == ("x",)
+    numbers = scan(tmp_path / "data", "y", kinds={"year": "number"}, cache=tmp_path / "cache")
+    assert numbers.feature_names == ("x", "year")
+    for name, text in (("a.parquet", None), ("b.csv", "x,y\n1,0\n2,1\n3,0\n")):
+        path = tmp_path / name
+        if text is None:
+            write(path, "SELECT i AS x, i % 2 AS y FROM range(3) t(i)")
+        else:
+            path.write_text(text)
+        with path.open("rb") as file:
+            opened = scan(file, "y", cache=tmp_path / "cache")
+        assert opened.fingerprint == scan(path, "y", cache=tmp_path / "cache").fingerprint

@@ -279,7 +279,7 @@ def exceeds_memory(data: str, given: str | None, sql: str | None = None) -> bool
 
 def engine_of(options: Any) -> AbstractContextManager[Engine | None]:
     """The engine of a command's passes, whose connection ends with the block."""
-    if options.engine != "dask":
+    if getattr(options, "engine", None) != "dask":
         return nullcontext()
     from separatrix.scale import Dask
 

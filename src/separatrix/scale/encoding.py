@@ -25,6 +25,8 @@ from separatrix.data.row_hashing import row_keys
 from separatrix.data.splitting import hashed_hold_out
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
+from separatrix.scale.facts import RowDigest
+from separatrix.scale.reading import Session, cursor, opened
 from separatrix.scale.storage import bytes_in, unwritable
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
@@ -67,6 +69,8 @@ class SourceFile:
         In bytes, and when it was changed, in nanoseconds.
     largest : int
         Bytes of its largest row group, unpacked.
+    hive : int
+        How many of the columns, the last ones, are names of folders such as ``year=2024``.
     """
 
     path: str
@@ -76,6 +80,7 @@ class SourceFile:
     size: int
     time: int
     largest: int
+    hive: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -83,11 +88,12 @@ class SourceFile:
 
     def relation(self) -> str:
         """SQL for all rows: columns ``c0, c1, ...``, and ``r``, the number of the row."""
-        names = ", ".join([*(f"c{j}" for j in range(self.n_columns)), "r"])
+        places = [f"c{j}" for j in range(self.n_columns)]
+        places.insert(self.n_columns - self.hive, "r")
         where = files.literal(escaped(self.path))
         return (
-            f"read_parquet({where}, hive_partitioning = false, file_row_number = true) "
-            f"AS t({names})"
+            f"read_parquet({where}, {files.partitioning(self.hive > 0)}, file_row_number = true) "
+            f"AS t({', '.join(places)})"
         )
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
@@ -193,8 +199,10 @@ class SourceColumn:
     sql : tuple of str
         In each file, SQL for its values.
     way : {"number", "levels", "date", "text"}
-    levels : str
-        The Parquet file of its levels, ``c``.
+    hashes : ndarray of uint64 or None
+        Of the levels of a column of them, 64 bits of each.
+    stored : tuple of str
+        The levels as they are stored.
     numbers : ndarray of float64 or None
         Of levels that mean numbers these, NaN where one means none; one more for missing values.
     texts : tuple of str
@@ -208,7 +216,8 @@ class SourceColumn:
     places: tuple[int, ...]
     sql: tuple[str, ...]
     way: str
-    levels: str = ""
+    hashes: np.ndarray | None = None
+    stored: tuple[str, ...] = ()
     numbers: np.ndarray | None = None
     texts: tuple[str | None, ...] = ()
     whole: bool = False
@@ -217,7 +226,7 @@ class SourceColumn:
         """SQL for what is fetched of a file; of levels 64 bits of their texts, or their numbers."""
         value = self.sql[file]
         if self.way == "levels":
-            value = _hash(value) if hashed else f"enum_code(CAST({value} AS e{self.key}))"
+            value = text_hash(value) if hashed else f"enum_code(CAST({value} AS e{self.key}))"
         return f"{value} AS {self.key}"
 
 
@@ -250,10 +259,8 @@ class EncodingPlan:
     single : bool
     test_size, seed
         Which rows are held out.
-    memory, readers : int
-        What DuckDB may use, and how many may read at once.
-    folder : str
-        Where it may write.
+    session : Session
+        Of the connections by which rows are read.
     stage : Stage or None
         Where rows lie that were read already.
     """
@@ -269,10 +276,7 @@ class EncodingPlan:
     single: bool
     test_size: float
     seed: int
-    memory: int
-    readers: int
-    folder: str
-    identity: str
+    session: Session
     stage: Stage | None = None
     _plan: _Plan | None = field(default=None, repr=False)
 
@@ -351,14 +355,14 @@ class EncodingPlan:
 
     def _fetch(self, row_range: RowRange) -> Columns:
         parts = []
-        cursor, tables = _cursor(self)
+        cursor, tables, gate = _readied(self)
         wanted = self.fetched()
         for k, start, stop, _, _ in row_range.pieces:
             source = self.sources[k]
             columns = (one.chosen(k, tables.get(one.key) is not None) for one in wanted)
             chosen = ", ".join(["true AS row_seen", *columns])
             sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
-            with _gates[self.identity]:
+            with gate:
                 found = source.run(cursor, sql)
             source.require_same()
             if len(found["row_seen"]) != stop - start:
@@ -512,56 +516,34 @@ class Stage:
         return raw, target, weights
 
 
-# --- DuckDB, one for every encoding plan in a process ---------------------------------------------
-
-_lock = threading.Lock()
-_readers: dict[str, tuple[Any, dict[str, _Table | None]]] = {}
-_gates: dict[str, threading.Semaphore] = {}
-_local = threading.local()
+# --- tables of levels, one for every column in a process ------------------------------------------
 
 
-def _cursor(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
-    """This thread's cursor of the plan's DuckDB, and the tables of its levels."""
-    own = getattr(_local, "cursors", None)
-    if own is None:
-        own = _local.cursors = {}
-    with _lock:
-        reader = _readers.get(plan.identity)
-        if reader is None:
-            reader = _readers[plan.identity] = _reader(plan)
-            _gates[plan.identity] = threading.Semaphore(plan.readers)
-    if own.get(plan.identity, (None, None))[0] is not reader:
-        own[plan.identity] = (reader, reader[0].cursor())
-    return own[plan.identity][1], reader[1]
+def _readied(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None], threading.Semaphore]:
+    """This thread's cursor, the tables of the plan's levels and the gate of the readers."""
+    own = cursor(plan.session)
+    known = opened(plan.session)
+    with known.lock:
+        for one in plan.fetched():
+            if one.way == "levels" and one.key not in known.tables:
+                known.tables[one.key] = _table_of(one, known.connection)
+    tables = {one.key: known.tables[one.key] for one in plan.fetched() if one.way == "levels"}
+    return own, tables, known.gate
 
 
-def _reader(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None]]:
-    with files.limited(plan.memory, Path(plan.folder)):
-        connection = files.connect()
-    # A query is then answered by the thread that asks, in the order of the rows.
-    connection.execute("SET threads = 1")
-    connection.execute("SET parquet_metadata_cache = true")
-    none = connection.execute(f"SELECT {_hash('NULL')} AS h").fetchnumpy()["h"]
+def _table_of(column: SourceColumn, connection: Any) -> _Table | None:
+    none = connection.execute(f"SELECT {text_hash('NULL')} AS h").fetchnumpy()["h"]
     missing = np.ma.getdata(none).astype(np.uint64)
-    tables: dict[str, _Table | None] = {}
-    for one in plan.fetched():
-        if one.way != "levels":
-            continue
-        levels = f"read_parquet({files.literal(escaped(one.levels))}, file_row_number = true)"
-        found = connection.execute(
-            f"SELECT {_hash('c')} AS h FROM {levels} ORDER BY file_row_number"
-        ).fetchnumpy()["h"]
-        hashes = np.concatenate([np.ma.getdata(found).astype(np.uint64), missing])
-        tables[one.key] = _Table.of(hashes)
-        if tables[one.key] is None:
-            # Slower, and exact whatever the texts are.
-            connection.execute(
-                f"CREATE TYPE e{one.key} AS ENUM (SELECT c FROM {levels} ORDER BY file_row_number)"
-            )
-    return connection, tables
+    assert column.hashes is not None
+    table = _Table.of(np.concatenate([column.hashes, missing]))
+    if table is None:
+        # Slower, and exact whatever the texts are.
+        levels = ", ".join(map(files.literal, column.stored))
+        connection.execute(f"CREATE TYPE e{column.key} AS ENUM ({levels})")
+    return table
 
 
-def _hash(value: str) -> str:
+def text_hash(value: str) -> str:
     """SQL for 64 bits of a text."""
     return f"hash(CAST({value} AS VARCHAR))"
 
@@ -618,16 +600,6 @@ def _look_up(hashes: Any, keys: Any, values: Any, out: Any) -> bool:
             return False
         out[i] = values[at]
     return True
-
-
-def close(plan: EncodingPlan) -> None:
-    """Close what was opened to read by a plan."""
-    with _lock:
-        reader = _readers.pop(plan.identity, None)
-    own = getattr(_local, "cursors", {})
-    own.pop(plan.identity, None)
-    if reader is not None:
-        reader[0].close()
 
 
 # --- features -------------------------------------------------------------------------------------
@@ -914,12 +886,12 @@ class SourceBlock(Block):
         return rows
 
 
-def contents_of(rows: Rows) -> bytes:
-    """Return bytes that identify the content of each row, however rows are cut into blocks."""
+def contents_of(rows: Rows) -> RowDigest:
+    """A digest of the content of rows, however they are cut into blocks and stored."""
     columns = [row_keys(rows.design), rows.target.astype("<f8").view("<u8")]
     if rows.weights is not None:
         columns.append(rows.weights.astype("<f8").view("<u8"))
-    return np.column_stack(columns).astype("<u8").tobytes()
+    return RowDigest.of(np.column_stack(columns))
 
 
 def digest_of(rows: Rows) -> str:

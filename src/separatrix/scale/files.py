@@ -10,13 +10,12 @@ import os
 import re
 import shutil
 import tempfile
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -27,8 +26,8 @@ from separatrix.data.atomic_files import sweep
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Message, Parameter, counted, of_record, plural, record_of
-from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
+from separatrix.scale.dask_engine import Dask
 from separatrix.scale.encoding import (
     EncodingPlan,
     RowRange,
@@ -39,23 +38,30 @@ from separatrix.scale.encoding import (
     chosen_rows,
     contents_of,
     digest_of,
-    escaped,
     row_ranges,
 )
+from separatrix.scale.facts import RowDigest
+from separatrix.scale.reading import (
+    ClusterReaders,
+    LocalReaders,
+    Readers,
+    Session,
+    cursor,
+)
 from separatrix.scale.samples import drawn, taken
-from separatrix.scale.statistics import Statistics, Sums, is_number, total_of
+from separatrix.scale.statistics import Statistics, Sums, described, total_of, with_levels
 from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
 from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
-from separatrix.tables.reader import Layout, column_notes, no_rows, open_files
+from separatrix.tables.reader import Layout, column_notes, files_in, no_rows, open_files
 from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, unknown_columns
 
 __all__ = ["ScanOptions", "scan_files"]
 
 # The format of caches: one in another format is written anew.
-_FORMAT = 4
+_FORMAT = 5
 # The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
@@ -93,6 +99,7 @@ class ScanOptions:
     single: bool
     block_rows: int
     on_progress: Any
+    engine: Any
     reading: Mapping[str, Any]
 
     @property
@@ -138,7 +145,9 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
     with contextlib.ExitStack() as stack:
         if not isinstance(source, list):
             source = [_written(source, root, stack, options)]
-        key = sha256_of(f"{options.identity()} {_files_of(source)!r}")
+        # Of a folder that was given, names of folders below it are columns.
+        folders = [os.path.abspath(name) for name in source if os.path.isdir(name)]
+        key = sha256_of(f"{options.identity()} {_files_of(source)!r} {folders!r}")
         folder = root / key[:32]
         found = _remembered(folder, options)
         if found is not None:
@@ -151,16 +160,21 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
             return found
         _sweep(folder)
         scratch = _scratch(folder, stack)
+        readers: Readers = LocalReaders(max(pool.n_threads(), 1))
+        start = partial(_Scan, options, root, folder, scratch)
+        if isinstance(options.engine, Dask):
+            there = ClusterReaders(options.engine, str(scratch))
+            if options.sql is None and _are_parquet(source):
+                layout = _laid_out_there(there, source, options, folder)
+                return start(there, None, layout).data()
+            # What is written here first is read by those who see it.
+            readers = there if there.shares_cache else readers
         with files.limited(options.reading_memory, scratch):
             data = open_files(
                 source,
-                lambda *found: _Scan(options, root, folder, scratch, *found).data(),
+                lambda *found: start(readers, *found).data(),
                 stack,
-                missing=options.missing,
-                target=options.target,
-                sql=options.sql,
-                needed=[name for name in (options.target, options.weight) if name is not None],
-                **_by_encoder(options),
+                **_reading_options(options),
             )
         if data is None:
             raise DataError(
@@ -168,6 +182,54 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
                 "to Parquet or CSV"
             )
         return data
+
+
+def _are_parquet(names: Sequence[str]) -> bool:
+    """Whether names and patterns stand for nothing but Parquet files."""
+    paths = [path for path, _, _ in _files_of(names)]
+    return all(path.lower().endswith(".parquet") for path in paths)
+
+
+def _laid_out_there(
+    readers: Readers, names: Sequence[str], options: ScanOptions, folder: Path
+) -> Layout:
+    """The layout of Parquet files as a worker finds it, by the names that they have here."""
+    session = Session(uuid.uuid4().hex, options.reading_memory, str(folder), 1)
+    # A worker has another working folder; an absolute pattern stands for the same files there.
+    absolute = [name if "://" in name else os.path.abspath(name) for name in names]
+    try:
+        (layout,) = readers.map(_layout_of, session, [(absolute, _reading_options(options))])
+    finally:
+        readers.close(session)
+    here = f"{os.getcwd()}{os.sep}"
+    if not any(os.path.isabs(name) for name in names):
+        for part in layout.parts:
+            part.label = part.label.removeprefix(here)
+        layout.source = layout.source.removeprefix(here)
+    return layout
+
+
+def _layout_of(session: Session, given: tuple[Sequence[str], dict[str, Any]]) -> Layout:
+    names, options = given
+    with contextlib.ExitStack() as stack, files.limited(session.memory, Path(session.folder)):
+        layout = open_files(names, lambda _, layout: layout, stack, **options)
+    assert layout is not None
+    return layout
+
+
+def _unmet(session: Session, layout: Layout) -> list[str]:
+    """The message about marks for missing values that no cell has."""
+    return layout.unmet(cursor(session))
+
+
+def _reading_options(options: ScanOptions) -> dict[str, Any]:
+    return {
+        "missing": options.missing,
+        "target": options.target,
+        "sql": options.sql,
+        "needed": [name for name in (options.target, options.weight) if name is not None],
+        **_by_encoder(options),
+    }
 
 
 def _by_encoder(options: ScanOptions) -> dict[str, Any]:
@@ -278,7 +340,10 @@ def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
     for given in names:
         # Behind two colons is the name of a table in the file.
         name = given if os.path.exists(given) else given.rpartition("::")[0] or given
-        found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        if os.path.isdir(name):
+            found = [os.fspath(path) for path in files_in(Path(name))]
+        else:
+            found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
         for path in found or [name]:
             try:
                 status = os.stat(path)
@@ -290,9 +355,12 @@ def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: ScanOptions) -> str:
-    """What DuckDB can read, as a Parquet file."""
+    """What DuckDB can read, as a Parquet file; an open file as a file of its kind."""
     scratch = _scratch(root, stack)
     path = scratch / "rows.parquet"
+    if hasattr(relation, "read"):
+        suffix = _copied(relation, path)
+        return _named(path, root, suffix)
     where = files.literal(str(path))
     duckdb = files.import_duckdb()
     try:
@@ -305,10 +373,25 @@ def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: Sc
             relation.write_parquet(str(path))
     except duckdb.Error as error:
         raise DataError(f"the rows cannot be read: {str(error).splitlines()[0]}") from None
+    return _named(path, root, ".parquet")
+
+
+def _copied(file: Any, path: Path) -> str:
+    """Copy an open file, and find its suffix: by its first bytes, its name, or as text."""
+    with path.open("wb") as out:
+        while data := file.read(1 << 20):
+            out.write(data.encode() if isinstance(data, str) else data)
+    with path.open("rb") as copy:
+        start = copy.read(4)
+    suffix = Path(str(getattr(file, "name", None) or getattr(file, "path", ""))).suffix
+    return ".parquet" if start == b"PAR1" else suffix or ".csv"
+
+
+def _named(path: Path, root: Path, suffix: str) -> str:
+    """Name a file by what is in it, so that the same rows are found again."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
-    # Named by what is in it, so that the same rows are found again.
-    named = root / f"rows-{digest.hexdigest()[:32]}.parquet"
+    named = root / f"rows-{digest.hexdigest()[:32]}{suffix}"
     if not named.exists():
         os.replace(path, named)
     return str(named)
@@ -353,6 +436,7 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         sample=sample,
         single=options.single,
         memory=options.memory,
+        engine=options.engine,
         notes=(_note(blocks[:n_fit], "found in the cache"), *map(of_record, manifest["notes"])),
     )
 
@@ -384,11 +468,12 @@ class _Scan:
         root: Path,
         folder: Path,
         scratch: Path,
+        readers: Readers,
         connection: Any,
         layout: Layout,
     ) -> None:
         self.options, self.root, self.folder, self.scratch = options, root, folder, scratch
-        self.connection, self.layout = connection, layout
+        self.readers, self.connection, self.layout = readers, connection, layout
         self.converted = any(part.suffix != ".parquet" for part in layout.parts)
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
@@ -401,29 +486,37 @@ class _Scan:
 
     def data(self) -> BlockedData:
         options = self.options
-        connection = self.connection
-        connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
-        sources = self._sources()
+        identity = sha256_of(repr((str(self.folder), uuid.uuid4().hex)))
+        self.session = Session(identity, options.reading_memory, str(self.folder), 1)
+        try:
+            return self._data()
+        finally:
+            self.readers.close(self.session)
+
+    def _data(self) -> BlockedData:
+        options = self.options
+        found = [*self.readers.map(described, self.session, self._sources())]
+        sources = [one.source for one in found]
         n_rows = sum(source.n_rows for source in sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
         # A reader holds a row group, and of every column what it is unpacking.
         each = 1.25 * max(source.largest for source in sources)
         each += _COLUMN_READING * (len(self.layout.groups) + 4)
-        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * options.available / each)))
-        self.reading = max(
+        workers = max(1, min(pool.n_threads(), int(_MOST_READING * options.available / each)))
+        reading = max(
             options.reading_memory,
-            int(max(min(self.readers * each, _MOST_READING * options.available), each)),
+            int(max(min(workers * each, _MOST_READING * options.available), each)),
         )
-        connection.execute(f"SET memory_limit = '{self.reading >> 20}MiB'")
+        self.readers.close(self.session)
+        self.session = replace(self.session, memory=reading, readers=workers)
         self.statistics = Statistics(
-            connection,
+            self.readers,
+            self.session,
             self.layout,
-            sources,
-            self.folder,
+            found,
             options.memory,
             converted=self.converted,
-            readers=self.readers,
             on_progress=lambda rows: options.report("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
@@ -431,7 +524,9 @@ class _Scan:
         plan, labels = self._encoding_plan(sources)
         width = self._row_bytes(plan)
         spans = self.spans or row_ranges(sources, self._most(raw + width))
-        stored = self.stage is not None or self._has_room(n_rows * width + 24.0 * n_rows)
+        stored = self.stage is not None or (
+            self.readers.shares_cache and self._has_room(n_rows * width + 24.0 * n_rows)
+        )
         return self._encoded(plan, labels, spans, n_rows, width, stored)
 
     def _most(self, row_bytes: float) -> int:
@@ -441,28 +536,20 @@ class _Scan:
 
     # --- sources --------------------------------------------------------------------------------
 
-    def _sources(self) -> list[SourceFile]:
+    def _sources(self) -> list[tuple[str, str, int, bool]]:
+        """The path of each file as it is read, and what :func:`described` is given beside it."""
+        if self.connection is not None:
+            self.connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
         out = []
         for k, part in enumerate(self.layout.parts):
-            path, label = part.path, part.label
+            path = part.path
             if self.converted:
                 path = self._converted(part, k)
             elif self.scratch in path.absolute().parents:
                 # Made on the way: kept for as long as blocks may be decoded from it.
                 path = path.replace(self._own(k))
-            found, largest = self._metadata(part, path)
-            status = path.stat()
-            out.append(
-                SourceFile(
-                    str(path.absolute()),
-                    label,
-                    len(self.layout.groups) if self.converted else len(part.names),
-                    tuple(found),
-                    status.st_size,
-                    status.st_mtime_ns,
-                    largest,
-                )
-            )
+            columns = len(self.layout.groups) if self.converted else len(part.names)
+            out.append((str(path.absolute()), part.label, columns, part.hive))
         return out
 
     def _own(self, k: int) -> Path:
@@ -482,18 +569,6 @@ class _Scan:
             fetch=False,
         )
         return path
-
-    def _metadata(self, part: files.Part, path: Path) -> tuple[list[int], int]:
-        """The rows of the row groups of a file, and the bytes of the largest."""
-        where = files.literal(escaped(str(path)))
-        found = files.Part(path, part.label, ".parquet").run(
-            self.connection,
-            "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n, "
-            "sum(total_uncompressed_size)::BIGINT AS size "
-            f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
-        )
-        sizes = np.ma.getdata(found["size"])
-        return np.ma.getdata(found["n"]).astype(int).tolist(), int(sizes.max(initial=0))
 
     # --- the encoding plan ----------------------------------------------------------------------
 
@@ -517,7 +592,6 @@ class _Scan:
             reference=options.reference,
         )
         encoder = encoder if options.encoder is None else options.encoder
-        text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
         plan = EncodingPlan(
             sources=tuple(sources),
             columns=(),
@@ -530,17 +604,15 @@ class _Scan:
             single=options.single,
             test_size=options.test_size,
             seed=options.seed,
-            memory=self.reading,
-            readers=self.readers,
-            folder=str(self.folder),
-            identity=sha256_of(text),
+            session=self.session,
         )
         read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
         if options.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
-        self.notes += self.layout.unmet(self.connection)
+        if self.layout.options.given:
+            self.notes += next(self.readers.map(_unmet, self.session, [self.layout]))
         self.notes += column_notes(self.layout.groups, self.layout.wanted, names)
         if extra:
             self.notes.append(unknown_columns(extra))
@@ -582,6 +654,9 @@ class _Scan:
         options, known = self.options, self.statistics
         if options.encoder is not None or not (options.single and options.standardise):
             return None
+        if not self.readers.shares_cache:
+            # Who encodes rows need not be who put them aside.
+            return None
         known.look_for(plan.encoder)
         columns = [known.column(name) for name in names]
         if not columns or not all(known.is_narrow(one) for one in columns):
@@ -595,12 +670,9 @@ class _Scan:
         centres = known.centres(columns)
         looked_at = known.may_hold_placeholders(columns)
         parts, rows = [], 0
-        found = _in_order(
-            lambda k, span: plan.staged(span, centres, stage, looked_at),
-            self.spans,
-            self.readers,
-        )
-        with _reading(plan, found):
+        shared = (plan, centres, stage, looked_at)
+        found = self.readers.map(_staged, shared, self.spans)
+        with contextlib.closing(found):  # type: ignore[type-var]
             for span, part in zip(self.spans, found, strict=True):
                 if part is None:
                     self.spans = []
@@ -640,21 +712,21 @@ class _Scan:
             return self._target_of_numbers(column)
         if column.way == "date":
             raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
-        levels = known.levels(column, first=True)
-        self._require_all(column, int(levels.counts[[t is not None for t in levels.texts]].sum()))
-        table = known.read_levels(name, levels)
-        column = replace(column, levels=levels.path)
+        levels, texts = known.levels(column)
+        self._require_all(column, int(levels.counts[[t is not None for t in texts]].sum()))
+        table = known.read_levels(name, levels, texts)
+        column = with_levels(column, levels)
         read = table.columns[name]
         if missing_mask(read).any():
             self._require_all(column, 0)
         firsts: dict[str, int] = {}
-        for text, row in zip(levels.texts, levels.first.tolist(), strict=True):  # type: ignore[union-attr]
+        for text, row in zip(texts, levels.first.tolist(), strict=True):
             if text is not None:
                 firsts[text] = min(firsts.get(text, row), row)
-        counts = np.array(list(table_counts(levels).values()), dtype=np.int64)
+        counts = np.array(list(table_counts(texts, levels.counts).values()), dtype=np.int64)
         table = _expanded(table, name, counts, np.array(list(firsts.values())), known.n_rows)
         place = {text: k for k, text in enumerate(firsts)}
-        own = np.array([-1 if text is None else place[text] for text in levels.texts])
+        own = np.array([-1 if text is None else place[text] for text in texts])
         at = np.concatenate([[0], np.cumsum(_few(counts))[:-1]])
         if self._is_quantity(table, name):
             values = take_quantity(table, name)[1][at]
@@ -674,26 +746,18 @@ class _Scan:
     def _target_of_numbers(
         self, column: SourceColumn
     ) -> tuple[SourceColumn, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        known, name, key = self.statistics, column.name, column.key
-        found = known._run(
-            f"SELECT count(*) FILTER (WHERE {is_number(key)}) AS n, "
-            f"approx_count_distinct({key}) AS d FROM {known.relation([column])}"
-        )
-        self._require_all(column, int(found["n"][0]))
-        many = int(found["d"][0]) > 2 * _MOST_CLASSES
-        if many and self.options.quantity is not False:
+        known, name = self.statistics, column.name
+        self._require_all(column, known.count_numbers(column))
+        found = known.numbers(column, 2 * _MOST_CLASSES)
+        if found.too_many and self.options.quantity is not False:
             self._name_placeholders(known.placeholders_of_target(column))
             return column, None, None, None
-        if many:
+        if found.too_many:
             raise DataError(
-                f"column {quote(name)} has about {int(found['d'][0]):,} different numbers, too "
+                f"column {quote(name)} has about {found.about:,} different numbers, too "
                 "many for classes; predict it as a quantity"
             )
-        found = known._run(
-            f"SELECT CAST({key} AS DOUBLE) AS v, count(*) AS n, min(row) AS row "
-            f"FROM {known.relation([column], True)} GROUP BY 1 ORDER BY 1"
-        )
-        values, counts, rows = (np.ma.getdata(found[part]) for part in ("v", "n", "row"))
+        values, counts, rows = found.values, found.counts, found.first
         given = values.astype(np.float64)
         bools = self.layout.groups[name] == "bool"
         stored = given.astype(bool) if bools else given
@@ -785,22 +849,23 @@ class _Scan:
         most = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), most) / n_rows)
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
-        work = _Encoding(plan, self.folder, options, share, stored, sha256_of(state, work_text))
+        quiet = replace(options, on_progress=None, engine=None)
+        work = _Encoding(plan, self.folder, quiet, share, stored, sha256_of(state, work_text))
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
         counts = np.zeros(0 if labels is None else len(labels), dtype=np.int64)
         totals = np.zeros(1 if labels is None else len(labels))
-        contents, aside = hashlib.sha256(), hashlib.sha256()
+        contents, aside = RowDigest(), RowDigest()
         rows = 0
-        found = _in_order(work.blocks_of, spans, pool.n_threads())
-        with _reading(plan, found):
+        found = self.readers.map(_blocks_of, work, [*enumerate(spans)])
+        with contextlib.closing(found):  # type: ignore[type-var]
             for span, done in zip(spans, found, strict=True):
                 fit += done.fit
                 held += done.held
                 sample += done.sample
-                contents.update(done.contents)
-                aside.update(done.aside)
+                contents = contents.then(done.contents)
+                aside = aside.then(done.aside)
                 counts += done.counts
                 totals += done.totals
                 rows += span.n_rows
@@ -811,15 +876,15 @@ class _Scan:
             totals = np.empty(0)
         names = tuple(plan.encoder.feature_names_)
         # The digest is of rows, not of how they are cut: with other memory the data are the same.
-        header = repr((None if labels is None else labels.tolist(), names))
-        fingerprint = sha256_of(contents.digest(), aside.digest(), header)
+        header = repr((contents, aside, None if labels is None else labels.tolist(), names))
+        fingerprint = sha256_of(header)
         notes = [*self.notes]
         kept: Rows | None = None
         if sample:
             block = write_block(self.folder / "sample.block", sample, "the sample")
             sample.clear()
             kept = block.load()
-        note = _note(fit, "encoded into the cache" if stored else None)
+        note = _note(fit, "encoded into the cache" if stored else None, self.readers.shares_cache)
         if stored:
             self._remember(meta, state, fit, held, block if kept is not None else None, labels,
                            counts, totals, fingerprint, notes, plan.encoder.alerts_)  # fmt: skip
@@ -838,6 +903,7 @@ class _Scan:
             single=options.single,
             memory=options.memory,
             notes=(note, *notes),
+            engine=options.engine,
         )
 
     def _require_weight(self, totals: np.ndarray, every: str) -> None:
@@ -886,16 +952,16 @@ class _Scan:
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
-        for pattern in ("rows-*.parquet", "levels-*.parquet", "*.done"):
+        for pattern in ("rows-*.parquet", "*.done"):
             for path in self.folder.glob(pattern):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
 
-def table_counts(levels: Any) -> dict[str, int]:
+def table_counts(texts: Sequence[str | None], counts: np.ndarray) -> dict[str, int]:
     """How often each text is there that stands for a value."""
     out: dict[str, int] = {}
-    for text, n in zip(levels.texts, levels.counts.tolist(), strict=True):
+    for text, n in zip(texts, counts.tolist(), strict=True):
         if text is not None:
             out[text] = out.get(text, 0) + n
     return out
@@ -921,10 +987,11 @@ def _replace(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def _note(fit: Sequence[Block], place: str | None) -> str:
+def _note(fit: Sequence[Block], place: str | None, shared: bool = True) -> str:
     rows = sum(block.n_rows for block in fit)
     size = sum(block.nbytes for block in fit)
-    how = "decoded in every pass, because the cache is too small for them"
+    why = "the cache is too small for them" if shared else "the workers do not share the cache"
+    how = f"decoded in every pass, because {why}"
     if place is not None:
         how = f"{size / 1e6:,.0f} MB {place}"
     return f"{rows:,} rows in {counted(len(fit), 'block')}, {how}"
@@ -937,8 +1004,8 @@ class _Done:
     fit: list[Block]
     held: list[Block]
     sample: list[Rows]
-    contents: bytes
-    aside: bytes
+    contents: RowDigest
+    aside: RowDigest
     counts: np.ndarray
     totals: np.ndarray
 
@@ -965,14 +1032,16 @@ class _Encoding:
                 text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
         n = self.plan.n_classes
-        done = _Done([], [], [], b"", b"", np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
+        done = _Done(
+            [], [], [], RowDigest(), RowDigest(), np.zeros(n, dtype=np.int64), np.zeros(max(n, 1))
+        )
         for i, (block, rows, held) in enumerate(blocks):
             if held:
                 done.held.append(block)
-                done.aside += contents_of(rows)
+                done.aside = done.aside.then(contents_of(rows))
                 continue
             done.fit.append(block)
-            done.contents += contents_of(rows)
+            done.contents = done.contents.then(contents_of(rows))
             index = drawn(len(rows), self.share, self.options.seed, 1000 * k + i)
             if len(index):
                 done.sample.append(taken(rows, index))
@@ -1025,36 +1094,12 @@ class _Encoding:
         return SourceBlock(self.plan, span, held, digest, len(rows), stored, size, place)
 
 
-@contextlib.contextmanager
-def _reading(plan: EncodingPlan, found: Iterator[Any]) -> Iterator[None]:
-    """Close what was opened for a plan, however its use ends."""
-    try:
-        yield
-    finally:
-        found.close()  # type: ignore[attr-defined]
-        encoding.close(plan)
+def _staged(
+    shared: tuple[EncodingPlan, np.ndarray, Stage, Sequence[int]], span: RowRange
+) -> tuple[np.ndarray, np.ndarray] | None:
+    plan, centres, stage, looked_at = shared
+    return plan.staged(span, centres, stage, looked_at)
 
 
-_T = TypeVar("_T")
-
-
-def _in_order(
-    work: Callable[[int, RowRange], _T], spans: Sequence[RowRange], workers: int
-) -> Iterator[_T]:
-    """The results of the ranges of rows in their order; a few are worked on at once."""
-    if workers == 1 or len(spans) == 1:
-        for k, span in enumerate(spans):
-            yield work(k, span)
-        return
-    with ThreadPoolExecutor(workers, "separatrix-scan") as threads:
-        waiting: deque[Future[_T]] = deque()
-        try:
-            for k, span in enumerate(spans):
-                waiting.append(threads.submit(work, k, span))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+def _blocks_of(work: _Encoding, numbered: tuple[int, RowRange]) -> _Done:
+    return work.blocks_of(*numbered)

@@ -67,8 +67,9 @@ def scan(
     Parameters
     ----------
     source : str, path, list of these, DuckDB relation, pyarrow table or data set, or array-like
-        Files and patterns of what :func:`separatrix.tables.read_table` reads; Parquet files are
-        read as they are, and others are written as Parquet into the cache first.
+        Files, folders and patterns of what :func:`separatrix.tables.read_table` reads; Parquet
+        files are read as they are, and others are written as Parquet into the cache first. An open
+        file is copied into the cache.
         Or an array-like, sparse matrix or Dask array of shape (n_samples, n_features), or a Dask
         frame: partitions and chunks are the blocks then, and stay on the cluster.
     target : str, or array-like of shape (n_samples,)
@@ -106,7 +107,9 @@ def scan(
     block_rows : int
         Rows of a block, at most.
     engine : Dask, optional
-        Of the cluster that a Dask collection lies on; by default that of the current client.
+        Of the cluster that a Dask collection lies on; by default that of the current client. Of
+        files: of the cluster whose workers read Parquet files, each its row groups, find what
+        columns add up to and encode the rows. The files have the same path for all workers.
     on_progress : callable, optional
         ``on_progress(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
         ``"encoding"``.
@@ -210,6 +213,7 @@ def scan(
         single=single,
         block_rows=block_rows,
         on_progress=on_progress,
+        engine=engine,
         reading=reading,
     )
     return scan_files(source if names is None else names, options)
@@ -251,10 +255,17 @@ def _names_of(source: Any) -> list[str] | None:
 
 
 def _is_relation(source: Any) -> bool:
-    """Whether DuckDB can read rows of an object that is neither a file nor an array."""
+    """Whether DuckDB can read rows of an object that is neither a name nor an array."""
     kind = type(source)
     module = kind.__module__.split(".")[0]
-    return module in ("pyarrow", "duckdb", "_duckdb") and kind.__name__ not in ("Array",)
+    if module == "pyspark":
+        raise DataError(
+            "a Spark frame lies with Spark's workers: write it with frame.write.parquet(folder), "
+            "and give scan() the folder"
+        )
+    return hasattr(source, "read") or (
+        module in ("pyarrow", "duckdb", "_duckdb") and kind.__name__ not in ("Array",)
+    )
 
 
 def _of_arrays(

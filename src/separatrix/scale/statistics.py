@@ -1,18 +1,19 @@
 """What the rows of files add up to, found by DuckDB in passes that hold none of them.
 
-Sums of numbers are taken about a centre that a few rows suggest, a stretch of rows at a time on
-one thread each, and added up in the order of the ranges: the same bits every time, and the
-digits of two passes over rows in memory.
+Every fact is found for one part of one file at a time, by one thread of whoever reads it, and
+merged: see :mod:`~separatrix.scale.facts`.  Sums of numbers are taken about a centre that a few
+rows suggest: the same bits every time, and the digits of two passes over rows in memory.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,24 @@ import numpy as np
 from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.scale.encoding import PLAIN, RowRange, SourceColumn, SourceFile, escaped
+from separatrix.scale.encoding import (
+    PLAIN,
+    RowRange,
+    SourceColumn,
+    SourceFile,
+    escaped,
+    text_hash,
+)
+from separatrix.scale.facts import (
+    SKETCH,
+    LevelFacts,
+    WordFacts,
+    merged_columns,
+    merged_levels,
+    merged_values,
+    merged_words,
+)
+from separatrix.scale.reading import Readers, Session, cursor
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
@@ -48,12 +66,14 @@ from separatrix.tables.statistics import (
 from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 from separatrix.tables.value_format import ValueFormat
 
-__all__ = ["Categories", "Statistics"]
+__all__ = ["Statistics", "described"]
 
 # And a word.
 _WORD_BYTES = 300
 # Rows that suggest where the middle of a column is, and how many texts in it are different.
 _GLANCE = 4096
+# Rows of the parts whose levels are counted, where row groups are no larger.
+_PART_ROWS = 524_288
 # Bytes that a level takes while it is looked at.
 _LEVEL_BYTES = 400
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
@@ -84,80 +104,53 @@ class Sums:
     ends: dict[str, tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class Categories:
-    """The different values of a column, as text.
-
-    Attributes
-    ----------
-    path : str
-        A Parquet file of them as they are stored, ``c``.
-    texts : list of str or None
-        What they are without blanks; None for what stands for a missing value.
-    counts : ndarray of int64
-    first : ndarray of int64 or None
-        The first row of each.
-    """
-
-    path: str
-    texts: list[str | None]
-    counts: np.ndarray
-    first: np.ndarray | None = None
-
-
 class Statistics:
     """Statistics of the columns of Parquet files.
 
     Parameters
     ----------
-    connection
-        DuckDB's, with its limits.
+    readers : Readers
+        Who reads the files.
+    session : Session
+        Of their connections.
     layout : Layout
         Of the files, whose parts are the sources.
-    sources : sequence of SourceFile
-    folder : path
-        Where levels are written.
+    described : sequence of Described
+        The sources.
     memory : int
         Bytes that all of it may take.
     converted : bool
         Whether the sources were written by this library, their columns in the order of the layout.
-    readers : int
-        How many may read at once.
     on_progress : callable
         Told how many rows were looked at.
     """
 
     def __init__(
         self,
-        connection: Any,
+        readers: Readers,
+        session: Session,
         layout: Layout,
-        sources: Sequence[SourceFile],
-        folder: Path,
+        described: Sequence[Described],
         memory: int,
         *,
         converted: bool,
-        readers: int,
         on_progress: Callable[[int], None],
     ) -> None:
-        self.connection, self.layout, self.sources = connection, layout, sources
+        self.readers, self.session, self.layout = readers, session, layout
+        self.sources = [one.source for one in described]
+        self._types = [one.types for one in described]
+        self._stated_ends = [one.ends for one in described]
         self.row_ranges: Sequence[RowRange] = ()
-        self.folder, self.memory = folder, memory
-        self.converted, self.readers, self.on_progress = converted, readers, on_progress
-        self.n_rows = sum(source.n_rows for source in sources)
+        self.memory, self.converted, self.on_progress = memory, converted, on_progress
+        self.n_rows = sum(source.n_rows for source in self.sources)
         self.spellings: dict[str, ValueFormat] = {}
         self.notes: list[str] = []
         self.alerts: list[str] = []
         self._found: dict[str, list[Placeholders]] = {}
         self.looks_for_placeholders = True
         self.exact = False
-        self._types = [self._described(source) for source in sources]
         self._keys = {name: f"f{k}" for k, name in enumerate(layout.groups)}
-
-    def _described(self, source: SourceFile) -> list[str]:
-        cursor = source.run(
-            self.connection, f"SELECT * FROM {source.relation()} LIMIT 0", fetch=False
-        )
-        return [str(entry[1]) for entry in cursor.description]
+        self._levels: dict[str, LevelFacts] = {}
 
     def row_bytes(self) -> float:
         """About what a row takes while it is fetched."""
@@ -213,63 +206,79 @@ class Statistics:
             return f"CAST(CAST({c} AS DOUBLE) AS VARCHAR)"
         return f"CAST({c} AS VARCHAR)"
 
-    def relation(self, columns: Sequence[SourceColumn], rows: bool = False) -> str:
-        """SQL for all rows of some columns, by their keys; ``row``: their numbers."""
-        parts, at = [], 0
-        for k, source in enumerate(self.sources):
-            chosen = [f"{one.sql[k]} AS {one.key}" for one in columns]
-            if rows:
-                chosen.append(f"r + {at} AS row")
-            if source.n_rows:
-                parts.append(f"SELECT {', '.join(chosen)} FROM {source.relation()}")
-            at += source.n_rows
-        return f"({' UNION ALL '.join(parts)})"
+    def ask(self, queries: Iterable[tuple[int, str]]) -> Iterator[dict[str, Any]]:
+        """What queries of sources give, in their order."""
+        every = [(self.sources[k], sql) for k, sql in queries]
+        return self.readers.map(_answered, self.session, every)
 
-    def _run(self, sql: str, *, fetch: bool = True) -> Any:
-        label = self.layout.source
-        return files.Part(Path(label), label, ".parquet").run(self.connection, sql, fetch=fetch)
+    def _parts(self) -> list[_Part]:
+        """All rows in the parts of which levels are counted."""
+        parts, at = [], 0
+        rows = min(_PART_ROWS, max(self._most_levels, 65_536))
+        for k, source in enumerate(self.sources):
+            starts = [0, *np.cumsum(source.groups).tolist()]
+            start = 0
+            for stop, after in itertools.pairwise([*starts[1:], math.inf]):
+                if stop > start and after - start > rows:
+                    parts.append(_Part(k, source, start, stop, at))
+                    start = stop
+            at += source.n_rows
+        return parts
 
     # --- levels ---------------------------------------------------------------------------------
 
-    def levels(self, column: SourceColumn, *, first: bool = False) -> Categories:
-        """The different values of a column, and how often each is there."""
-        key, path = column.key, self.folder / f"levels-{column.key}.parquet"
-        most = max(int(self.memory / 4 / _LEVEL_BYTES), 1000)
-        about = int(
-            self._run(f"SELECT approx_count_distinct({key}) AS n FROM {self.relation([column])}")[
-                "n"
-            ][0]
+    def _counted_levels(self, columns: Sequence[SourceColumn], most: int) -> list[LevelFacts]:
+        queries = []
+        for one in columns:
+            group = self.layout.groups[one.name]
+            clean = None
+            if one.way == "levels" and group in ("string", "json") and not self.converted:
+                clean = self.layout.parts[0].values(self.layout.options.marks).cast("c", "string")
+            hashed = "hash(c)" if one.way == "number" else text_hash("c")
+            queries.append(_Levels(one.sql, hashed, clean, most))
+        found: list[LevelFacts] = self.readers.merged(
+            _levels_of, (self.session, queries), self._parts(), merged_columns
         )
-        if about > 1.2 * most:
-            raise self.too_many(column.name, about)
-        first_row = ", min(row) AS row" if first else ""
-        clean = "c"
-        group = self.layout.groups[column.name]
-        if group in ("string", "json") and not self.converted:
-            clean = self.layout.parts[0].values(self.layout.options.marks).cast("c", "string")
-        sql = (
-            f"SELECT {key} AS c, count(*) AS n{first_row} FROM {self.relation([column], first)} "
-            f"WHERE {key} IS NOT NULL GROUP BY 1 ORDER BY 1"
-        )
-        self._run(f"COPY ({sql}) TO {files.literal(str(path))} (FORMAT parquet)", fetch=False)
-        where = files.literal(escaped(str(path)))
-        wanted = f"n, {clean} AS t" + (", row" if first else "")
-        found = self._run(
-            f"SELECT {wanted} FROM read_parquet({where}, file_row_number = true) "
-            "ORDER BY file_row_number"
-        )
-        texts = np.ma.getdata(found["t"]).tolist()
-        if np.ma.is_masked(found["t"]):
-            gone = np.ma.getmaskarray(found["t"]).tolist()
-            texts = [None if lost else text for text, lost in zip(texts, gone, strict=True)]
-        if group == "number":
-            numbers = [float(text) for text in texts]
+        return found
+
+    def count_levels(self, columns: Sequence[SourceColumn]) -> None:
+        """Count the different values of some columns of texts together."""
+        if columns:
+            counted = self._counted_levels(columns, self._most_levels)
+            self._levels.update(zip([one.name for one in columns], counted, strict=True))
+
+    @property
+    def _most_levels(self) -> int:
+        return max(int(self.memory / 4 / _LEVEL_BYTES), 1000)
+
+    def count_numbers(self, column: SourceColumn) -> int:
+        """How many values of a column are numbers."""
+        v = "CAST({v} AS DOUBLE)"
+        return int(self._totals(column, f"count(*) FILTER ({v} IS NOT NULL AND {is_number(v)})")[0])
+
+    def numbers(self, column: SourceColumn, most: int) -> LevelFacts:
+        """The different numbers of a column, where there are no more than so many."""
+        as_double = tuple(f"CAST({value} AS DOUBLE)" for value in column.sql)
+        return self._counted_levels([replace(column, sql=as_double)], most)[0]
+
+    def levels(self, column: SourceColumn) -> tuple[LevelFacts, list[str | None]]:
+        """The different values of a column, and what they are without blanks; None for missing."""
+        if column.name not in self._levels:
+            self.count_levels([column])
+        found = self._levels[column.name]
+        if found.too_many:
+            raise self.too_many(column.name, found.about)
+        stored: list[str] = found.values.tolist()
+        texts: list[str | None] = [*stored]
+        if found.cleaned:
+            texts = [found.cleaned.get(text, text) for text in stored]
+        if self.layout.groups[column.name] == "number":
+            numbers = [float(text) for text in stored]
             texts = [None if math.isnan(x) else number_text(x) for x in numbers]
         marks = self.layout.options.marks
         if mark_numbers(marks):
             texts = [None if text is None or is_marked(text, marks) else text for text in texts]
-        rows = np.ma.getdata(found["row"]).astype(np.int64) if first else None
-        return Categories(str(path), texts, np.ma.getdata(found["n"]).astype(np.int64), rows)
+        return found, texts
 
     def too_many(self, name: str, about: int) -> DataError:
         """Return the error of a column of more levels than fit in memory."""
@@ -278,10 +287,10 @@ class Statistics:
             Message("too_many_levels", column=quote(name), about=about, ignored=ignored)
         )
 
-    def read_levels(self, name: str, levels: Categories) -> Table:
+    def read_levels(self, name: str, levels: LevelFacts, texts: Sequence[str | None]) -> Table:
         """The levels as a table of their own, a row each, read by what they mean."""
         counts: dict[str, int] = {}
-        for text, n in zip(levels.texts, levels.counts.tolist(), strict=True):
+        for text, n in zip(texts, levels.counts.tolist(), strict=True):
             if text is not None:
                 counts[text] = counts.get(text, 0) + n
         return self.layout.table({name: Counted(list(counts), list(counts.values()))}, len(counts))
@@ -294,9 +303,9 @@ class Statistics:
         """Columns of features, and what they add up to, in the order of a table's."""
         self.look_for(encoder)
         columns = {name: self.column(name) for name in names}
-        for name, column in columns.items():
-            if column.way == "levels" and self._is_text(column, encoder):
-                columns[name] = self._as_text(column)
+        for one in self._texts_among([*columns.values()], encoder):
+            columns[one.name] = self._as_text(one)
+        self.count_levels([one for one in columns.values() if one.way == "levels"])
         facts: dict[str, Facts] = {}
         derived: list[Facts] = []
         plain = [one for one in columns.values() if one.way in ("number", "date")]
@@ -319,25 +328,31 @@ class Statistics:
         self.looks_for_placeholders = not encoder.fitted
         self.exact = not (encoder.standardise or encoder.reference)
 
-    def _is_text(self, column: SourceColumn, encoder: Encoder) -> bool:
-        """Whether strings are free text, by the rule of :mod:`separatrix.tables.reader`."""
-        name = column.name
-        wanted = encoder.kinds_.get(name) if encoder.fitted else self.layout.wanted.get(name)
-        if wanted is not None or self.layout.groups[name] not in ("string", "json"):
-            return wanted == "text"
-        texts = [text for text in self._glance([column])[0] if text is not None]
-        if not texts:
-            return False
-        words = float(np.median([len(text.split()) for text in texts]))
-        if words < 3:
-            return False
-        key = column.key
-        found = self._run(
-            f"SELECT approx_count_distinct({key}) AS d, count({key}) AS n "
-            f"FROM {self.relation([column])}"
-        )
-        share = int(found["d"][0]) / max(int(found["n"][0]), 1)
-        return share >= 0.5 or (words >= 8 and share >= 0.1)
+    def _texts_among(self, columns: Sequence[SourceColumn], encoder: Encoder) -> list[SourceColumn]:
+        """The columns of free text, by the rule of :mod:`separatrix.tables.reader`."""
+        kinds = encoder.kinds_ if encoder.fitted else self.layout.wanted
+        found, open_ = [], []
+        for one in columns:
+            if one.way != "levels":
+                continue
+            wanted = kinds.get(one.name)
+            if wanted == "text":
+                found.append(one)
+            elif wanted is None and self.layout.groups[one.name] in ("string", "json"):
+                open_.append(one)
+        for one, glanced in zip(open_, self._glance(open_), strict=True):
+            texts = [text for text in glanced if text is not None]
+            words = float(np.median([len(text.split()) for text in texts])) if texts else 0.0
+            if words < 3:
+                continue
+            levels = self.readers.merged(
+                _sketch_of, (self.session, one), self._parts(), merged_levels
+            )
+            (there,) = self._totals(one, "count({v})")
+            share = levels.about / max(there, 1)
+            if share >= 0.5 or (words >= 8 and share >= 0.1):
+                found.append(one)
+        return found
 
     def _as_text(self, column: SourceColumn) -> SourceColumn:
         """The same column, its texts without blanks and marks for what is missing."""
@@ -352,30 +367,32 @@ class Statistics:
 
     def _of_text(self, column: SourceColumn, encoder: Encoder) -> Facts:
         """How many rows have each word, a stretch at a time."""
-        words = WordCounts(column.name, encoder, most=int(self.memory / 4 / _WORD_BYTES))
+        most = int(self.memory / 4 / _WORD_BYTES)
         if encoder.fitted:
-            return words.facts(self.n_rows, 0)
-        missing = 0
-        for found in self.each(lambda k: column.chosen(k)):
-            texts = found[column.key]
-            missing += int(missing_mask(texts).sum())
-            words.add(texts)
-        return words.facts(self.n_rows, missing)
+            return WordCounts(column.name, encoder, most=most).facts(self.n_rows, 0)
+        shared = (self.session, column, encoder.text, most)
+        pieces = [(k, self.sources[k], start, stop) for k, start, stop, _, _ in self._pieces()]
+        found: WordFacts = self.readers.merged(_words_of, shared, pieces, merged_words)
+        words = WordCounts(column.name, encoder, most=most)
+        words.rows, words.uses = found.rows, found.uses
+        words.require_few()
+        return words.facts(self.n_rows, found.n_missing)
 
     def _glance(self, columns: Sequence[SourceColumn]) -> list[list[Any]]:
         """Read sample values of columns, spread over all rows; None where one is missing."""
         out: list[list[Any]] = [[] for _ in columns]
+        if not columns:
+            return out
         some = self.row_ranges[:: max(1, len(self.row_ranges) // 8)]
         rows = max(_GLANCE // len(some), 64)
+        queries = []
         for row_range in some:
             k, start, stop, _, _ = row_range.pieces[0]
             stop = min(stop, start + rows)
             chosen = ", ".join(f"{one.sql[k]} AS {one.key}" for one in columns)
-            found = self.sources[k].run(
-                self.connection,
-                f"SELECT {chosen} FROM {self.sources[k].relation()} "
-                f"WHERE r >= {start} AND r < {stop}",
-            )
+            where = f"r >= {start} AND r < {stop}"
+            queries.append((k, f"SELECT {chosen} FROM {self.sources[k].relation()} WHERE {where}"))
+        for found in self.ask(queries):
             for values, one in zip(out, columns, strict=True):
                 gone = missing_mask(found[one.key]).tolist()
                 data = np.ma.getdata(found[one.key]).tolist()
@@ -384,13 +401,13 @@ class Statistics:
 
     def _of_levels(self, column: SourceColumn) -> tuple[SourceColumn, Facts, list[Facts]]:
         name, layout = column.name, self.layout
-        levels = self.levels(column)
-        table = self.read_levels(name, levels)
+        levels, given = self.levels(column)
+        table = self.read_levels(name, levels, given)
         self.notes += table.notes
         self.alerts += table.alerts
         overridden = name in layout.wanted
-        there = {text: k for k, text in enumerate(_first(levels.texts))}
-        own = [-1 if text is None else there[text] for text in levels.texts]
+        there = {text: k for k, text in enumerate(_first(given))}
+        own = [-1 if text is None else there[text] for text in given]
         read, lost = table.columns[name], missing_mask(table.columns[name])
         counts = np.bincount(
             np.array([k for k in own if k >= 0], dtype=np.int64),
@@ -400,10 +417,11 @@ class Statistics:
         n_missing = self.n_rows - int(counts[~lost].sum())
         if name in table.spellings:
             self.spellings[name] = table.spellings[name]
+        column = with_levels(column, levels)
         if table.kinds[name] == "number":
             values = np.where(lost, np.nan, np.ma.getdata(read).astype(np.float64))
             numbers = np.array([np.nan if k < 0 else values[k] for k in own] + [np.nan])
-            coded = replace(column, levels=levels.path, numbers=numbers)
+            coded = replace(column, numbers=numbers)
             date = name in table.dates
             facts = self._weighted(name, values, counts, overridden=overridden, date=date)
             parts = []
@@ -413,7 +431,7 @@ class Statistics:
             return coded, facts, parts
         texts = np.ma.getdata(read).tolist()
         final = [None if k < 0 or lost[k] else texts[k] for k in own]
-        coded = replace(column, levels=levels.path, texts=tuple(final))
+        coded = replace(column, texts=tuple(final))
         totals: dict[str, int] = {}
         for text, gone, n in zip(texts, lost.tolist(), counts.tolist(), strict=True):
             if not gone:
@@ -469,12 +487,11 @@ class Statistics:
         return CategoryFacts(name, self.n_rows, n_missing, totals, derived=True)
 
     def _parts_of_dates(self, column: SourceColumn) -> list[Facts]:
-        key = column.key
-        found = self._run(
-            f"SELECT floor({key} * 24.0 + 1e-9) AS h, count(*) AS n "
-            f"FROM {self.relation([column])} WHERE {key} IS NOT NULL GROUP BY 1 ORDER BY 1"
-        )
-        days = np.ma.getdata(found["h"]).astype(np.float64) / 24.0
+        whole = "floor(({v}) * 24.0 + 1e-9)"
+        hours: Counter[float] = Counter()
+        for found in self._grouped(column, whole):
+            hours.update(dict(zip(found["v"].tolist(), found["n"].tolist(), strict=True)))
+        days = np.array(sorted(hours)) / 24.0
         table = with_date_parts(
             Table(
                 (column.name,),
@@ -485,7 +502,7 @@ class Statistics:
                 dates=frozenset({column.name}),
             )
         )
-        counts = np.ma.getdata(found["n"]).astype(np.int64)
+        counts = np.array([hours[hour] for hour in sorted(hours)], dtype=np.int64)
         return [self._counted(name, table, counts) for name in table.derived]
 
     # --- numbers --------------------------------------------------------------------------------
@@ -572,36 +589,6 @@ class Statistics:
             low, high = min(low, ends[0]), max(high, ends[1])
         return not (is_code(low) or is_code(high))
 
-    @cached_property
-    def _stated_ends(self) -> list[dict[int, tuple[float, float]]]:
-        """The ends of columns of numbers by their places, as the footer of each file states them.
-
-        Footers need not state any, and state none of a part of a column that holds NaN.
-        """
-        ends_by_place = []
-        low, high = (f"TRY_CAST(stats_{end}_value AS DOUBLE)" for end in ("min", "max"))
-        for source, types in zip(self.sources, self._types, strict=True):
-            where = files.literal(escaped(source.path))
-            found = source.run(
-                self.connection,
-                f"SELECT column_id AS place, min({low}) AS low, max({high}) AS high, "
-                f"bool_and(coalesce(isfinite({low}) AND isfinite({high}), false) "
-                "OR coalesce(stats_null_count = num_values, false)) AS stated "
-                f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
-            )
-            # A column that is a record or a list has others inside, which would be counted.
-            flat = len(found["place"]) == source.n_columns
-            ends_by_place.append(
-                {
-                    int(place): (float(least), float(most))
-                    for place, least, most, stated in zip(
-                        *map(_values, found.values()), strict=True
-                    )
-                    if flat and stated and least is not None and _NUMERIC.fullmatch(types[place])
-                }
-            )
-        return ends_by_place
-
     def placeholders(
         self, columns: Sequence[SourceColumn], read: Sums
     ) -> dict[str, list[Placeholders]]:
@@ -622,23 +609,28 @@ class Statistics:
     def _placeholders(
         self, column: SourceColumn, low: float, high: float, n: int
     ) -> list[Placeholders]:
-        key = f"CAST({column.key} AS DOUBLE)"
-        relation = self.relation([column])
+        key = "CAST({v} AS DOUBLE)"
 
         def bound(x: float) -> str:
             return f"'{x!r}'::DOUBLE"
 
         def within(below: float, above: float) -> tuple[float, float, int, int]:
             where = f"{key} > {bound(below)} AND {key} < {bound(above)} AND {is_number(key)}"
-            found = self._run(
-                f"SELECT min({key}) FILTER ({where}) AS low, max({key}) FILTER ({where}) AS high, "
-                f"count(*) FILTER ({key} = {bound(below)}) AS below, "
-                f"count(*) FILTER ({key} = {bound(above)}) AS above FROM {relation}"
+            lows, highs, below_, above_ = zip(
+                *self._over_parts(
+                    column,
+                    f"min({key}) FILTER ({where})",
+                    f"max({key}) FILTER ({where})",
+                    f"count(*) FILTER ({key} = {bound(below)})",
+                    f"count(*) FILTER ({key} = {bound(above)})",
+                ),
+                strict=True,
             )
-            ends = (math.inf, -math.inf)
-            if not missing_mask(found["low"])[0]:
-                ends = float(found["low"][0]), float(found["high"][0])
-            return *ends, int(found["below"][0]), int(found["above"][0])
+            ends = (
+                min((x for x in lows if x is not None), default=math.inf),
+                max((x for x in highs if x is not None), default=-math.inf),
+            )
+            return *ends, int(sum(below_)), int(sum(above_))
 
         if math.isnan(low) or math.isnan(high):
             low, high, _, _ = within(-math.inf, math.inf)
@@ -647,23 +639,73 @@ class Statistics:
             return []
         away = ", ".join(bound(v) for side in candidates(ends) for v in side)
         others = f"FILTER ({key} NOT IN ({away}) AND {is_number(key)})"
-        found = self._run(
-            f"SELECT avg({key} - {bound(ends.low)}) {others} AS mean, "
-            f"avg((floor(abs({key})) % 10 = 9)::INTEGER) {others} AS nines FROM {relation}"
-        )
         # From an end on, so that a long sum of large numbers does not lose their differences.
-        mean = ends.low + float(found["mean"][0])
-        return judged(ends, Rest(mean, float(found["nines"][0])))
+        n_others, beyond, nines = self._totals(
+            column,
+            f"count(*) {others}",
+            f"sum({key} - {bound(ends.low)}) {others}",
+            f"count(*) FILTER ({key} NOT IN ({away}) AND {is_number(key)} "
+            f"AND floor(abs({key})) % 10 = 9)",
+        )
+        return judged(ends, Rest(ends.low + beyond / n_others, nines / n_others))
+
+    def _over_parts(self, column: SourceColumn, *terms: str) -> Iterator[list[Any]]:
+        """Terms of a column's values ``{v}`` in each range of rows; None where one has no value."""
+
+        def query(k: int) -> str:
+            own = (term.format(v=column.sql[k]) for term in terms)
+            return ", ".join(f"CAST({term} AS DOUBLE) AS s{i}" for i, term in enumerate(own))
+
+        for found in self.each(query):
+            yield [_values(value)[0] for value in found.values()]
+
+    def _totals(self, column: SourceColumn, *terms: str) -> list[float]:
+        """The sums of terms over all ranges of rows."""
+        every = zip(*self._over_parts(column, *terms), strict=True)
+        return [total_of(np.array([x for x in of if x is not None])) for of in every]
+
+    def _grouped(self, column: SourceColumn, term: str) -> Iterator[dict[str, np.ndarray]]:
+        """How often each value of a term is there, in each range of rows."""
+        queries = []
+        for k, start, stop, _, _ in self._pieces():
+            value = column.sql[k]
+            queries.append(
+                (
+                    k,
+                    f"SELECT {term.format(v=value)} AS v, count(*) AS n "
+                    f"FROM {self.sources[k].relation()} "
+                    f"WHERE r >= {start} AND r < {stop} AND {value} IS NOT NULL GROUP BY 1",
+                )
+            )
+        for found in self.ask(queries):
+            yield {name: np.ma.getdata(values) for name, values in found.items()}
 
     def _identifies(self, column: SourceColumn, there: int) -> bool:
         if there < max(20, self.n_rows) or not is_called_identifier(column.name):
             return False
-        v = f"CAST({column.key} AS DOUBLE)"
-        found = self._run(
-            f"SELECT bool_and({v} = floor({v})) AS whole, count(DISTINCT {v}) AS n "
-            f"FROM {self.relation([column])}"
-        )
-        return bool(found["whole"][0]) and int(found["n"][0]) == there
+        v = "CAST({v} AS DOUBLE)"
+        parts = [*self._over_parts(column, f"count(*) FILTER ({v} <> floor({v}))", f"min({v})",
+                                   f"max({v})", f"count(DISTINCT {v})")]  # fmt: skip
+        parts = sorted(part for part in parts if part[1] is not None)
+        if any(part[0] for part in parts) or sum(part[3] for part in parts) < there:
+            return False
+        parts.sort(key=lambda part: part[1])
+        if all(one[2] < other[1] for one, other in itertools.pairwise(parts)):
+            return True
+        # Where ranges overlap, their values are compared, a share of all of them at a time.
+        shares = max(1, -(-8 * there // int(self.memory / 8)))
+        return all(self._is_distinct(column, share, shares) for share in range(shares))
+
+    def _is_distinct(self, column: SourceColumn, share: int, shares: int) -> bool:
+        """Whether no two rows have the same value, of a share of all values."""
+        queries = []
+        for k, start, stop, _, _ in self._pieces():
+            v = f"CAST({column.sql[k]} AS DOUBLE)"
+            where = f"r >= {start} AND r < {stop} AND hash({v}) % {shares} = {share}"
+            queries.append((k, f"SELECT {v} AS v FROM {self.sources[k].relation()} WHERE {where}"))
+        every = [(self.sources[k], sql) for k, sql in queries]
+        values = self.readers.merged(_distinct_values, self.session, every, merged_values)
+        return values is not None
 
     def centres(self, columns: Sequence[SourceColumn]) -> np.ndarray:
         """About where the middle of each column is, by a few rows spread over all."""
@@ -719,27 +761,21 @@ class Statistics:
 
     def each(self, query: Callable[[int], str], reports: bool = False) -> Iterator[dict[str, Any]]:
         """What a query gives for the rows of every piece of every range, in their order."""
-        pieces = [piece for row_range in self.row_ranges for piece in row_range.pieces]
-        queries = {k: query(k) for k in {piece[0] for piece in pieces}}
+        queries = {k: query(k) for k in {piece[0] for piece in self._pieces()}}
+        every = [
+            (k, f"SELECT {queries[k]} FROM {self.sources[k].relation()} "
+                f"WHERE r >= {start} AND r < {stop}")
+            for k, start, stop, _, _ in self._pieces()
+        ]  # fmt: skip
+        done = 0
+        for piece, found in zip(self._pieces(), self.ask(every), strict=True):
+            done += piece[2] - piece[1]
+            if reports:
+                self.on_progress(done)
+            yield found
 
-        def work(piece: tuple[int, int, int, int, int]) -> dict[str, Any]:
-            k, start, stop, _, _ = piece
-            source = self.sources[k]
-            sql = f"SELECT {queries[k]} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
-            found: dict[str, Any] = source.run(self.connection.cursor(), sql)
-            return found
-
-        self.connection.execute("SET threads = 1")
-        try:
-            with ThreadPoolExecutor(self.readers, "separatrix-scan") as threads:
-                done = 0
-                for piece, found in zip(pieces, threads.map(work, pieces), strict=True):
-                    done += piece[2] - piece[1]
-                    if reports:
-                        self.on_progress(done)
-                    yield found
-        finally:
-            self.connection.execute("RESET threads")
+    def _pieces(self) -> list[tuple[int, int, int, int, int]]:
+        return [piece for row_range in self.row_ranges for piece in row_range.pieces]
 
     def _carefully(self, column: SourceColumn) -> tuple[int, float, float]:
         """Count, mean and deviation of a column with NaN, or of no ordinary size or spread."""
@@ -781,32 +817,191 @@ class Statistics:
         return count, math.ldexp(centre, exponent), math.ldexp(math.sqrt(spread), exponent)
 
     def _infinite(self, column: SourceColumn) -> DataError:
-        for k, source in enumerate(self.sources):
-            value = column.sql[k]
-            found = source.run(
-                self.connection,
-                f"SELECT min(r) AS r FROM {source.relation()} WHERE isinf(CAST({value} AS DOUBLE))",
-            )["r"]
-            if not missing_mask(found)[0]:
-                return DataError(
-                    f"{source.label}, row {int(found[0]) + 1:,}: column {quote(column.name)} is "
-                    "infinite; correct it, or leave it empty to count as missing"
-                )
+        place = self._first_row(column, "isinf(CAST({v} AS DOUBLE))")
+        return DataError(
+            f"{place}: column {quote(column.name)} is infinite; correct it, or leave it empty to "
+            "count as missing"
+        )
+
+    def _first_row(self, column: SourceColumn, where: str) -> str:
+        """Where the first row is for whose value something holds."""
+        queries = [
+            (k, f"SELECT min(r) AS r FROM {one.relation()} WHERE {where.format(v=column.sql[k])}")
+            for k, one in enumerate(self.sources)
+        ]
+        for source, found in zip(self.sources, self.ask(queries), strict=True):
+            if not missing_mask(found["r"])[0]:
+                return f"{source.label}, row {int(found['r'][0]) + 1:,}"
         raise AssertionError(column.name)
 
     def first_missing(self, column: SourceColumn) -> str:
         """Where the first row without a value is."""
-        for k, source in enumerate(self.sources):
-            value = column.sql[k]
-            lost = f"{value} IS NULL"
-            if column.way != "levels":
-                lost += f" OR NOT {is_number(value)}"
-            found = source.run(
-                self.connection, f"SELECT min(r) AS r FROM {source.relation()} WHERE {lost}"
-            )["r"]
-            if not missing_mask(found)[0]:
-                return f"{source.label}, row {int(found[0]) + 1:,}"
-        raise AssertionError(column.name)
+        lost = "{v} IS NULL"
+        if column.way != "levels":
+            lost += f" OR NOT {is_number('{v}')}"
+        return self._first_row(column, lost)
+
+
+# --- on whoever reads -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Described:
+    """A source, the types of its columns, and the ends of those of numbers as its footer has them.
+
+    Footers need not state any, and state none of a part of a column that holds NaN.
+    """
+
+    source: SourceFile
+    types: list[str]
+    ends: dict[int, tuple[float, float]]
+
+
+def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
+    """Describe a Parquet file, by its path, its label and the number of its columns.
+
+    The last argument is whether names of folders are columns of it.
+    """
+    path, label, n_columns, hive = given
+    where = files.literal(escaped(path))
+    low, high = (f"TRY_CAST(stats_{end}_value AS DOUBLE)" for end in ("min", "max"))
+    part, own = files.Part(Path(path), label, ".parquet"), cursor(session)
+    groups = part.run(
+        own,
+        "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n, "
+        "sum(total_uncompressed_size)::BIGINT AS size "
+        f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
+    )
+    sizes = np.ma.getdata(groups["size"])
+    status = os.stat(path)
+    source = SourceFile(
+        path,
+        label,
+        n_columns,
+        tuple(np.ma.getdata(groups["n"]).astype(int).tolist()),
+        status.st_size,
+        status.st_mtime_ns,
+        int(sizes.max(initial=0)),
+    )
+    if hive:
+        stored = f"SELECT * FROM read_parquet({where}, {files.partitioning(False)}) LIMIT 0"
+        within = len(source.run(own, stored, fetch=False).description)
+        source = replace(source, hive=n_columns - within)
+    chosen = ", ".join(f"c{j}" for j in range(n_columns))
+    found = source.run(own, f"SELECT {chosen} FROM {source.relation()} LIMIT 0", fetch=False)
+    types = [str(entry[1]) for entry in found.description]
+    stated = source.run(
+        own,
+        f"SELECT column_id AS place, min({low}) AS low, max({high}) AS high, "
+        f"bool_and(coalesce(isfinite({low}) AND isfinite({high}), false) "
+        "OR coalesce(stats_null_count = num_values, false)) AS stated "
+        f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
+    )
+    # A column that is a record or a list has others inside, which would be counted.
+    flat = len(stated["place"]) == n_columns - source.hive
+    ends = {
+        int(place): (float(least), float(most))
+        for place, least, most, known in zip(*map(_values, stated.values()), strict=True)
+        if flat and known and least is not None and _NUMERIC.fullmatch(types[place])
+    }
+    return Described(source, types, ends)
+
+
+def _answered(session: Session, query: tuple[SourceFile, str]) -> dict[str, Any]:
+    """The columns of a query of one file."""
+    source, sql = query
+    found: dict[str, Any] = source.run(cursor(session), sql)
+    return found
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows of a file, and how many rows there are before those of the file."""
+
+    k: int
+    source: SourceFile
+    start: int
+    stop: int
+    before: int
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """How the levels of a column are counted."""
+
+    sql: tuple[str, ...]
+    hashed: str
+    clean: str | None
+    most: int
+
+
+def _levels_of(shared: tuple[Session, Sequence[_Levels]], part: _Part) -> list[LevelFacts]:
+    """The levels of some columns in some rows."""
+    session, columns = shared
+    source, own, out = part.source, cursor(session), []
+    for one in columns:
+        clean = ""
+        if one.clean is not None:
+            clean = f", {one.clean} IS DISTINCT FROM c AS other, {one.clean} AS t"
+        found = source.run(
+            own,
+            f"WITH found AS (SELECT {one.sql[part.k]} AS c, count(*) AS n, min(r) AS row "
+            f"FROM {source.relation()} WHERE r >= {part.start} AND r < {part.stop} "
+            f"GROUP BY 1) SELECT c, n, row, {one.hashed} AS h{clean} "
+            "FROM found WHERE c IS NOT NULL ORDER BY 1",
+        )
+        plain = {name: np.ma.getdata(values) for name, values in found.items()}
+        cleaned: dict[str, str | None] = {}
+        if one.clean is not None and plain["other"].any():
+            other = plain["other"].astype(bool)
+            gone = missing_mask(found["t"])[other].tolist()
+            pairs = zip(plain["c"][other].tolist(), plain["t"][other].tolist(), gone, strict=True)
+            cleaned = {text: None if lost else clean for text, clean, lost in pairs}
+        out.append(
+            LevelFacts(
+                plain["c"],
+                plain["n"].astype(np.int64),
+                plain["row"].astype(np.int64) + part.before,
+                plain["h"].astype(np.uint64),
+                one.most,
+                cleaned,
+            ).limited()
+        )
+    return out
+
+
+def _sketch_of(shared: tuple[Session, SourceColumn], part: _Part) -> LevelFacts:
+    """The smallest hashes of the values of a column in some rows."""
+    session, column = shared
+    sql = (
+        f"SELECT DISTINCT {text_hash(column.sql[part.k])} AS h FROM {part.source.relation()} "
+        f"WHERE r >= {part.start} AND r < {part.stop} AND {column.sql[part.k]} IS NOT NULL "
+        f"ORDER BY 1 LIMIT {SKETCH}"
+    )
+    return LevelFacts.of_hashes(np.ma.getdata(_answered(session, (part.source, sql))["h"]))
+
+
+def _words_of(
+    shared: tuple[Session, SourceColumn, Mapping[str, Any], int],
+    piece: tuple[int, SourceFile, int, int],
+) -> WordFacts:
+    """The words of a column in some rows."""
+    (session, column, text, most), (k, source, start, stop) = shared, piece
+    sql = f"SELECT {column.chosen(k)} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
+    texts = source.run(cursor(session), sql)[column.key]
+    words = WordCounts(column.name, Encoder(text=text), most=most)
+    words.add(texts)
+    return WordFacts(words.rows, words.uses, int(missing_mask(texts).sum()))
+
+
+def _distinct_values(session: Session, query: tuple[SourceFile, str]) -> np.ndarray | None:
+    """The values that a query gives, in ascending order; None where one is there twice."""
+    return merged_values([np.ma.getdata(_answered(session, query)["v"])])
+
+
+def with_levels(column: SourceColumn, levels: LevelFacts) -> SourceColumn:
+    """A column of which the levels are known."""
+    return replace(column, hashes=levels.hashes, stored=tuple(levels.values.tolist()))
 
 
 def _values(column: Any) -> list[Any]:

@@ -30,6 +30,7 @@ from __future__ import annotations
 import contextlib
 import glob as globbing
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +82,7 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.value_format import ValueFormat, checked_order
 
-__all__ = ["OPTIONS", "SUFFIXES", "Layout", "open_files", "read_table"]
+__all__ = ["OPTIONS", "SUFFIXES", "Layout", "files_in", "open_files", "read_table"]
 
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _PLAIN = (*files.CSV_SUFFIXES, ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
@@ -89,6 +90,13 @@ _OTHERS = (*containers.BOOKS, *containers.ARROW, *containers.DATABASES)
 SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
 
 _T = TypeVar("_T")
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
+# Tables that are folders with a log: a file that it has, what it is, and how to read it.
+_LOGGED = (
+    ("_delta_log", "a Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
+    ("metadata/*.metadata.json", "an Iceberg", "pyiceberg's table.scan().to_arrow()"),
+)
 
 _SAMPLE_ROWS = 2000
 # Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
@@ -125,8 +133,9 @@ def read_table(
     source : str or path
         A file (``.csv .tsv .txt .parquet .arrow .json .xlsx .sqlite .duckdb .svm``, or one of
         text with ``.gz .bz2 .xz .zst .zip`` behind), a pattern (``"part-*.parquet"``: the files in
-        the order of their names, with the same columns), ``"-"`` for CSV on standard input, or a
-        built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
+        the order of their names, with the same columns), a folder (all files in it; names of
+        folders in it such as ``year=2024`` are a column of text), ``"-"`` for CSV on standard
+        input, or a built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
     missing : iterable of str
         What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
         number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
@@ -214,6 +223,7 @@ def read_table(
         if len(paths) == 1 and (table := _in_memory(paths[0], inner, options)) is not None:
             return options.apply(table)
         parts = [options.opened(path, inner, stack) for path in paths]
+        _mark_partitions(parts, [name])
         if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
             return options.apply(replace(read_svmlight(parts[0].path), source=name))
         return _read_parts(parts, name, options, stack)
@@ -297,6 +307,7 @@ def open_files(
         if suffix in alone or (suffix in databases and not _is_duckdb(path)):
             return None
     parts = [options.opened(path, inner, stack) for path, inner in found]
+    _mark_partitions(parts, names)
     if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
         return None
     connection = stack.enter_context(contextlib.closing(files.connect()))
@@ -520,9 +531,15 @@ def _find_files(name: str) -> list[Path]:
             "the name of the table is empty; give the name of a file, a pattern, or - for stdin"
         )
     path = Path(name)
+    if address := _ADDRESS.match(name):
+        raise DataError(
+            f"{name} is an address, and files are read from this machine's disks; download the "
+            f"file, or give scan() what opens it there, such as a pyarrow data set with a file "
+            f"system of {address[1]}"
+        )
     if path.is_dir():
-        raise DataError(f"{name} is a folder; give a file, or a pattern such as {name}/*.csv")
-    if path.exists():
+        paths = files_in(path)
+    elif path.exists():
         paths = [path]
     elif globbing.has_magic(name):
         paths = [Path(found) for found in sorted(globbing.glob(name, recursive=True))]
@@ -546,6 +563,48 @@ def _find_files(name: str) -> list[Path]:
                 f"{' '.join(SUFFIXES)}; convert the file, or rename it if it is one of these"
             )
     return paths
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a table that is a folder, in the order of their names.
+
+    Raises
+    ------
+    DataError
+        Where it is the table of a system that keeps a log of its files, holds no file, or holds
+        files of several kinds.
+    """
+    for mark, system, how in _LOGGED:
+        if any(folder.glob(mark)):
+            raise DataError(
+                f"{folder} is {system} table, whose log says which of its files count; give scan() "
+                f"{how}"
+            )
+    found = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(p[0] in "._" for p in path.relative_to(folder).parts)
+    )
+    known = [path for path in found if containers.suffixes_of(path)[0] in SUFFIXES]
+    suffixes = sorted({path.suffix.lower() for path in known})
+    if not known:
+        raise DataError(f"{folder} is a folder without a file of a table ({' '.join(SUFFIXES)})")
+    if len(suffixes) > 1:
+        raise DataError(
+            f"{folder} is a folder with files of several kinds ({' '.join(suffixes)}); give a "
+            f"pattern such as {folder}/*{suffixes[0]}"
+        )
+    return known
+
+
+def _mark_partitions(parts: Sequence[files.Part], names: Sequence[str]) -> None:
+    """Have names of folders such as ``year=2024`` be columns of the files below a given folder."""
+    folders = [Path(name) for name in names if Path(name).is_dir()]
+    for part in parts:
+        below = [one for one in folders if one in part.path.parents]
+        part.hive = part.suffix == ".parquet" and any(
+            "=" in name for one in below for name in part.path.relative_to(one).parts[:-1]
+        )
 
 
 def _nearby_file(path: Path) -> str:

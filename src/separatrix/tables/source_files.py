@@ -161,6 +161,15 @@ def _clean_cell(expression: str) -> str:
     return f"CASE WHEN b THEN {_trimmed(expression)} ELSE {expression} END"
 
 
+def partitioning(hive: bool) -> str:
+    """The options of DuckDB's readers about names of folders such as ``year=2024``.
+
+    Their values are texts: what they look like may differ from file to file.
+    """
+    types = ", hive_types_autocast = false" if hive else ""
+    return f"hive_partitioning = {str(hive).lower()}{types}"
+
+
 class NotAsSupposed(Exception):
     """A column holds something else than its first rows."""
 
@@ -313,6 +322,8 @@ class Part:
     places: dict[str, int] = field(default_factory=dict)
     cells: Cells | None = None
     most_rows: int | None = None
+    # Whether names of folders such as year=2024 are columns.
+    hive: bool = False
 
     @property
     def is_csv(self) -> bool:
@@ -347,7 +358,7 @@ class Part:
                 f"hive_partitioning = false{longest}, columns = {{{columns}}}){alias}"
             )
         if self.suffix == ".parquet":
-            return f"read_parquet({where}, hive_partitioning = false){alias}"
+            return f"read_parquet({where}, {partitioning(self.hive)}){alias}"
         size = max(16_777_216, self.path.stat().st_size + 1)
         return (
             f"read_json({where}, records = 'true', sample_size = -1, map_inference_threshold = -1, "

@@ -234,6 +234,10 @@ class WordCounts:
             words = self.words_in(document)
             self.uses.update(words)
             self.rows.update(set(words))
+        self.require_few()
+
+    def require_few(self) -> None:
+        """Raise DataError if there are too many different words."""
         if len(self.rows) > self.most:
             ignored = Setting("kinds", (self.name, "ignore"))
             about = len(self.rows)

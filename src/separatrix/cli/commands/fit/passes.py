@@ -185,7 +185,7 @@ def _require_no_whole_table(options: ModelOptions) -> None:
 def scanned(out: Output, options: ModelOptions) -> BlockRows:
     """The row blocks of the table to learn from, with the target and the model that they settle."""
     _require_no_whole_table(options)
-    with reading_bar(shown=not out.quiet) as on_progress:
+    with reading_bar(shown=not out.quiet) as on_progress, engine_of(options) as engine:
         data = scan(
             options.data,
             options.target or "target",
@@ -204,8 +204,11 @@ def scanned(out: Output, options: ModelOptions) -> BlockRows:
             sql=options.sql,
             quantity=True if options.model in OF_QUANTITIES else None,
             on_progress=on_progress,
+            engine=engine,
             **{name: value for name in PASSED_ON if (value := getattr(options, name))},
         )
+    # The connection of the reading has ended; the fit has one of its own.
+    data = replace(data, engine=None)
     quantity = data.classes is None
     model = options.model or ("lstsq" if quantity else "logistic")
     return BlockRows(

@@ -1,0 +1,303 @@
+"""Where files are read: by threads of this process, or by the workers of a cluster.
+
+A task is a function of what all tasks share and of one part of the files.  It is importable by
+name, and what it gives depends on nothing else, so that it is the same wherever it runs.  Facts
+about columns are merged in a tree on the cluster, and nothing but the merged ones comes back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pickle
+import threading
+import uuid
+from abc import ABC, abstractmethod
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from separatrix.scale.dask_engine import Dask, fetched, pickled
+from separatrix.tables import source_files as files
+
+__all__ = ["ClusterReaders", "LocalReaders", "Readers", "Session", "Task"]
+
+#: ``task(shared, part)``
+Task = Callable[[Any, Any], Any]
+#: ``merge(parts)``: one record of facts of several, in their order.
+Merge = Callable[[Sequence[Any]], Any]
+
+# Records of facts that are merged at once.
+_TOGETHER = 8
+# What tasks share is unpacked once on every worker, which keeps what the last ones shared.
+_KEPT = 2
+# Cluster tasks whose results are asked for at once.
+_BATCH = 16
+
+
+# --- DuckDB, one connection for every session in a process ----------------------------------------
+
+
+@dataclass(frozen=True)
+class Session:
+    """What DuckDB may use while files are read.
+
+    Attributes
+    ----------
+    identity : str
+        Connections are found by it, one in each process.
+    memory : int
+        In bytes.
+    folder : str
+        Where it may write what does not fit.
+    readers : int
+        How many threads of a process may fetch rows at once.
+    """
+
+    identity: str
+    memory: int
+    folder: str
+    readers: int
+
+
+@dataclass(eq=False)
+class Opened:
+    """The connection of a session in this process.
+
+    Attributes
+    ----------
+    connection
+    gate : Semaphore
+        Of the readers.
+    tables : dict
+        Tables of the levels of columns, by the columns' keys.
+    """
+
+    connection: Any
+    gate: threading.Semaphore
+    tables: dict[str, Any] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_lock = threading.Lock()
+_sessions: dict[str, Opened] = {}
+_local = threading.local()
+
+
+def opened(session: Session) -> Opened:
+    """The connection of a session in this process, opened at its first use."""
+    with _lock:
+        found = _sessions.get(session.identity)
+        if found is None:
+            folder = Path(session.folder)
+            # A worker on another machine has no such folder yet.
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with files.limited(session.memory, folder):
+                connection = files.connect()
+            # A query is then answered by the thread that asks, in the order of the rows.
+            connection.execute("SET threads = 1")
+            connection.execute("SET parquet_metadata_cache = true")
+            found = Opened(connection, threading.Semaphore(session.readers))
+            _sessions[session.identity] = found
+        return found
+
+
+def cursor(session: Session) -> Any:
+    """This thread's cursor of a session."""
+    own = getattr(_local, "cursors", None)
+    if own is None:
+        own = _local.cursors = {}
+    found = opened(session)
+    if own.get(session.identity, (None, None))[0] is not found:
+        own[session.identity] = (found, found.connection.cursor())
+    return own[session.identity][1]
+
+
+def close(session: Session) -> None:
+    """Close the connection of a session in this process."""
+    with _lock:
+        found = _sessions.pop(session.identity, None)
+    getattr(_local, "cursors", {}).pop(session.identity, None)
+    if found is not None:
+        found.connection.close()
+
+
+# --- readers --------------------------------------------------------------------------------------
+
+
+class Readers(ABC):
+    """Who reads parts of files.
+
+    Attributes
+    ----------
+    shares_cache : bool
+        Whether all of them write to the same folder of the cache.
+    """
+
+    shares_cache = True
+
+    @abstractmethod
+    def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+        """What a task gives for every part, in the order of the parts."""
+
+    @abstractmethod
+    def merged(self, task: Task, shared: Any, parts: Sequence[Any], merge: Merge) -> Any:
+        """What a task gives for all parts, merged; there is at least one part."""
+
+    @abstractmethod
+    def close(self, session: Session) -> None:
+        """Close the connections of a session wherever there are some."""
+
+
+class LocalReaders(Readers):
+    """Threads of this process.
+
+    Parameters
+    ----------
+    workers : int
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+        if self.workers == 1 or len(parts) == 1:
+            for part in parts:
+                yield task(shared, part)
+            return
+        with ThreadPoolExecutor(self.workers, "separatrix-scan") as threads:
+            waiting: deque[Future[Any]] = deque()
+            try:
+                for part in parts:
+                    waiting.append(threads.submit(task, shared, part))
+                    if len(waiting) > self.workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def merged(self, task: Task, shared: Any, parts: Sequence[Any], merge: Merge) -> Any:
+        found: list[Any] = []
+        for one in self.map(task, shared, parts):
+            found.append(one)
+            if len(found) > _TOGETHER:
+                found = [merge(found)]
+        return merge(found)
+
+    def close(self, session: Session) -> None:
+        close(session)
+
+
+class ClusterReaders(Readers):
+    """The workers of a Dask cluster.
+
+    Parameters
+    ----------
+    engine : Dask
+    folder : str
+        One in the cache that was made here, by a name that no other machine has.
+    """
+
+    def __init__(self, engine: Dask, folder: str) -> None:
+        self.engine = engine
+        with engine.connected():
+            self.shares_cache = all(engine.client.run(os.path.isdir, folder).values())
+
+    def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
+        with self.engine.connected():
+            futures = deque(self._computed(self._calls(task, shared, parts)))
+            try:
+                while futures:
+                    some = [futures[k] for k in range(min(_BATCH, len(futures)))]
+                    for result in self._fetched(some):
+                        futures.popleft()
+                        yield result
+            finally:
+                if futures and self.engine.client.status == "running":
+                    with contextlib.suppress(Exception):
+                        self.engine.client.cancel(list(futures))
+
+    def merged(self, task: Task, shared: Any, parts: Sequence[Any], merge: Merge) -> Any:
+        from dask.delayed import delayed
+
+        with self.engine.connected():
+            call, how = delayed(_merged, pure=False), pickled(merge)
+            level = [call(how, one) for one in self._calls(task, shared, parts)]
+            while len(level) > 1:
+                level = [
+                    call(how, *level[first : first + _TOGETHER])
+                    for first in range(0, len(level), _TOGETHER)
+                ]
+            try:
+                (found,) = fetched(self.engine.client, self._computed(level))
+            except Exception:
+                # The first part that fails, in the order of the parts, has the error.
+                return merge(list(self.map(task, shared, parts)))
+        return pickle.loads(found)
+
+    def close(self, session: Session) -> None:
+        close(session)
+        if self.engine.client.status == "running":
+            with contextlib.suppress(Exception):
+                self.engine.client.run(close, session)
+
+    def _calls(self, task: Task, shared: Any, parts: Sequence[Any]) -> list[Any]:
+        """The graph of a task of every part; what they share is in it once."""
+        from dask.delayed import delayed
+
+        key = uuid.uuid4().hex
+        common = delayed((key, pickled((task, shared))), name=f"separatrix-shared-{key}")
+        call = delayed(_done, pure=False)
+        return [call(common, pickled(part)) for part in parts]
+
+    def _computed(self, calls: Sequence[Any]) -> list[Any]:
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+            futures: list[Any] = self.engine.client.compute(list(calls))
+        return futures
+
+    def _fetched(self, futures: Sequence[Any]) -> Iterator[Any]:
+        client = self.engine.client
+        try:
+            found = fetched(client, futures)
+        except Exception:
+            # The first that fails, in the order of the parts, has the error.
+            for future in futures:
+                yield pickle.loads(*fetched(client, [future]))
+            return
+        yield from map(pickle.loads, found)
+
+
+# --- on a worker ----------------------------------------------------------------------------------
+
+_shared: OrderedDict[str, Any] = OrderedDict()
+
+
+def _done(common: tuple[str, bytes], part: bytes) -> bytes:
+    """What a task gives for a part, in bytes, so that arrays are as NumPy makes them."""
+    key, packed = common
+    with _lock:
+        known = _shared.get(key)
+    if known is None:
+        known = pickle.loads(packed)
+        with _lock:
+            _shared[key] = known
+            for old in list(itertools.islice(_shared, max(len(_shared) - _KEPT, 0))):
+                del _shared[old]
+    task, shared = known
+    return pickle.dumps(task(shared, pickle.loads(part)), protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def _merged(how: bytes, *packed: bytes) -> bytes:
+    if len(packed) == 1:
+        return packed[0]
+    merge = pickle.loads(how)
+    found = merge([pickle.loads(one) for one in packed])
+    return pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
