@@ -129,6 +129,18 @@ def test_errors_and_limits_end_all():
     assert len(stopped.value.path.models) == 3
     assert "interrupted" in {c.status for c in stopped.value.path.certificates}
     assert threading.active_count() == before
+    seen = []
+
+    def press_at_once(progress):
+        seen.append(progress.number)
+        if progress.number == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    # Before the first pass of the fits is complete, of which all but the first have nothing to show.
+    with watch_passes(press_at_once), pytest.raises(PathInterrupt) as stopped:
+        LogisticRegression(tol=1e-14).path(data, Cs=[0.1, 1.0, 1e4], cv=3)
+    assert len(stopped.value.path.models) == 1 and len(stopped.value.path.not_reached) == 2
+    assert max(seen) == 3 and threading.active_count() == before
     with pytest.raises(ValueError, match="fold 1 of 2"):
         few = scan([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1], block_rows=2)
         LogisticRegression().path(few, Cs=[1.0], cv=2)

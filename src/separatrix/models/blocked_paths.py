@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from separatrix.models import blocked
 from separatrix.models.search import Search
 from separatrix.scale.blocks import Rows
 from separatrix.scale.folds import Fold, fold_hits, fold_totals
-from separatrix.solvers.driver import Solution
+from separatrix.solvers.driver import Solution, ended_by
 
 __all__ = ["BlockSearch"]
 
@@ -91,17 +91,44 @@ class BlockSearch(Search):
             for member, part_problems in zip(members, problems, strict=True)
             for k, (part, problem) in enumerate(part_problems)
         ]
+        n_first = len(problems[0])
+        jobs[n_first:] = [partial(self._unless_ended, job) for job in jobs[n_first:]]
         size = math.prod(problems[0][0][1].shape)
         solutions = iter(blocked.together(whole, jobs, size))
         for i, (member, own) in enumerate(zip(members, problems, strict=True)):
             member.classes_ = fits[i % len(fits)].classes
-            found: list[Solution] = [next(solutions) for _ in own]
-            member._keep(own, found)
+            found: list[Solution | None] = [next(solutions) for _ in own]
+            if None not in found:
+                member._keep(own, found)
         if self.folds and not self.interrupt.requested:
             self.scores = _scores(whole, self.folds, members, len(fits))
         for i, member in enumerate(members):
-            member.n_passes_ = whole.passes.count
-            yield i // len(fits), i % len(fits), member
+            if hasattr(member, "certificate_"):
+                member.n_passes_ = whole.passes.count
+                yield i // len(fits), i % len(fits), member
+
+    def _unless_ended(self, job: Callable[[], Solution]) -> Solution | None:
+        """The result of a fit; None where Ctrl-C came before the fit knew anything of its start.
+
+        The bounds of so many starts would take a pass as long as any.
+        """
+        passes = self._whole.passes
+        first = passes.count + 1
+
+        def check() -> None:
+            if self.interrupt.requested and passes.count <= first:
+                raise _NotReached
+
+        try:
+            check()
+            with ended_by(check):
+                return job()
+        except _NotReached:
+            return None
+
+
+class _NotReached(Exception):
+    """Raised in a fit that Ctrl-C ends with nothing to show."""
 
 
 def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPasses]:

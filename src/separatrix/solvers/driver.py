@@ -48,6 +48,7 @@ __all__ = [
     "Interrupt",
     "Progress",
     "Solution",
+    "ended_by",
     "lent_interrupt",
     "minimise",
     "minimise_batch",
@@ -181,12 +182,28 @@ def within(check_interrupt: Callable[[], None]) -> Iterator[None]:
     check_interrupt : callable
         Called wherever a fit looks at its own limits; what it raises ends the fit.
     """
-    tokens = _watchers.set(()), _enclosing.set(check_interrupt)
+    token = _watchers.set(())
+    try:
+        with ended_by(check_interrupt):
+            yield
+    finally:
+        _watchers.reset(token)
+
+
+@contextlib.contextmanager
+def ended_by(check_interrupt: Callable[[], None]) -> Iterator[None]:
+    """Let what is called wherever a fit looks at its own limits end the fits inside the block.
+
+    Parameters
+    ----------
+    check_interrupt : callable
+        What it raises ends the fit, which then has no result.
+    """
+    token = _enclosing.set(check_interrupt)
     try:
         yield
     finally:
-        _watchers.reset(tokens[0])
-        _enclosing.reset(tokens[1])
+        _enclosing.reset(token)
 
 
 def watched() -> bool:
@@ -691,6 +708,7 @@ class _Fit:
         residual = () if start.residual is None else (start.residual,)
         state = self.state = solver.init(problem, start.theta, generator_of(seed), *residual)
         self.follow(solver, state)
+        self.heed_enclosing()
         if self.why_now():
             # As where the folds of a cross-validation share a limit, and nothing of it is left.
             raise _Stop(self)
@@ -699,8 +717,7 @@ class _Fit:
             if self.ended:
                 self.judge("callback")
                 break
-            if self.enclosing is not None:
-                self.enclosing()
+            self.heed_enclosing()
             self.rehearse()
             state = self.state = solver.step(problem, state, self.check_interrupt)
             self.iteration = solver.iterations(state, self.iteration)
@@ -834,10 +851,14 @@ class _Fit:
             self.show(solver)
         self.report()
 
-    def check_interrupt(self) -> None:
-        """Raise where a long step should end now; solvers call it between parts of a step."""
+    def heed_enclosing(self) -> None:
+        """Let the fit of which this one is a part end it."""
         if self.enclosing is not None:
             self.enclosing()
+
+    def check_interrupt(self) -> None:
+        """Raise where a long step should end now; solvers call it between parts of a step."""
+        self.heed_enclosing()
         if self.why_now(self.rehearse()):
             raise _Stop(self)
         if self.watchers and self.state is not None:

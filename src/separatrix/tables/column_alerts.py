@@ -54,6 +54,9 @@ def alert_about_columns(
             rescaled.look_at(one, n_values)
         if n_values > most_levels + 1:
             continue
+        whole = table.n_rows <= _SAMPLE_ROWS and not np.ma.is_masked(column)
+        if whole and not _repeats(n_values, table.n_rows) and n_values != n_classes:
+            continue  # so many values agree with others by accident
         # The codes of the first rows are the first of all codes: what they tell apart stays so.
         start = first_appearance(first_rows)
         if target is not None and _determines(start, target[:_SAMPLE_ROWS]):

@@ -10,6 +10,7 @@ third of the time that its ``CountVectorizer`` takes, and others by it.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from abc import abstractmethod
 from collections import Counter
@@ -124,14 +125,16 @@ class Number(Encoding):
     def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Number:
         column = table.columns[name]
         gone = missing_mask(column)
-        values = np.ma.getdata(column).astype(np.float64)
+        values = np.ma.getdata(column).astype(np.float64, copy=False)
         _require_finite(values, gone, name, table)
         date = name in table.dates
         found = of_column(table, name)
         if found and not settings.exact:
             gone = gone | np.isin(values, read_as_missing(found))
         some = bool(gone.any())
-        mean, scale = (0.0, 1.0) if settings.exact else mean_and_scale(values[~gone])
+        mean, scale = 0.0, 1.0
+        if not settings.exact:
+            mean, scale = mean_and_scale(values[~gone] if some else values)
         identifies = name not in table.overridden and not date and _identifies(name, values, gone)
         return cls.of_moments(name, mean, scale, some, date, identifies, settings, alert, found)
 
@@ -229,11 +232,13 @@ class Number(Encoding):
 
     def _standardised(self, values: Any, gone: Any, table: Table) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            z = (values - self.mean) / self.scale
-            if not np.isfinite(z).all():  # the difference alone may be out of range
+            z = values - self.mean
+            z /= self.scale
+            finite = np.isfinite(z).all()
+            if not finite:  # the difference alone may be out of range
                 z = values / self.scale - self.mean / self.scale
         z[gone] = 0.0
-        if not np.isfinite(z).all():
+        if not finite and not np.isfinite(z).all():
             row = int(np.argmin(np.isfinite(z)))
             raise DataError(
                 f"{table.place(self.name, row)}: {values[row]} is so far from the values of the "
@@ -317,16 +322,19 @@ def mean_and_scale(values: Any) -> tuple[float, float]:
         return low if low == high else float(np.median(values)), 0.0
     exponent = int(np.frexp(largest)[1])
     unit = np.ldexp(values, -exponent)  # a power of two: exact
-    mean = float(unit.mean())
-    centred = unit - mean
-    mean += float(centred.mean())  # takes out the rounding of the first sum
-    scale = float(np.sqrt(np.mean((unit - mean) ** 2)))
+    n = len(values)
+    # The sums of NumPy's means, without what surrounds them: there may be thousands of columns.
+    mean = float(np.add.reduce(unit) / n)
+    mean += float(np.add.reduce(unit - mean) / n)  # takes out the rounding of the first sum
+    unit -= mean
+    unit *= unit
+    scale = math.sqrt(np.add.reduce(unit) / n)
     return float(np.ldexp(mean, exponent)), float(np.ldexp(scale, exponent))
 
 
 def _require_finite(values: Any, gone: Any, name: str, table: Table) -> None:
-    bad = np.isinf(values) & ~gone
-    if bad.any():
+    bad = np.isinf(values)
+    if bad.any() and (bad := bad & ~gone).any():
         row = int(np.argmax(bad))
         raise not_finite(table, name, row, values[row], "leave it empty to count as missing")
 

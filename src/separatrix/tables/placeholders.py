@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.messages import Message, Setting, counted
-from separatrix.tables.table import Table, missing_mask, number_text, quote
+from separatrix.tables.table import Table, number_text, present, quote
 
 __all__ = [
     "ColumnEnds",
@@ -272,7 +272,7 @@ def of_column(table: Table, name: str) -> list[Placeholders]:
     column = table.columns[name]
     if column.dtype != np.float64 or name in table.dates or name in table.overridden:
         return []
-    return of_values(np.ma.getdata(column)[~missing_mask(column)])
+    return of_values(present(column))
 
 
 def ends_with_nine(values: np.ndarray) -> np.ndarray:

@@ -283,11 +283,20 @@ def missing_mask(column: Any) -> Any:
     return mask
 
 
+def present(column: Any) -> Any:
+    """The values of a column that are not missing, without a copy where none is."""
+    values = np.ma.getdata(column)
+    if type(column) is np.ndarray:
+        return values
+    gone = missing_mask(column)
+    return values[~gone] if gone.any() else values
+
+
 def text_counts(column: Any) -> Mapping[str, int]:
     """How often each text of a column is there, in the order in which they first appear."""
     if isinstance(column, Categorical):
         return column.counts()
-    return Counter(np.ma.getdata(column)[~missing_mask(column)].tolist())
+    return Counter(present(column).tolist())
 
 
 def number_text(value: Any) -> str:
@@ -317,7 +326,7 @@ def string_kind(column: Any) -> str:
     """``"text"`` or ``"category"`` for a column of strings, by the rule that ``reader`` states."""
     if isinstance(column, Categorical) and all(len(text.split()) < 3 for text in column.levels):
         return "category"
-    values = np.ma.getdata(column)[~missing_mask(column)]
+    values = present(column)
     if len(values) == 0:
         return "category"
     # Words are counted on at most 5,000 values spread over the column: a median needs no more.

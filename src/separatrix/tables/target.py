@@ -33,6 +33,7 @@ from separatrix.tables.table import (
     not_finite,
     number_text,
     parse_number,
+    present,
     quote,
 )
 
@@ -74,7 +75,7 @@ def looks_like_quantity(table: Table, name: str) -> bool:
         return table.kinds[name] == "number"
     if column.dtype != np.float64:
         return False
-    return is_quantity(np.ma.getdata(column)[~missing_mask(column)])
+    return is_quantity(present(column))
 
 
 def take_quantity(
