@@ -17,9 +17,8 @@ the certificate.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -27,16 +26,16 @@ import scipy
 from separatrix._compiled import pool
 from separatrix._compiled.linear_algebra import lengths_of
 from separatrix._compiled.rounding import EPS
-from separatrix.closed_form.least_squares import solve_least_squares
+from separatrix.closed_form import least_squares
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
-    bounds_in,
+    for_all_targets,
 )
-from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
+from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data.design import Design
 
-__all__ = ["solve_bounded"]
+__all__ = ["solve", "solve_bounded"]
 
 # Columns whose triangular factor still fits into memory.
 _MOST_COLUMNS = 8192
@@ -47,18 +46,9 @@ _PATIENCE = 10
 
 
 def solve_bounded(
-    design: Design,
-    targets: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    *,
-    weights: np.ndarray | None = None,
-    ridge: float = 0.0,
-    fit_intercept: bool = True,
-    tol: float = 1e-10,
-    names: Sequence[str] | None = None,
+    design: Design, targets: np.ndarray, lower: np.ndarray, upper: np.ndarray, **options: Any
 ) -> LeastSquaresSolution:
-    """Minimise ``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2`` between bounds of ``W``.
+    """:func:`solve` for rows in memory; ``options``: the other attributes of the problem.
 
     Parameters
     ----------
@@ -66,24 +56,12 @@ def solve_bounded(
     targets : ndarray of float64, shape (n_samples, m)
     lower, upper : ndarray of float64, shape (n_features,)
         The bounds of the weights of every target, which allow zero.
-    weights : ndarray of float64, shape (n_samples,), optional
-    ridge : float, default=0.0
-    fit_intercept : bool, default=True
-        The intercept has no bounds.
-    tol : float, default=1e-10
-        Of the certificate.
-    names : sequence of str, optional
-        Names of the columns, for messages.
+    **options : dict
+        As for :func:`separatrix.closed_form.least_squares.solve_least_squares`.
 
     Returns
     -------
     LeastSquaresSolution
-        Its rank and condition number are those of the free columns, the worst over the targets.
-
-    Raises
-    ------
-    ValueError
-        For NaN or infinity in the design, named by row and column, or more than 8,192 columns.
 
     Examples
     --------
@@ -95,35 +73,57 @@ def solve_bounded(
     >>> solve_bounded(as_design(X), y, low, high, fit_intercept=False).coef.round(12).tolist()
     [[1.25, -0.625]]
     """
-    d = design.n_features
+    bounds = for_all_targets((lower, upper))
+    targets = np.asarray(targets, dtype=np.float64)
+    return solve(LeastSquaresProblem(design, targets, bounds=bounds, **options))
+
+
+def solve(problem: LeastSquaresProblem) -> LeastSquaresSolution:
+    """Minimise ``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2`` between bounds of ``W``.
+
+    Parameters
+    ----------
+    problem : LeastSquaresProblem
+        Of rows in memory, with bounds if there are any; the intercept has none.
+
+    Returns
+    -------
+    LeastSquaresSolution
+        With bounds its rank and condition number are those of the free columns, the worst over the
+        targets.
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinity in the design, named by row and column, or more than 8,192 columns.
+    """
+    if problem.bounds is None:
+        return least_squares.solve(problem)
+    d = problem.design.n_features
     if d > _MOST_COLUMNS:
         raise ValueError(
             "Weights between bounds need a square matrix over all columns, which is too large for "
             f"{d:,} columns; keep at most {_MOST_COLUMNS:,}."
         )
-    targets = np.asarray(targets, dtype=np.float64)
-    unit = units_of(targets, weights)
-    scaled = targets if unit is None else targets * unit
+    scaled, unit = problem.in_units()
     with pool.one_blas_thread(), np.errstate(all="ignore"):
-        problem = LeastSquaresProblem(
-            *(design, scaled, weights, float(ridge), bool(fit_intercept), tol, names),
-            bounds=bounds_in((lower, upper), unit),
+        factor = TriangularFactor.of(
+            scaled.design, scaled.targets, scaled.weights, scaled.fit_intercept
         )
-        factor = TriangularFactor.of(design, scaled, weights, bool(fit_intercept))
         if not np.isfinite(factor.r).all():
-            problem.refuse()
+            scaled.refuse()
         lengths = lengths_of(factor.r)
-        parts = [_one_target(problem, factor, lengths, k) for k in range(targets.shape[1])]
-        equations = NormalEquations(problem, factor.mean, lengths, factor.weight)
-        solution = LeastSquaresSolution.of(
+        parts = [_one_target(scaled, factor, lengths, k) for k in range(scaled.targets.shape[1])]
+        equations = NormalEquations(scaled, factor.mean, lengths, factor.weight)
+        found = LeastSquaresSolution.of(
             equations.at(np.stack([part.coef for part in parts])),
             method="bounded",
             steps=sum(part.steps for part in parts),
             rank=min(part.rank for part in parts),
             condition=max(part.condition for part in parts),
             unfinished="above_tol",
-        )
-        return solution.in_units(unit, lambda: equations)
+        ).in_units(unit, lambda: equations)
+    return least_squares.narrowed(problem, found) if problem.single else found
 
 
 class _Found(NamedTuple):
@@ -252,13 +252,7 @@ def _solved(problem: LeastSquaresProblem, held: np.ndarray) -> tuple[np.ndarray,
     targets = problem.targets
     if point.any():
         targets = targets - problem.design.dot(point)[:, None]
-    found = solve_least_squares(
-        problem.design.columns(free),
-        targets,
-        weights=problem.weights,
-        ridge=problem.ridge,
-        fit_intercept=problem.fit_intercept,
-        tol=problem.tol,
-    )
+    design, own = problem.design.columns(free), replace(problem, targets=targets, bounds=None)
+    found = least_squares.solve(replace(own, design=design, names=None, single=False))
     point[free] = found.coef[0]
     return point, found.rank, found.condition

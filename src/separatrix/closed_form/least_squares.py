@@ -26,9 +26,10 @@ residuals in twice the working precision, to all the digits that the data determ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -45,19 +46,18 @@ from separatrix.closed_form.normal_equations import (
     NormalEquations,
     NormalInverse,
     NormalResidual,
-    Tuning,
-    bounds_in,
+    for_all_targets,
     refine,
 )
-from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor, units_of
+from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
 
 __all__ = [
+    "certify",
     "certify_least_squares",
-    "equations_of_moments",
-    "moments_of",
-    "solve_gathered",
+    "narrowed",
+    "solve",
     "solve_least_squares",
 ]
 
@@ -78,22 +78,16 @@ _FAINT = 1e-250
 _MOST_SOLVED = 1e6
 # Of certificates: what is met, and then all digits that are to be had.
 _ALL = 1e-10
+# What is to be left of the equations at weights that have been rounded to float32.
+_SINGLE = 1e-6
 # Vectors that are multiplied with one at a time.
 _FEW = 4
 
 
 def solve_least_squares(
-    design: Design,
-    targets: np.ndarray,
-    *,
-    weights: np.ndarray | None = None,
-    ridge: float = 0.0,
-    fit_intercept: bool = True,
-    tol: float = 1e-10,
-    names: Sequence[str] | None = None,
-    tuning: Tuning = Tuning(),
+    design: Design, targets: np.ndarray, **options: Any
 ) -> LeastSquaresSolution:
-    """Minimise ``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``.
+    """:func:`solve` for rows in memory; ``options``: the other attributes of the problem.
 
     Parameters
     ----------
@@ -101,42 +95,60 @@ def solve_least_squares(
         NaN and infinities are found by what they do to the sums; nothing looks for them before.
     targets : ndarray of float64, shape (n_samples, m)
         Finite.
-    weights : ndarray of float64, shape (n_samples,), optional
-        Finite and not negative.
-    ridge : float, default=0.0
-        The sum of the weights times ``lam``; the intercept is not penalised.
-    fit_intercept : bool, default=True
-    tol : float, default=1e-10
-        Of the certificate.
-    names : sequence of str, optional
-        Names of the columns, for messages.
-    tuning : Tuning
-        Which sizes each method is for.
+    **options : dict
+        ``weights`` of the rows, finite and not negative; ``ridge``, the factor of the penalty,
+        which is the sum of the weights times ``lam``; ``fit_intercept``, ``tol`` of the
+        certificate, ``names`` of the columns for messages, and ``tuning``.
 
     Returns
     -------
     LeastSquaresSolution
-        Of all solutions, where there are several, the one of least ``|W|``.
 
     Raises
     ------
     ValueError
         For NaN or infinity in the design, named by row and column.
     """
-    targets = np.asarray(targets, dtype=np.float64)
-    unit = units_of(targets, weights)
-    problem = LeastSquaresProblem(
-        design,
-        targets if unit is None else targets * unit,
-        weights,
-        float(ridge),
-        bool(fit_intercept),
-        tol,
-        names,
-        tuning=tuning,
-    )
+    return solve(LeastSquaresProblem(design, np.asarray(targets, dtype=np.float64), **options))
+
+
+def solve(problem: LeastSquaresProblem) -> LeastSquaresSolution:
+    """Minimise ``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``.
+
+    Of all solutions, where there are several, the one of least ``|W|``.
+
+    Parameters
+    ----------
+    problem : LeastSquaresProblem
+        Without bounds; of rows in memory, or in blocks.
+
+    Returns
+    -------
+    LeastSquaresSolution
+
+    Raises
+    ------
+    ValueError
+        For NaN or infinity in the design, named by row and column, and where squares or
+        coefficients are out of the range of float64.
+    """
+    scaled, unit = problem.in_units()
     with pool.one_blas_thread(), np.errstate(all="ignore"):
-        return _dispatched(problem).in_units(unit, partial(_equations_of, problem))
+        found = _dispatched(scaled).in_units(unit, partial(_equations_of, scaled))
+    return narrowed(problem, found) if problem.single else found
+
+
+def narrowed(problem: LeastSquaresProblem, found: LeastSquaresSolution) -> LeastSquaresSolution:
+    """The solution with weights in float32, where it is one to what float32 accounts for."""
+    if not found.certificate.ok:
+        return found
+    coef, intercept = found.coef.astype(np.float32), found.intercept.astype(np.float32)
+    looser = replace(problem, tol=max(problem.tol, _SINGLE))
+    own = certify(looser, coef, intercept, condition=found.condition, rank=found.rank)
+    if not own.ok:
+        return found
+    own = replace(own, n_iter=found.certificate.n_iter)
+    return replace(found, coef=coef, intercept=intercept, certificate=own)
 
 
 def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
@@ -151,7 +163,9 @@ def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
         found = _by_iteration(problem, _steps_of_rows(problem))
     if found is None and n > d and p <= problem.tuning.most_square:
         found = _by_cholesky(problem)
-    if found is None and p <= (problem.tuning.most_square if n > d else problem.tuning.most_wide):
+    most = problem.tuning.most_square if n > d else problem.tuning.most_wide
+    # The other ways ask for products with all rows again and again.
+    if found is None and (p <= most or problem.in_passes):
         found = _by_factor(problem)
     if found is None and n <= min(d, problem.tuning.most_square):
         found = _by_rows(problem)
@@ -164,26 +178,9 @@ def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     return found
 
 
-def moments_of(design: Design, targets: np.ndarray, weights: np.ndarray | None = None) -> Moments:
-    """The moments of rows with their targets, of one class."""
-    return Moments.of(design, weights=weights, targets=targets)
-
-
-def solve_gathered(problem: LeastSquaresProblem, moments: Moments) -> LeastSquaresSolution:
-    """The solution for rows that come in parts, of which the moments are known.
-
-    As :func:`solve_least_squares`, where pairs of columns can be held; the other ways ask for
-    products with all rows again and again.
-    """
-    with pool.one_blas_thread(), np.errstate(all="ignore"):
-        found = None
-        if problem.design.n_samples > problem.design.n_features:
-            found = _by_cholesky(problem, moments)
-        return _by_factor(problem) if found is None else found
-
-
-def equations_of_moments(problem: LeastSquaresProblem, moments: Moments) -> NormalEquations:
+def _equations_of_moments(problem: LeastSquaresProblem) -> NormalEquations:
     """The equations of a problem, from the moments of its rows."""
+    moments = problem.moments()
     mean, scatter = _about(problem, moments)
     squares = np.diagonal(scatter)
     if _is_out_of_range(problem, squares):
@@ -236,13 +233,9 @@ def _about(problem: LeastSquaresProblem, moments: Moments) -> tuple[np.ndarray, 
     return np.zeros_like(mean), scatter + weight * np.outer(mean, mean)
 
 
-def _by_cholesky(
-    problem: LeastSquaresProblem, moments: Moments | None = None
-) -> LeastSquaresSolution | None:
+def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
     """From sums of products; None where they do not determine the answer well enough."""
-    d = problem.design.n_features
-    if moments is None:
-        moments = problem.gathered(moments_of)
+    d, moments = problem.design.n_features, problem.moments()
     if not moments.finite:
         problem.require_finite()
         return None
@@ -516,6 +509,8 @@ def _steps_of_rows(problem: LeastSquaresProblem) -> int:
 
 def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
     """The equations of a problem, by a pass over the rows for means and lengths."""
+    if problem.in_passes:
+        return _equations_of_moments(problem)
     design, targets = problem.design.merged(), problem.targets
     n, d = design.shape
     s = np.ones(n) if problem.weights is None else problem.weights
@@ -563,33 +558,42 @@ def certify_least_squares(
     coef: np.ndarray,
     intercept: np.ndarray,
     *,
-    weights: np.ndarray | None = None,
-    ridge: float = 0.0,
-    fit_intercept: bool = True,
     condition: float = np.nan,
     rank: int | None = None,
-    tol: float = 1e-10,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    **options: Any,
+) -> ResidualCertificate:
+    """:func:`certify` for rows in memory.
+
+    ``bounds``: of the weights of every target, each of shape (n_features,); ``options``: the other
+    attributes of the problem.
+    """
+    targets = np.asarray(targets, dtype=np.float64)
+    problem = LeastSquaresProblem(design, targets, bounds=for_all_targets(bounds), **options)
+    return certify(problem, coef, intercept, condition=condition, rank=rank)
+
+
+def certify(
+    problem: LeastSquaresProblem,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    *,
+    condition: float = np.nan,
+    rank: int | None = None,
 ) -> ResidualCertificate:
     """Certify coefficients by the residual of the normal equations, computed from the rows.
 
     Parameters
     ----------
-    design : Design
-    targets : ndarray of float64, shape (n_samples, m)
+    problem : LeastSquaresProblem
+        Of rows in memory, or in blocks.  Between its bounds what is left of the equations may push
+        a weight that is at an end beyond it.
     coef : ndarray of shape (m, n_features)
     intercept : ndarray of shape (m,)
-    weights : ndarray of float64, shape (n_samples,), optional
-    ridge : float, default=0.0
-    fit_intercept : bool, default=True
     condition : float, optional
         To be repeated in the certificate.
     rank : int, optional
         The same; all columns by default.
-    tol : float, default=1e-10
-    bounds : tuple of ndarray of shape (n_features,), optional
-        The lower and the upper ends of the weights, so that what is left may push one that is at an
-        end beyond it.
 
     Returns
     -------
@@ -604,18 +608,12 @@ def certify_least_squares(
         or, where a fit is exact to ``tol`` in every row, relative to the targets about their
         means, or to all terms about theirs where rounding of these explains it.
     """
-    targets = np.asarray(targets, dtype=np.float64)
-    coef = np.asarray(coef, dtype=np.float64).reshape(targets.shape[1], -1)
-    intercept = np.broadcast_to(np.asarray(intercept, dtype=np.float64), len(coef))
-    unit = units_of(targets, weights)
+    columns, m = problem.design.n_features, problem.targets.shape[1]
+    coef = np.asarray(coef, dtype=np.float64).reshape(m, -1)
+    intercept = np.broadcast_to(np.asarray(intercept, dtype=np.float64), m)
     with np.errstate(all="ignore"):
+        problem, unit = problem.in_units()
         if unit is not None:
-            targets, coef, intercept = targets * unit, coef * unit[:, None], intercept * unit
-        problem = LeastSquaresProblem(
-            *(design, targets, weights, float(ridge), bool(fit_intercept), tol),
-            bounds=None if bounds is None else bounds_in(bounds, unit),
-        )
+            coef, intercept = coef * unit[:, None], intercept * unit
         found = _equations_of(problem).at(np.ascontiguousarray(coef), np.array(intercept))
-        return found.certificate(
-            design.n_features if rank is None else rank, condition, "above_tol"
-        )
+        return found.certificate(columns if rank is None else rank, condition, "above_tol")

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -26,6 +26,7 @@ from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.projection import Columns
 from separatrix.data.design import CSRDesign, DenseDesign, Design
+from separatrix.data.moments import Moments
 from separatrix.data.validation import require_finite
 
 __all__ = [
@@ -37,9 +38,12 @@ __all__ = [
     "NormalResidual",
     "Tuning",
     "dot_once_rounded",
+    "for_all_targets",
+    "moments_of",
     "refine",
     "refine_in_parts",
     "triangle_of",
+    "units_of",
 ]
 
 # What the factorisation of a few rows leaves of a column of unit length that depends on others.
@@ -110,7 +114,8 @@ class LeastSquaresProblem:
     """``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``, and how its answer is judged.
 
     With ``bounds``, the lower and the upper ends of the weights, each of shape (d, m) or (d, 1), a
-    weight at one of them may be pushed beyond it.
+    weight at one of them may be pushed beyond it.  With ``single``, the weights of the answer are
+    rounded to float32 where they still solve the equations as closely as those numbers can.
     """
 
     design: Design
@@ -121,6 +126,7 @@ class LeastSquaresProblem:
     tol: float = 1e-10
     names: Sequence[str] | None = None
     bounds: tuple[np.ndarray, np.ndarray] | None = None
+    single: bool = False
     # Whether the rows are those of a triangular factor, which stand for others.
     factored: bool = False
     tuning: Tuning = Tuning()
@@ -139,6 +145,26 @@ class LeastSquaresProblem:
         Where rows come in parts, it is made of each part and merged.
         """
         return of(self.design, self.targets, self.weights)
+
+    # Whether the rows come in parts, so that nothing but what is gathered of them is known.
+    in_passes: ClassVar[bool] = False
+
+    def moments(self) -> Moments:
+        """The moments of all rows and their targets."""
+        found: Moments = self.gathered(moments_of)
+        return found
+
+    def in_units(self) -> tuple[LeastSquaresProblem, np.ndarray | None]:
+        """The problem in units in which squares of the targets are in the range of float64.
+
+        Beside it is what multiplies the targets; None where that is nothing.
+        """
+        unit = units_of(self.targets, self.weights)
+        if unit is None:
+            return self, None
+        with np.errstate(over="ignore", under="ignore"):
+            bounds = self.bounds and (self.bounds[0] * unit, self.bounds[1] * unit)
+        return replace(self, targets=self.targets * unit, bounds=bounds), unit
 
     def equations(self, mean: np.ndarray, lengths: np.ndarray, weight: float) -> NormalEquations:
         """The normal equations, for the columns' means and lengths; see there."""
@@ -419,6 +445,10 @@ class NormalEquations:
         width = self.design.n_features + 1 + len(coef)
         return Columns(np.concatenate(parts, axis=1) if parts else np.empty((width, 0)), None)
 
+    def reduced_columns(self, coef: np.ndarray, intercept: np.ndarray, closely: bool) -> Columns:
+        """Few rows that stand for :meth:`columns`."""
+        return self.columns(coef, intercept, closely).reduced()
+
     def _explained(self, columns: Columns, coef: np.ndarray, free: np.ndarray | None) -> np.ndarray:
         if self.ridge > 0.0:
             columns = columns.with_penalty(self.ridge, coef)
@@ -445,12 +475,34 @@ def _by_row(design: Design, n_targets: int) -> bool:
     return isinstance(design, CSRDesign)
 
 
-def bounds_in(
-    bounds: tuple[np.ndarray, np.ndarray], unit: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds of the weights, (d,), as those of every target in its unit: (d, m) or (d, 1)."""
-    factors = np.ones(1) if unit is None else unit
-    return bounds[0][:, None] * factors, bounds[1][:, None] * factors
+def for_all_targets(
+    bounds: tuple[np.ndarray, np.ndarray] | None,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The bounds of the weights of every target, (d,), as a problem has them: (d, 1)."""
+    return None if bounds is None else (bounds[0][:, None], bounds[1][:, None])
+
+
+def moments_of(design: Design, targets: np.ndarray, weights: np.ndarray | None = None) -> Moments:
+    """The moments of rows with their targets, of one class."""
+    return Moments.of(design, weights=weights, targets=targets)
+
+
+def units_of(targets: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray | None:
+    """Powers of two that bring targets near one whose squares are not in the range of float64.
+
+    The squares are those of the weighted targets.
+    """
+    if not targets.size:
+        return None
+    # The largest size, without a copy.
+    top = np.maximum(targets.max(axis=0), -targets.min(axis=0))
+    if weights is not None:
+        top = top * math.sqrt(float(weights.max()))
+    odd = (top > 0.0) & ((top < 1e-120) | (top > 1e120))
+    if not odd.any():
+        return None
+    power = np.clip(np.frexp(np.where(odd, top, 0.5))[1], -1000, 1000)
+    return np.ldexp(1.0, -power)
 
 
 def dot_once_rounded(terms: Iterable[tuple[float, float]]) -> float:

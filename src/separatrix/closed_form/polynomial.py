@@ -41,15 +41,15 @@ from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import add_closely, multiply_parts, sum_parts, two_sum
 from separatrix._compiled.linear_algebra import lengths_of
 from separatrix._compiled.rounding import EPS
-from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
+from separatrix.closed_form import least_squares
+from separatrix.closed_form.least_squares import certify
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
     NormalInverse,
     refine_in_parts,
 )
-from separatrix.closed_form.triangular import TriangularFactor
+from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data.design import Design
 from separatrix.messages import Message, Setting
 
@@ -62,6 +62,7 @@ __all__ = [
     "count_terms",
     "degree_errors",
     "fit_polynomial",
+    "solve",
 ]
 
 # Their Gram matrix takes 3.2 GB.
@@ -713,44 +714,28 @@ class PolynomialDesign(Design):
 # --- the fit --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class PolynomialFit:
-    """A polynomial of least squares.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PolynomialFit(LeastSquaresSolution):
+    """A polynomial of least squares, whose coefficients are those in its basis.
 
     Attributes
     ----------
-    basis : PolynomialBasis
-    coef, intercept : ndarray of shape (m, n_terms) and (m,)
-        In the basis.
-    plain_coef, plain_intercept : ndarray
+    plain_coef, plain_intercept : ndarray of shape (m, n_terms) and (m,)
         Of plain powers.
-    mse : ndarray of shape (m,)
-        Weighted means of the squared residuals.
-    rank : int
-    factor : TriangularFactor or None
-        Of the design's centred rows; None where it would be too large.
-    certificate : ResidualCertificate
     """
 
-    basis: PolynomialBasis
-    coef: np.ndarray
-    intercept: np.ndarray
     plain_coef: np.ndarray
     plain_intercept: np.ndarray
-    mse: np.ndarray
-    rank: int
-    factor: TriangularFactor | None
-    certificate: ResidualCertificate
 
 
 def fit_polynomial(
-    design: Design,
-    targets: np.ndarray,
-    basis: PolynomialBasis,
-    *,
-    weights: np.ndarray | None = None,
-    ridge: float = 0.0,
+    design: Design, targets: np.ndarray, basis: PolynomialBasis, **options: Any
 ) -> PolynomialFit:
+    """:func:`solve` for a basis; ``options``: the weights of the rows, and the ridge."""
+    return solve(LeastSquaresProblem(PolynomialDesign(design, basis), targets, **options))
+
+
+def solve(problem: LeastSquaresProblem) -> PolynomialFit:
     r"""Minimise ``1/2 sum_i s_i |y_i - f(x_i)|^2 + ridge/2 |c|^2`` over polynomials f.
 
     ``c`` are the coefficients in the basis, without that of the constant.  Where the design has
@@ -760,46 +745,33 @@ def fit_polynomial(
 
     Parameters
     ----------
-    design : Design
-        Of the columns, not of their powers.
-    targets : ndarray of shape (n_samples, m)
-    basis : PolynomialBasis
-        Of the same rows.
-    weights : ndarray of shape (n_samples,), optional
-    ridge : float
+    problem : LeastSquaresProblem
+        Its design has the terms.
 
     Returns
     -------
     PolynomialFit
     """
-    terms = PolynomialDesign(design, basis)
-    options: dict[str, Any] = {"weights": weights, "ridge": ridge, "fit_intercept": True}
-    solution = solve_least_squares(terms, targets, **options)
+    terms, targets, weights = problem.design, problem.targets, problem.weights
+    assert isinstance(terms, PolynomialDesign)
+    basis, solution = terms.basis, least_squares.solve(problem)
     coef, intercept, factor = solution.coef, solution.intercept, solution.factor
     certificate = solution.certificate
     high = np.column_stack([intercept, coef])
     low = np.zeros_like(high)
-    determined = solution.rank == basis.n_terms or ridge > 0.0
+    determined = solution.rank == basis.n_terms or problem.ridge > 0.0
     if determined and terms.n_stored * targets.shape[1] <= _REFINED and factor is not None:
-        problem = LeastSquaresProblem(terms, targets, **options)
         equations = _ExactEquations(problem, factor.mean, lengths_of(factor.r), factor.weight)
         # The step after the last one is its rounding, as the equations amplify it.
         still = _STILL / min(1.0, EPS * solution.condition**2)
-        refined = refine_in_parts(equations, factor.inverse(ridge), high, still)
+        refined = refine_in_parts(equations, factor.inverse(problem.ridge), high, still)
         if refined is not None:
             high, low, _ = refined
             # What predicts is evaluated in float64, and there the refined numbers must hold too:
             # at the highest degrees that the points bear, polynomials of the very recurrence and
             # those of its rounded evaluation are not the same.
-            again = certify_least_squares(
-                terms,
-                targets,
-                high[:, 1:],
-                high[:, 0],
-                condition=certificate.condition,
-                rank=solution.rank,
-                **options,
-            )
+            known: dict[str, Any] = {"condition": certificate.condition, "rank": solution.rank}
+            again = certify(problem, high[:, 1:], high[:, 0], **known)
             if again.relative_residual <= max(certificate.relative_residual, 1e-15):
                 coef, intercept, certificate = high[:, 1:], high[:, 0], again
     if not basis.n_terms:
@@ -807,17 +779,15 @@ def fit_polynomial(
     plain_coef, plain_intercept = basis.to_powers(high, low)
     s = np.ones(len(targets)) if weights is None else weights
     residuals = targets - terms.dot(np.ascontiguousarray(coef.T)) - intercept
-    mse = s @ np.square(residuals) / s.sum()
+    own = {
+        "coef": np.ascontiguousarray(coef),
+        "intercept": np.array(intercept),
+        "rss": s @ np.square(residuals),
+        "weight": s.sum(),
+        "certificate": certificate,
+    }
     return PolynomialFit(
-        basis,
-        np.ascontiguousarray(coef),
-        np.array(intercept),
-        plain_coef,
-        plain_intercept,
-        mse,
-        solution.rank,
-        solution.factor,
-        certificate,
+        **{**vars(solution), **own}, plain_coef=plain_coef, plain_intercept=plain_intercept
     )
 
 

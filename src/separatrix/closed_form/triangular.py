@@ -25,11 +25,12 @@ from separatrix.closed_form.normal_equations import (
     dot_once_rounded,
     refine,
     triangle_of,
+    units_of,
 )
 from separatrix.data.design import DenseDesign, Design
 from separatrix.data.packing import pack_triangle, unpack_triangle
 
-__all__ = ["LeastSquaresSolution", "TriangularFactor", "units_of"]
+__all__ = ["LeastSquaresSolution", "TriangularFactor"]
 
 # Bytes of the rows that are factorised at a time: the second-level cache.
 _BLOCK_BYTES = 1 << 20
@@ -78,6 +79,11 @@ class LeastSquaresSolution:
     factor: TriangularFactor | None
     method: str
     certificate: ResidualCertificate
+
+    @property
+    def mse(self) -> np.ndarray:
+        """Weighted means of the squared residuals; (m,)."""
+        return self.rss / self.weight
 
     @classmethod
     def of(
@@ -418,24 +424,6 @@ class TriangularFactor:
             # What the features leave of the targets may be nothing, or by rounding less.
             r[d:, d:] = _root(scatter[d:, d:] - across.T @ across)
         return cls(weight, mean, _upright(r), n_rows, p - d, centred, np.zeros(p))
-
-
-def units_of(targets: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray | None:
-    """Powers of two that bring targets near one whose squares are not in the range of float64.
-
-    The squares are those of the weighted targets.
-    """
-    if not targets.size:
-        return None
-    # The largest size, without a copy.
-    top = np.maximum(targets.max(axis=0), -targets.min(axis=0))
-    if weights is not None:
-        top = top * math.sqrt(float(weights.max()))
-    odd = (top > 0.0) & ((top < 1e-120) | (top > 1e120))
-    if not odd.any():
-        return None
-    power = np.clip(np.frexp(np.where(odd, top, 0.5))[1], -1000, 1000)
-    return np.ldexp(1.0, -power)
 
 
 def _root(matrix: np.ndarray) -> np.ndarray:

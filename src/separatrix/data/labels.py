@@ -29,6 +29,7 @@ __all__ = [
     "plain_label",
     "require_weights",
     "scores_by_class",
+    "targets_of",
 ]
 
 # Between the least whole number and the greatest.
@@ -377,6 +378,27 @@ def one_hot(codes: np.ndarray, n_classes: int) -> np.ndarray:
     targets = np.zeros((len(codes), n_classes), order="F")
     targets[np.arange(len(codes)), codes] = 1.0
     return targets
+
+
+def targets_of(codes: np.ndarray, n_classes: int, other: float = 0.0) -> np.ndarray:
+    """Numbers that stand for classes in least squares.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+    n_classes : int
+    other : float, default=0.0
+        What stands for the other classes, where there are more than two.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 1), or (n_samples, n_classes) for more than two classes
+        Of two classes -1 and +1; of more one in the column of the row's own class.
+    """
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    present = one_hot(codes, n_classes)
+    return present if other == 0.0 else other + (1.0 - other) * present
 
 
 def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -64,7 +64,7 @@ class CertifiedClassifier(ClassPredictions, Certified):
         raise NotImplementedError
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
-        self.classes_ = (fit.target if fit.blocks is None else fit.blocks).classes
+        self.classes_ = fit.labels.classes
         self._keep(problems, solutions)
         if fit.blocks is not None:
             self.n_passes_ = fit.blocks.passes.count

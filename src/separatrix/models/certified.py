@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.callbacks import followed
 from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to, shared_deadline
-from separatrix.models.parameters import Parameters, parameter
+from separatrix.models.parameters import Parameters, fitted, parameter
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
@@ -53,6 +54,8 @@ class FitContext:
         What the rows in memory are fitted to.
     blocks : InPasses or None
         The rows in blocks, with their labels, instead of both.
+    given : tuple
+        The rows, the labels or numbers, and the groups of the rows, as the caller gave them.
     shared : object
         What fits to the same rows have in common, as the matrix of a kernel; None before the first.
     begin : tuple
@@ -67,11 +70,14 @@ class FitContext:
         The seed of the first problem; the others have those after it.
     deadline : float
         When the time limit ends, on the clock of :func:`time.perf_counter`.
+    begun : float
+        When the fit began, on the same clock.
     """
 
     design: Any = None
     target: Any = None
     blocks: blocked.InPasses | None = None
+    given: tuple[Any, Any, Any] = (None, None, None)
     shared: Any = None
     begin: tuple[Any, Any] = (None, None)
     chain: Continuation | None = None
@@ -79,6 +85,12 @@ class FitContext:
     record: bool | None = None
     seed: int = 0
     deadline: float = math.inf
+    begun: float = field(default_factory=time.perf_counter)
+
+    @property
+    def labels(self) -> Any:
+        """What is known of the classes, of rows in memory or in blocks."""
+        return self.target if self.blocks is None else self.blocks
 
 
 class Certified(Parameters, metaclass=ABCMeta):
@@ -107,6 +119,10 @@ class Certified(Parameters, metaclass=ABCMeta):
     _follows_dtype = False
     # What the formula says where there is more than one problem.
     _each = ""
+    # Whether a fit warns where its certificate is above the tolerance.
+    _warns = True
+
+    certificate_: Any = fitted()
 
     # --- what a model supplies --------------------------------------------------------------
 
@@ -159,11 +175,12 @@ class Certified(Parameters, metaclass=ABCMeta):
         engine: Any = None,
         checkpoint: Any = None,
         begin: tuple[Any, Any] = (None, None),
+        groups: Any = None,
     ) -> FitContext:
         """Fit to rows in memory, or in blocks, from a checkpoint where there is one."""
         blocks = self._takes_blocks and blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
         self._check_parameters()
-        fit = FitContext(begin=begin)
+        fit = FitContext(begin=begin, given=(X, y, groups))
         if blocks:
             fit.blocks = blocked.begin(self, X, engine, checkpoint)
         else:
@@ -336,5 +353,5 @@ def conclude(model: Any, interrupted: bool) -> None:
     if certificate.status == "interrupted" or interrupted:
         raise KeyboardInterrupt(str(certificate))
     # A tolerance of None asks for all iterations, whatever they come to.
-    if not certificate.ok and getattr(model, "tol", 0.0) is not None:
+    if not certificate.ok and model._warns and getattr(model, "tol", 0.0) is not None:
         warn(str(certificate), ConvergenceWarning)

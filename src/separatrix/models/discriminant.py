@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -45,9 +45,10 @@ from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models import blocked
 from separatrix.models.base import portion_of
-from separatrix.models.parameters import Parameters, compat, fitted, parameter
+from separatrix.models.certified import FitContext, Problems
+from separatrix.models.equations import ClosedForm
+from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
-from separatrix.models.pickled import Pickled
 from separatrix.models.scores import ClassPredictions, agreeing, winners
 from separatrix.models.search import RowSearch
 
@@ -139,12 +140,7 @@ def certify_classes(
     return nearest if nearest.ok else replace(nearest, status="above_tol")
 
 
-class _GaussianClassifier(
-    Pickled,
-    ClassPredictions,
-    Parameters,
-    metaclass=ABCMeta,
-):
+class GaussianClassifier(ClassPredictions, ClosedForm):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
     priors: Any = parameter(default=None)
@@ -170,6 +166,8 @@ class _GaussianClassifier(
     }
     # One covariance for all classes.
     _pooled: ClassVar[bool]
+    # Far from the origin the weights lose digits that predictions do not need.
+    _warns = False
     moments_: Moments = fitted()
     independent_columns_: np.ndarray = fitted()
 
@@ -190,95 +188,56 @@ class _GaussianClassifier(
 
     # --- fit --------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        engine: Any = None,
-        checkpoint: Any = None,
-    ) -> Any:
-        """Fit to training data, in one pass over the rows.
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
+        matrix, y = validate(self, X, y, finite=False)
+        # Whole numbers and texts are labels: that need not cost a pass over them.
+        if y.ndim != 1 or y.dtype.kind not in "biuUS":
+            require_classes(y)
+        return as_design(matrix), encode(y, sample_weight_of(sample_weight, matrix), None)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense or CSR, are read where they lie, a block at a time.
-            Row blocks, of :func:`separatrix.scale.scan`, are read in one pass, and have labels and
-            weights of their own.
-        y : array-like of shape (n_samples,)
-            Labels: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-        engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
-        checkpoint : path, optional
-            Of no use here: one pass leaves nothing to go on from.
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
+        # Raises where rows of a class are still to come.
+        self._ready()
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        return as_design(matrix), encode_as(self.classes_, y, matrix.shape[0], weights)
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, NaN or infinity (named by row and column), one class only, or too
-            few rows for ``covariance="unbiased"``.
-
-        Warns
-        -----
-        LinAlgWarning
-            If columns are redundant (they follow from others, in all classes alike), or if a
-            covariance is singular, named by column and class with the remedy; it is then given a
-            floor, see ``floored_``.
-        """
-        start = time.perf_counter()
-        self._check_parameters()
-        if blocked.in_blocks(X, y, sample_weight, engine, checkpoint):
-            return self._fit_blocks(X, engine, checkpoint, start)
-        X_, y_ = validate(self, X, y, finite=False)
-        _require_classes(y_)
-        labels = encode(y_, sample_weight_of(sample_weight, X_), None)
+    def _settled(self, fit: FitContext) -> Problems:
+        """The moments of the classes, and their covariances where an estimator gives them."""
+        labels = fit.labels
         self._priors_of(len(labels.classes))
-        moments = self._moments_of(X_, labels)
-        return self._fit_moments(moments, labels.classes, start, self._given_by(X_, labels))
-
-    def _moments_over(self, fit: blocked.InPasses) -> Moments:
-        """What the covariances are made of, from the rows of blocks."""
-        from separatrix.scale.equations import class_moments
-
-        fourth = isinstance(self.shrinkage, str)
-        return class_moments(fit.passes, pooled=self._pooled, fourth=fourth)
-
-    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any, start: float) -> Any:
+        if fit.blocks is None:
+            moments = self._moments_of(fit.design, labels)
+            return [("", (moments, self._given_by(fit.design, labels)))]
         if self.covariance_estimator is not None:
             raise blocked.refuse(
                 self, "covariance_estimator needs all rows of a class at once: give shrinkage"
             )
-        fit = blocked.begin(self, data, engine, checkpoint)
-        self._priors_of(len(fit.classes))
-        self._require_memory(data.n_features, len(fit.classes))
-        moments = self._moments_over(fit)
+        from separatrix.scale.equations import class_moments
+
+        self._require_memory(fit.blocks.data.n_features, len(labels.classes))
+        fourth = isinstance(self.shrinkage, str)
+        moments = class_moments(fit.blocks.passes, pooled=self._pooled, fourth=fourth)
         if not moments.finite:
             raise ValueError(
                 "The squares of the values are out of the range of float64; divide the columns by "
                 "their largest absolute values."
             )
-        self._fit_moments(moments, fit.classes, start)
-        self.n_passes_ = fit.passes.count
-        return self
+        return [("", (moments, None))]
 
-    def _fit_moments(
-        self, moments: Moments, classes: np.ndarray, start: float, given: np.ndarray | None = None
-    ) -> Any:
-        """Fit to what the rows add up to."""
-        found = self._estimate(moments, classes, given)
-        self.classes_ = classes
-        self._set(moments, found, start)
+    def _problems(self, design: Design, labels: Labels) -> Problems:
+        return self._settled(FitContext(design, labels))
+
+    def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
+        classes = fit.labels.classes
+        return [self._estimate(moments, classes, given) for _, (moments, given) in problems]
+
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
+        ((_, (moments, _)),), (found,) = problems, solutions
+        self.classes_ = fit.labels.classes
+        self._set(moments, found, fit.begun)
         if found.warning:
             warn(found.warning, LinAlgWarning)
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Add rows to those seen so far; the model is the same as if :meth:`fit` had seen all.
@@ -318,7 +277,7 @@ class _GaussianClassifier(
         first = not hasattr(self, "classes_")
         X_, labels = portion_of(self, X, y, classes, sample_weight, finite=False)
         known = labels.classes
-        moments = self._moments_of(X_, labels)
+        moments = self._moments_of(as_design(X_), labels)
         if not first:
             if (self.moments_.fourth is None) != (moments.fourth is None):
                 raise ValueError(
@@ -403,14 +362,15 @@ class _GaussianClassifier(
         """The moments of the rows serve all values."""
         for fold in range(len(run.folds) + 1):
             labels = run.labels_of(fold)
-            moments = run.member(0.0)._moments_of(run.matrix, labels)
+            moments = run.member(0.0)._moments_of(run.design, labels)
             for i, value in enumerate(run.values):
                 if run.interrupt.requested:
                     return
-                start = time.perf_counter()
-                member = run.member(value)
+                member, fit = run.member(value), FitContext(run.design, labels)
                 member._check_parameters()
-                yield i, fold, member._fit_moments(moments, labels.classes, start)
+                problems = [("", (moments, None))]
+                member._keep_fit(fit, problems, member._solve(problems, fit))
+                yield i, fold, member
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         return np.linspace(1.0, 0.0, count)
@@ -436,7 +396,7 @@ class _GaussianClassifier(
                 "sums. Use fit, or shrinkage."
             )
 
-    def _given_by(self, X: Any, labels: Labels) -> np.ndarray | None:
+    def _given_by(self, design: Design, labels: Labels) -> np.ndarray | None:
         """Covariances of the classes by ``covariance_estimator``."""
         if self.covariance_estimator is None:
             return None
@@ -446,17 +406,14 @@ class _GaussianClassifier(
                 "covariance_estimator at None."
             )
         k, names = len(labels.classes), self._names(labels.classes)
-        require_memory(X.shape[1], k)
-        return covariances_by_estimator(
-            self.covariance_estimator, as_design(X), labels.codes, k, names
-        )
+        require_memory(design.n_features, k)
+        return covariances_by_estimator(self.covariance_estimator, design, labels.codes, k, names)
 
-    def _moments_of(self, X: Any, labels: Labels) -> Moments:
-        design = as_design(X)
+    def _moments_of(self, design: Design, labels: Labels) -> Moments:
         self._require_memory(design.n_features, len(labels.classes))
         moments = moments_of_classes(design, labels, pooled=self._pooled, shrinkage=self.shrinkage)
         if not moments.finite:
-            require_finite(X, getattr(self, "feature_names_in_", None))
+            require_finite(design.matrix, getattr(self, "feature_names_in_", None))
         return moments
 
     def _require_memory(self, n_features: int, n_classes: int) -> None:
@@ -589,34 +546,16 @@ class _GaussianClassifier(
         if not len(kept):
             raise rules.refuse("independent_columns_", "are none")
 
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+    def _certified(self, fit: FitContext, tol: float) -> ResidualCertificate:
         # Raises where rows of a class are still to come.
         self._ready()
-        matrix = validate(self, X)
-        weights = sample_weight_of(sample_weight, matrix)
-        labels = encode_as(self.classes_, y, matrix.shape[0], weights)
-        return self._certified(
-            self._moments_of(matrix, labels), tol, self._given_by(matrix, labels)
-        )
-
-    def _certified(
-        self, moments: Moments, tol: float, given: np.ndarray | None = None
-    ) -> ResidualCertificate:
+        ((_, (moments, given)),) = self._settled(fit)
         # What it decides by, beside what it reports.
         planes = []
         if hasattr(self, "centred_coef_") and len(self.classes_) > 2:
             planes = [(self.centred_coef_, self.centred_intercept_)]
         kinds = [self.covariance]
         return certify_classes(self, moments, kinds, self.covariance_, planes, tol, given)
-
-    def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
-        """How well the equations hold on the rows of blocks."""
-        self._ready()
-        blocked.require_same(self, data)
-        if self.covariance_estimator is not None:
-            raise blocked.refuse(self, "covariance_estimator needs all rows of a class at once")
-        fit = blocked.begin(copy.copy(self), data, engine)
-        return self._certified(self._moments_over(fit), tol)
 
     # Factors follow from the covariances.
     _left_out = ("_gaussians",)
@@ -773,12 +712,6 @@ class _GaussianClassifier(
         return X, self.classes_[codes]
 
 
-def _require_classes(y: np.ndarray) -> None:
-    # Whole numbers and texts are labels: that need not cost a pass over them.
-    if y.ndim != 1 or y.dtype.kind not in "biuUS":
-        require_classes(y)
-
-
 def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
     """Lift the winner's score by an ulp where rounding made it tie or lose."""
     rows = np.arange(len(scores))
@@ -789,7 +722,7 @@ def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
 
 
 class LinearDiscriminantAnalysis(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, _GaussianClassifier
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier
 ):
     r"""Linear discriminant analysis: Gaussians with one covariance for all classes.
 
@@ -910,7 +843,7 @@ class LinearDiscriminantAnalysis(
         "separate the classes"
     )
     _attributes: ClassVar[rules.Rules] = {
-        **_GaussianClassifier._attributes,
+        **GaussianClassifier._attributes,
         "covariance_": rules.array("d", "d"),
         "floored_": rules.flags("covariances"),
         "coef_": rules.array("h", "d"),
@@ -989,7 +922,7 @@ class LinearDiscriminantAnalysis(
         return int(self.scalings_.shape[1])
 
 
-class QuadraticDiscriminantAnalysis(_GaussianClassifier):
+class QuadraticDiscriminantAnalysis(GaussianClassifier):
     r"""Quadratic discriminant analysis: a Gaussian with its own covariance for each class.
 
     A point belongs to the class of the largest
@@ -1089,7 +1022,7 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         "separate the classes"
     )
     _attributes: ClassVar[rules.Rules] = {
-        **_GaussianClassifier._attributes,
+        **GaussianClassifier._attributes,
         "covariance_": rules.array("K", "d", "d"),
         "floored_": rules.flags("K"),
     }

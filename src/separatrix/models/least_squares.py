@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.bounded import solve_bounded
+from separatrix.closed_form.bounded import solve
 from separatrix.closed_form.inference import Summary, undetermined
-from separatrix.closed_form.least_squares import solve_least_squares
-from separatrix.closed_form.normal_equations import Tuning
+from separatrix.closed_form.least_squares import certify
+from separatrix.closed_form.normal_equations import LeastSquaresProblem, Tuning, for_all_targets
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import rules
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode, encode_as, one_hot
+from separatrix.data.labels import Labels, encode, encode_as, targets_of
 from separatrix.data.validation import (
     require_classes,
     require_finite,
@@ -30,35 +29,26 @@ from separatrix.data.validation import (
 from separatrix.exceptions import warn
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
+from separatrix.models import blocked
 from separatrix.models.base import portion_of
-from separatrix.models.blocked import (
-    InPasses,
-    begin,
-    in_blocks,
-    refuse,
-    require_same,
-)
-from separatrix.models.parameters import Parameters, compat, fitted, parameter
-from separatrix.models.pickled import Pickled
+from separatrix.models.certified import FitContext, Problems, conclude
+from separatrix.models.equations import ClosedForm
+from separatrix.models.parameters import compat, fitted, parameter
+from separatrix.models.path import Path
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
     Regressor,
     TrainingRows,
     bounds_of,
-    certify_rows,
     check_factor,
     require_targets,
-    rows_of_fit,
 )
 from separatrix.models.scores import ClassPredictions, column_names
-from separatrix.models.search import RidgePath
+from separatrix.models.search import RowSearch, norm_strengths
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
-if TYPE_CHECKING:
-    from separatrix.scale.equations import Targets
-
-__all__ = ["LeastSquaresClassifier", "LinearRegression"]
+__all__ = ["LeastSquares", "LeastSquaresClassifier", "LeastSquaresLabels", "LinearRegression"]
 
 # Entries that are looked through for the relations that a warning names, and columns.
 _MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
@@ -68,50 +58,103 @@ _MOST_LISTED, _TERMS = 3, 6
 _MOST_FACTOR = 12_000
 
 
-class _LeastSquares(Pickled, RidgePath, Parameters):
-    """What regression and classification share: the fit, and what is kept of it."""
+class LeastSquares(ClosedForm):
+    """An estimator that solves least squares, and what is kept of its solution."""
 
     fit_intercept: bool = parameter(default=True)
 
+    _strengths: ClassVar[dict[str, bool]] = {"lam": False}
     factor_: TriangularFactor | None = fitted()
     # Of the certificate.
     _tolerance = 1e-10
     _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
+    # What stands for the other classes, of more than two.
+    _other_classes = 0.0
+    # Whether weights are float32 where the data are, as scikit-learn's are.
+    _in_single = False
+    # Whether NaN is looked for before the fit; the sums of a fit find it by themselves.
+    _checks_entries = False
 
-    def _ridge(self, strength: float, total: float) -> float:
-        """The factor of the squared norm against a sum over the rows."""
-        return float(strength) * total
+    @property
+    def _centred(self) -> bool:
+        """Whether there is an intercept; a polynomial always has one."""
+        return bool(getattr(self, "fit_intercept", True))
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, engine: Any, checkpoint: Any
-    ) -> None:
-        """Fit to rows in memory, or in blocks."""
-        in_passes = in_blocks(X, y, sample_weight, engine, checkpoint)
-        self._check_parameters()
-        if in_passes:
-            found = self._fit_blocks(X, engine, checkpoint)
+    def _ridges(self, total: float, n_targets: int) -> np.ndarray:
+        """The factors of the squared norm against a sum over the rows: one, or one a target."""
+        return np.array([float(self.lam) * total])
+
+    def _problems(self, design: Design, rows: TrainingRows) -> Problems:
+        options: dict[str, Any] = {
+            "weights": rows.weights,
+            "fit_intercept": self._centred,
+            "tol": self._tolerance,
+            "names": getattr(self, "feature_names_in_", None),
+            "bounds": for_all_targets(bounds_of(self, design.n_features)),
+            "single": self._in_single and design.matrix.dtype == np.float32,
+        }
+        m = rows.targets.shape[1]
+        ridges = self._ridges(rows.total, m).tolist()
+        parts = [("", rows.targets)]
+        if len(ridges) > 1:
+            parts = [(f"target {k}", rows.targets[:, k : k + 1]) for k in range(m)]
+        return [
+            (part, LeastSquaresProblem(design, targets, ridge=ridge, **options))
+            for (part, targets), ridge in zip(parts, ridges, strict=True)
+        ]
+
+    def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
+        from separatrix.scale.equations import BlockedProblem, Targets
+
+        if self._bounding:
+            raise blocked.refuse(self, f"{self._bounding} all rows to choose the columns")
+        targets = Targets()
+        if len(fit.classes):
+            targets = Targets(len(fit.classes), self._other_classes, fit.factors)
+        self._require_room(fit.data, targets.count)
+        problem = BlockedProblem.of(
+            fit.passes, targets, fit_intercept=self._centred, tol=self._tolerance
+        )
+        (ridge,) = self._ridges(problem.total, targets.count).tolist()
+        single = self._in_single and fit.data.single
+        return [("", replace(problem, ridge=ridge, single=single))]
+
+    def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
+        return [solve(problem) for _, problem in problems]
+
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
+        solution, problem = joined(solutions), problems[0][1]
+        if fit.blocks is None:
+            rows = fit.target
+            n_rows, design = rows.n_used, fit.design
         else:
-            rows, found = self._labelled(X, y, sample_weight)
-            self._solve(rows)
-        self.__dict__.update(found)
-
-    @abstractmethod
-    def _labelled(
-        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
-    ) -> tuple[TrainingRows, dict[str, Any]]:
-        """The rows with their targets, and what a fit says of the classes."""
-
-    def _equations_of(self, rows: TrainingRows, tol: float) -> ResidualCertificate:
-        """How well the equations of some rows hold."""
-        ridge = self._ridge(self.lam, rows.total)
-        return certify_rows(self, as_design(rows.matrix), rows, ridge, tol)
-
-    def _solve(self, rows: TrainingRows) -> None:
-        design = as_design(rows.matrix)
-        solution = self._solved(design, rows.targets, rows, self._ridge(self.lam, rows.total))
+            rows = TrainingRows.of_blocks(fit.blocks, problem.total)
+            n_rows, design = fit.blocks.data.n_rows, None
         self._keep(solution, rows)
-        if solution.rank < design.n_features and not self.lam > 0:
-            self._warn_dependent(design, solution, rows.n_used)
+        dependent = solutions[0].rank < problem.design.n_features and not problem.ridge > 0
+        # With bounds its rank is that of the free columns.
+        if dependent and problem.bounds is None:
+            self._warn_dependent(n_rows, solutions[0], design)
+
+    @property
+    def _point(self) -> tuple[np.ndarray, np.ndarray]:
+        """The weights and the intercepts of the fit."""
+        return np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+
+    def _certified(self, fit: FitContext, tol: float) -> ResidualCertificate:
+        problems = ClosedForm._settled(self, fit)
+        coef, levels = self._point
+        if len(problems) == 1:
+            known: dict[str, Any] = {"condition": self.condition_number_, "rank": self.rank_}
+            return certify(replace(problems[0][1], tol=tol), coef, levels, **known)
+        # What is known of the equations of the first target holds for no other penalty.
+        return max(
+            (
+                certify(replace(problem, tol=tol), coef[k : k + 1], levels[k : k + 1])
+                for k, (_, problem) in enumerate(problems)
+            ),
+            key=lambda part: part.relative_residual,
+        )
 
     @property
     def _bounding(self) -> str:
@@ -119,21 +162,6 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         if getattr(self, "positive", False):
             return "positive=True needs"
         return "bounds need" if getattr(self, "bounds", None) is not None else ""
-
-    def _solved(
-        self, design: Design, targets: np.ndarray, rows: TrainingRows, ridge: float
-    ) -> LeastSquaresSolution:
-        options: dict[str, Any] = {
-            "weights": rows.weights,
-            "ridge": ridge,
-            "fit_intercept": bool(self.fit_intercept),
-            "tol": self._tolerance,
-            "names": getattr(self, "feature_names_in_", None),
-        }
-        bounds = bounds_of(self, design.n_features)
-        if bounds is None:
-            return solve_least_squares(design, targets, **options)
-        return solve_bounded(design, targets, *bounds, **options)
 
     def _continue(self, rows: TrainingRows) -> None:
         """Take in more rows, by merging what is kept of them."""
@@ -146,7 +174,7 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
                 " is too large; use fit."
             )
         with np.errstate(invalid="ignore", over="ignore"):
-            factor = self._factor_of(as_design(rows.matrix), rows)
+            factor = self._factor_of(rows)
         if not np.all(np.isfinite(factor.r)) or not np.all(np.isfinite(factor.mean)):
             require_finite(rows.matrix, getattr(self, "feature_names_in_", None))
             raise ValueError("the data are out of the range of float64; scale the columns.")
@@ -163,54 +191,8 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
                 )
             factor = self.factor_.merge(factor)
             rows = rows._replace(total=rows.total + self.n_samples_seen_)
-        self._keep(factor.solve(self._ridge(self.lam, rows.total)), rows)
-
-    # --- in passes --------------------------------------------------------------------------
-
-    # What stands for the other classes, of more than two.
-    _other_classes = 0.0
-    _in_single = False
-
-    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> dict[str, Any]:
-        """Fit to row blocks: their moments, and what is left of the equations of all rows.
-
-        Returns what a fit says of the classes.
-        """
-        from separatrix.scale.equations import solve_in_passes
-
-        if self._bounding:
-            raise refuse(self, f"{self._bounding} all rows to choose the columns")
-        fit = begin(self, data, engine, checkpoint)
-        labelled = bool(len(fit.classes))
-        targets = self._targets_of(fit)
-        self._require_room(data, targets.count)
-        solution, total = solve_in_passes(
-            fit.passes,
-            targets,
-            lambda total: self._ridge(self._strength, total),
-            fit_intercept=bool(self.fit_intercept),
-            tol=self._tolerance,
-            single=self._in_single and data.single,
-        )
-        stand_in = np.broadcast_to(np.float64(0.0), (data.n_rows, targets.count))
-        self._keep(solution, TrainingRows(None, stand_in, None, total, alone=not labelled))
-        self.n_passes_ = fit.passes.count
-        if solution.rank < data.n_features and not self._strength > 0:
-            names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
-            self._tell_dependent(data.n_rows, data.n_features, names, solution, None)
-        return {"classes_": fit.classes} if labelled else {}
-
-    @property
-    def _strength(self) -> float:
-        return float(self.lam)
-
-    def _targets_of(self, fit: InPasses) -> Targets:
-        """Return the targets of the rows of blocks."""
-        from separatrix.scale.equations import Targets
-
-        if not len(fit.classes):
-            return Targets()
-        return Targets(len(fit.classes), self._other_classes, fit.factors)
+        self._keep(factor.solve(self._ridges(rows.total, 1)[0]), rows)
+        conclude(self, False)
 
     def _require_room(self, data: Any, n_targets: int) -> None:
         """Raise TypeError where pairs of columns are too many to be held."""
@@ -219,35 +201,20 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         needed = 8 * 6 * columns**2
         most = Tuning.most_square
         if columns > most or needed > data.memory:
-            raise refuse(
+            raise blocked.refuse(
                 self,
                 f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
                 f"out columns, or give more memory (at most {most:,} columns are possible)",
             )
 
-    def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
-        """Certify a fitted model by the residual of its equations over row blocks."""
-        from separatrix.scale.equations import certify_in_passes
-
-        require_same(self, data)
-        fit = begin(copy.copy(self), data, engine)
-        return certify_in_passes(
-            fit.passes,
-            self._targets_of(fit),
-            np.atleast_2d(self.coef_),
-            np.atleast_1d(self.intercept_),
-            lambda total: self._ridge(self._strength, total),
-            fit_intercept=bool(self.fit_intercept),
-            condition=self.condition_number_,
-            rank=self.rank_,
-            tol=tol,
-        )
-
-    def _factor_of(self, design: Design, rows: TrainingRows) -> TriangularFactor:
-        return TriangularFactor.of(design, rows.targets, rows.weights, bool(self.fit_intercept))
+    def _factor_of(self, rows: TrainingRows) -> TriangularFactor:
+        design = as_design(rows.matrix)
+        return TriangularFactor.of(design, rows.targets, rows.weights, self._centred)
 
     def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
+        """Set the fitted attributes; of the rows only what says how many there were of what."""
         self._keep_coefficients(solution, rows.alone)
+        self._keep_classes(rows)
         self.rank_ = solution.rank
         self.condition_number_ = solution.condition
         self.factor_ = solution.factor
@@ -255,8 +222,6 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
         self.n_iter_ = solution.certificate.n_iter
         self.certificate_ = solution.certificate
         self.__dict__.update(self._described())
-        if not self.certificate_.ok:
-            warn(str(self.certificate_), ConvergenceWarning)
 
     def _described(self) -> dict[str, Any]:
         """Fitted attributes that follow from the parameters and the number of rows."""
@@ -274,8 +239,63 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
             # Parameters have been changed since the fit.
             return {}
 
+    def _keep_classes(self, rows: TrainingRows) -> None:
+        """Set the attributes of the labels; numbers have none."""
+
     @abstractmethod
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None: ...
+
+    # --- along a path -----------------------------------------------------------------------
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        lams: Any = None,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Path:
+        """Fit along values of ``lam``, and score them on held-out rows.
+
+        The model itself is not fitted; its ``lam`` is ignored.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        lams : int or array-like of shape (n_values,), default=20
+            Values of ``lam``, or their number. A number means values on a logarithmic scale from
+            the mean squared length of the centred rows to a millionth of it; for polynomials from
+            10, because their columns are normalised.
+        cv, scoring, sample_weight, groups
+            See :meth:`separatrix.LogisticRegression.path`.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, data or values.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from separatrix import LinearRegression
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> path = LinearRegression().path(X, y, [1.0, 1e-2, 1e-4, 1e-6], cv=5)
+        >>> path.best, path.best_model.coef_.shape
+        (1e-06, (10,))
+        """
+        rows = X, y, {"lam": lams}, cv, scoring, sample_weight, groups
+        return RowSearch(self, *rows).path()
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        return norm_strengths(run.design, run.weights, count, centred=self._centred)
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
         """One factor of the rows serves all values."""
@@ -285,45 +305,48 @@ class _LeastSquares(Pickled, RidgePath, Parameters):
             factor = None
             few = run.design.n_features + rows.targets.shape[1] <= _MOST_FACTOR
             if few and not member._bounding:
-                factor = member._factor_of(run.design, rows)
+                factor = member._factor_of(rows)
             for i, value in enumerate(run.values):
                 if run.interrupt.requested:
                     return
                 member = run.member(value)
                 if factor is None:
-                    member._solve(rows)
+                    member._run(FitContext(run.design, rows))
                 else:
-                    member._keep(factor.solve(self._ridge(value, rows.total)), rows)
-                if hasattr(run, "labels"):
-                    member.classes_ = run.labels.classes
+                    member._keep(factor.solve(member._ridges(rows.total, 1)[0]), rows)
                 yield i, fold, member
 
     @abstractmethod
     def _rows_in(self, run: Any, fold: int) -> TrainingRows:
         """What a fold's fit is to."""
 
-    def _warn_dependent(self, design: Design, solution: LeastSquaresSolution, n_rows: int) -> None:
-        if bounds_of(self, design.n_features) is not None:
-            # Its rank is that of the free columns.
-            return
-        names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
-        self._tell_dependent(n_rows, design.n_features, names, solution, design)
-
-    def _tell_dependent(
-        self,
-        n_rows: int,
-        n_features: int,
-        names: Sequence[Column],
-        solution: LeastSquaresSolution,
-        design: Design | None,
+    def _warn_dependent(
+        self, n_rows: int, solution: LeastSquaresSolution, design: Design | None
     ) -> None:
         """Warn of columns that depend on others; the rows, where they are at hand, say how."""
         why: Any
-        if n_rows <= n_features:
-            why = f"{counted(n_rows, 'row')} cannot determine {counted(n_features, 'column')}"
+        names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
+        if n_rows <= len(names):
+            why = f"{counted(n_rows, 'row')} cannot determine {counted(len(names), 'column')}"
         else:
-            why = _relations(design, names, bool(self.fit_intercept), solution.dependent)
+            why = _relations(design, names, self._centred, solution.dependent)
         warn(Message("columns_depend", why=why), LinAlgWarning)
+
+
+def joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
+    """The solutions for each target as one, under the worst of their certificates."""
+    if len(solutions) == 1:
+        return solutions[0]
+    return replace(
+        solutions[0],
+        coef=np.concatenate([s.coef for s in solutions]),
+        intercept=np.concatenate([np.atleast_1d(s.intercept) for s in solutions]),
+        rss=np.concatenate([np.atleast_1d(s.rss) for s in solutions]),
+        factor=None,
+        certificate=max(
+            (s.certificate for s in solutions), key=lambda part: part.relative_residual
+        ),
+    )
 
 
 def _relations(
@@ -366,29 +389,7 @@ def _relations(
     return Message("relations", relations=Joined(tuple(clauses), separator="; "))
 
 
-class _LeastSquaresNumbers(Regressor):
-    """Least squares on the numbers of one target or several."""
-
-    _equations_of: ClassVar[Any]
-
-    def _labelled(
-        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
-    ) -> tuple[TrainingRows, dict[str, Any]]:
-        return self._rows_of(X, y, sample_weight, finite=finite), {}
-
-    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
-        return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
-
-    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        mse = solution.rss / solution.weight
-        self._keep_numbers(alone, solution.coef, solution.intercept, mse)
-
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
-        found: ResidualCertificate = self._equations_of(rows_of_fit(self, X, y, sample_weight), tol)
-        return found
-
-
-class _LeastSquaresLabels(ClassPredictions):
+class LeastSquaresLabels(ClassPredictions):
     """Least squares on targets that stand for classes: one for the class, ``_other_classes`` else.
 
     Of two classes there is one target, -1 and +1.
@@ -396,40 +397,35 @@ class _LeastSquaresLabels(ClassPredictions):
 
     class_weight: Any
     _other_classes: float
-    _equations_of: ClassVar[Any]
+    _checks_entries: bool
 
-    def _labelled(
-        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
-    ) -> tuple[TrainingRows, dict[str, Any]]:
-        matrix, y = validate(self, X, y, finite=finite)
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        matrix, y = validate(self, X, y, finite=self._checks_entries)
         require_classes(y)
         labels = encode(y, sample_weight_of(sample_weight, matrix), self.class_weight)
-        return self._coded(matrix, labels), {"classes_": labels.classes}
+        return as_design(matrix), self._coded(matrix, labels)
+
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
+        return as_design(matrix), self._coded(matrix, labels)
 
     def _coded(self, matrix: Any, labels: Labels) -> TrainingRows:
-        if labels.binary:
-            targets = labels.signs()[:, None]
-        else:
-            other = self._other_classes
-            targets = other + (1.0 - other) * one_hot(labels.codes, len(labels.classes))
-        return TrainingRows(matrix, targets, labels.weights, labels.total)
+        targets = targets_of(labels.codes, len(labels.classes), self._other_classes)
+        return TrainingRows(matrix, targets, labels.weights, labels.total, classes=labels.classes)
+
+    def _keep_classes(self, rows: TrainingRows) -> None:
+        self.classes_ = np.asarray(rows.classes)
 
     def _rows_in(self, run: Any, fold: int) -> TrainingRows:
         return self._coded(run.matrix, run.labels_of(fold))
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        self.coef_ = solution.coef
-        self.intercept_ = solution.intercept
-
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
-        matrix = validate(self, X)
-        weights = sample_weight_of(sample_weight, matrix)
-        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
-        found: ResidualCertificate = self._equations_of(self._coded(matrix, labels), tol)
-        return found
+        self.coef_, self.intercept_ = solution.coef, solution.intercept
 
 
-class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
+class LinearRegression(Regressor, LeastSquares):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
     Minimises, with :math:`n = \sum_i s_i`,
@@ -533,50 +529,6 @@ class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
         "mse_": MSE,
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        engine: Any = None,
-        checkpoint: Any = None,
-    ) -> LinearRegression:
-        """Fit to training data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
-            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
-            their targets and weights.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-        engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
-        checkpoint : path, optional
-            Not supported: the fit needs only a few passes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, or NaN or infinity, named by row and column.
-
-        Warns
-        -----
-        LinAlgWarning
-            If columns depend on one another and ``lam`` is 0; the text says which.
-        ConvergenceWarning
-            If the certificate is above its tolerance; the text is the certificate.
-        """
-        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
-        return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -699,7 +651,7 @@ class LinearRegression(_LeastSquaresNumbers, _LeastSquares):
         )
 
 
-class LeastSquaresClassifier(_LeastSquaresLabels, _LeastSquares):
+class LeastSquaresClassifier(LeastSquaresLabels, LeastSquares):
     r"""Classification by least squares on targets that encode the classes.
 
     The targets are -1 and +1 for two classes, and the K columns of a one-hot encoding for K
@@ -783,51 +735,6 @@ class LeastSquaresClassifier(_LeastSquaresLabels, _LeastSquares):
         *("condition_number_", "classes_", "certificate_"),
     )
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        engine: Any = None,
-        checkpoint: Any = None,
-    ) -> LeastSquaresClassifier:
-        """Fit to training data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
-            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
-            their labels and weights.
-        y : array-like of shape (n_samples,)
-            Labels: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-        engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
-        checkpoint : path, optional
-            Not supported: the fit needs only a few passes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, NaN or infinity (named by row and column), or one class only.
-
-        Warns
-        -----
-        LinAlgWarning
-            If columns depend on one another and ``lam`` is 0; the text says which.
-        ConvergenceWarning
-            If the certificate is above its tolerance; the text is the certificate.
-        """
-        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
-        return self
-
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> LeastSquaresClassifier:
@@ -858,7 +765,6 @@ class LeastSquaresClassifier(_LeastSquaresLabels, _LeastSquares):
             self, X, y, classes, sample_weight, self.class_weight, finite=False
         )
         self._continue(self._coded(matrix, labels))
-        self.classes_ = labels.classes
         return self
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
 from separatrix.closed_form.inference import Summary, undetermined
-from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.closed_form.polynomial import (
     DegreeWarning,
     PolynomialBasis,
     PolynomialDesign,
+    PolynomialFit,
     count_terms,
     degree_errors,
-    fit_polynomial,
+    solve,
 )
 from separatrix.data import rules
-from separatrix.data.design import as_design
+from separatrix.data.design import Design, as_design
 from separatrix.data.splitting import held_out_rows
 from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
+from separatrix.models.certified import FitContext, Problems
+from separatrix.models.least_squares import LeastSquares
 from separatrix.models.parameters import parameter
-from separatrix.models.regressor import (
-    LEAST_SQUARES,
-    MSE,
-    Regressor,
-    TrainingRows,
-    rows_of_fit,
-)
+from separatrix.models.regressor import LEAST_SQUARES, MSE, Regressor, TrainingRows
 from separatrix.models.scores import column_names
-from separatrix.models.search import RidgePath
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression"]
 
@@ -74,7 +68,7 @@ class DegreeCurve:
         return "\n".join(lines)
 
 
-class PolynomialRegression(RidgePath, Regressor):
+class PolynomialRegression(Regressor, LeastSquares, without=("fit_intercept",)):
     r"""Least squares with a polynomial of one feature or of several.
 
     Minimises over the polynomials f of the given total degree, with :math:`n = \sum_i s_i`,
@@ -167,6 +161,10 @@ class PolynomialRegression(RidgePath, Regressor):
     lam: float = parameter(default=0.0, minimum=0)
 
     _label = "polynomial least squares"
+    _takes_blocks = False
+    # The basis is made of the entries.
+    _checks_entries = True
+    _left_out = ("_basis",)
     _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
         "basis_centre_": rules.array("d", finite=False),
@@ -189,7 +187,9 @@ class PolynomialRegression(RidgePath, Regressor):
         "certificate_",
     )
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PolynomialRegression:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> PolynomialRegression:
         """Fit to training data.
 
         Parameters
@@ -218,37 +218,35 @@ class PolynomialRegression(RidgePath, Regressor):
         ConvergenceWarning
             If the certificate is above its tolerance; the text is the certificate.
         """
-        self._check_parameters()
-        rows = self._rows_of(X, y, sample_weight)
-        design = as_design(rows.matrix)
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _settled(self, fit: FitContext) -> Problems:
         basis = PolynomialBasis.of(
-            design, int(self.degree), interactions=self.interactions, weights=rows.weights
+            fit.design, int(self.degree), interactions=self.interactions, weights=fit.target.weights
         )
-        fitted = fit_polynomial(
-            design,
-            rows.targets,
-            basis,
-            weights=rows.weights,
-            ridge=float(self.lam) * rows.total,
-        )
-        self._basis = basis
+        return self._problems(PolynomialDesign(fit.design, basis), fit.target)
+
+    def _problems(self, design: Design, rows: TrainingRows) -> Problems:
+        # The names are those of the columns, and not of the terms.
+        return [(part, replace(p, names=None)) for part, p in super()._problems(design, rows)]
+
+    def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
+        return [solve(problem) for _, problem in problems]
+
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
+        self._basis = problems[0][1].design.basis
+        self._keep(solutions[0], fit.target)
+        self._warn(fit.target.n_used)
+
+    def _keep_coefficients(self, solution: PolynomialFit, alone: bool) -> None:  # type: ignore[override]
+        basis = self._basis
         self.basis_centre_, self.basis_scale_ = basis.centre, basis.scale
         self.basis_recurrence_, self.powers_ = basis.recurrence, basis.powers
-        self.basis_coef_, self.basis_intercept_ = fitted.coef, fitted.intercept
+        self.basis_coef_, self.basis_intercept_ = solution.coef, solution.intercept
         self.terms_ = basis.names(column_names(self))
-        self._keep_numbers(rows.alone, fitted.plain_coef, fitted.plain_intercept, fitted.mse)
-        self.rank_ = fitted.rank
-        self.factor_ = fitted.factor
-        self.n_samples_seen_ = rows.total
-        self.certificate_ = fitted.certificate
-        self.condition_number_ = fitted.certificate.condition
-        self.n_iter_ = fitted.certificate.n_iter
-        self.objective_formula_ = self._formula(rows.total)
-        self.lam_ = float(self.lam)
-        self._warn(rows.n_used)
-        if not self.certificate_.ok:
-            warn(str(self.certificate_), ConvergenceWarning)
-        return self
+        plain = solution.plain_coef, solution.plain_intercept
+        self._keep_numbers(alone, *plain, solution.mse)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -273,6 +271,9 @@ class PolynomialRegression(RidgePath, Regressor):
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         # The basis is orthonormal over the rows, whatever their scale.
         return np.geomspace(10.0, 1e-5, count) if count > 1 else np.array([10.0])
+
+    def _described(self) -> dict[str, Any]:
+        return {"lam_": float(self.lam), "objective_formula_": self._formula(self.n_samples_seen_)}
 
     def _formula(self, total: float) -> str:
         formula = f"minimise 1/(2 * {total:.10g}) sum s_i (y_i - f(x_i))^2"
@@ -344,20 +345,12 @@ class PolynomialRegression(RidgePath, Regressor):
         check_is_fitted(self)
         return self._design_of(validate(self, X))
 
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
-        rows = rows_of_fit(self, X, y, sample_weight)
-        found = certify_least_squares(
-            self._design_of(rows.matrix),
-            rows.targets,
-            self.basis_coef_,
-            self.basis_intercept_,
-            weights=rows.weights,
-            ridge=self.lam * rows.total,
-            condition=self.condition_number_,
-            rank=self.rank_,
-            tol=tol,
-        )
-        return no_better_than(self._off_powers(), found)
+    @property
+    def _point(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.basis_coef_, self.basis_intercept_
+
+    def _certified(self, fit: FitContext, tol: float) -> ResidualCertificate:
+        return no_better_than(self._off_powers(), super()._certified(fit, tol))
 
     def _off_powers(self) -> float:
         """How far the plain powers are from the polynomial that predicts, relative to theirs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
@@ -11,12 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, least_squares_summary
 from separatrix.closed_form.least_squares import certify_least_squares
+from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import column_bounds, sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
-from separatrix.models.parameters import Parameters
 from separatrix.models.scores import NumberPredictions, column_names
+
+if TYPE_CHECKING:
+    from separatrix.models.blocked import InPasses
 
 __all__ = [
     "LEAST_SQUARES",
@@ -43,6 +46,10 @@ class TrainingRows(NamedTuple):
         Sum of the sample weights.
     alone : bool
         Whether there was one target, in one dimension.
+    classes : ndarray or None
+        The labels that the targets stand for.
+    several : bool
+        Whether a row can have several of them.
     """
 
     matrix: Any
@@ -50,6 +57,14 @@ class TrainingRows(NamedTuple):
     weights: np.ndarray | None
     total: float
     alone: bool = False
+    classes: np.ndarray | None = None
+    several: bool = False
+
+    @classmethod
+    def of_blocks(cls, fit: InPasses, total: float) -> TrainingRows:
+        """What is known of rows in blocks: neither they nor their targets."""
+        classes = fit.classes if len(fit.classes) else None
+        return cls(None, np.empty((0, 1)), None, total, classes is None, classes)
 
     @classmethod
     def of(cls, matrix: Any, y: np.ndarray, weights: np.ndarray | None) -> TrainingRows:
@@ -163,19 +178,38 @@ def certify_rows(
         weights=rows.weights,
         ridge=ridge,
         fit_intercept=bool(model.fit_intercept),
-        condition=getattr(model, "condition_number_", np.nan),
-        rank=getattr(model, "rank_", None),
         tol=tol,
         bounds=bounds_of(model, design.n_features),
     )
 
 
-class Regressor(MultiOutputMixin, NumberPredictions, Parameters):
-    """An estimator of one number a row, or of several."""
+class Regressor(MultiOutputMixin, NumberPredictions):
+    """An estimator of one number a row, or of several, by least squares."""
+
+    certificate_: Any
+    factor_: Any
+    condition_number_: float
+    n_samples_seen_: float
+    lam: float
+    _checks_entries: bool
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        rows = self._rows_of(X, y, sample_weight, finite=self._checks_entries)
+        return as_design(rows.matrix), rows
+
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        rows = rows_of_fit(self, X, y, sample_weight)
+        return self._design_of(rows.matrix), rows
+
+    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
+        return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
 
     def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:
         matrix, numbers = validate(self, X, y, regression=True, **options)
         return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
+        self._keep_numbers(alone, solution.coef, solution.intercept, solution.mse)
 
     def _keep_numbers(
         self, alone: bool, coef: np.ndarray, intercept: np.ndarray, mse: np.ndarray

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -12,7 +11,6 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import is_multilabel
 
-from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.leave_one_out import leave_one_out_residuals
 from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
@@ -25,21 +23,13 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.models.blocked import refuse
-from separatrix.models.least_squares import (
-    _LeastSquares,
-    _LeastSquaresLabels,
-    _LeastSquaresNumbers,
-)
+from separatrix.models import blocked
+from separatrix.models.certified import FitContext, Problems
+from separatrix.models.least_squares import LeastSquares, LeastSquaresLabels
 from separatrix.models.limits import CERTIFIED_GAP
-from separatrix.models.parameters import Parameters, compat, fitted, parameter
+from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path, best_of
-from separatrix.models.regressor import (
-    LEAST_SQUARES,
-    MSE,
-    TrainingRows,
-    certify_rows,
-)
+from separatrix.models.regressor import LEAST_SQUARES, MSE, Regressor, TrainingRows
 from separatrix.models.scores import winners
 from separatrix.models.search import (
     Clock,
@@ -60,12 +50,8 @@ _STRENGTHS: rules.Rules = {
 }
 
 
-# What is to be left of the equations at weights that have been rounded to float32.
-_SINGLE = 1e-6
-
-
-class _OneStrength(Parameters):
-    """A ridge regression whose strength is given."""
+class RidgeRegression(LeastSquares):
+    """Least squares with ``alpha``, which counts against the sum over the rows."""
 
     alpha: Any = parameter(default=1.0, minimum=0, each=True, kw_only=False)
     tol: float = parameter(default=1e-10, minimum=0, meaning=CERTIFIED_GAP)
@@ -77,12 +63,10 @@ class _OneStrength(Parameters):
     positive: bool = POSITIVE
     random_state: Any = NOTHING_RANDOM
 
-
-class _Ridge(_LeastSquares):
-    """A closed form with ``alpha``, which counts against the sum over the rows."""
-
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
     _what = "minimise 1/2 sum s_i |y_i - W x_i{level}|^2{penalty}"
+    _other_classes = -1.0
+    _in_single = True
     coef_: np.ndarray = fitted()
     intercept_: Any = fitted()
 
@@ -103,8 +87,19 @@ class _Ridge(_LeastSquares):
         """``alpha``, the largest, against a mean over the rows of the fit; no parameter."""
         return float(np.max(self.alpha)) / getattr(self, "n_samples_seen_", np.inf)
 
-    def _ridge(self, strength: float, total: float) -> float:
-        return float(strength)
+    def _ridges(self, total: float, n_targets: int) -> np.ndarray:
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        if len(alphas) not in (1, n_targets):
+            raise ValueError(
+                f"alpha has {len(alphas)} values, and there are {n_targets} targets; give one "
+                "value, or one for each target."
+            )
+        return alphas[:1] if bool(np.all(alphas == alphas[0])) else alphas
+
+    def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
+        if np.size(self.alpha) > 1:
+            raise blocked.refuse(self, "alpha has one value for each target: give a single number")
+        return super()._blocked_problems(fit)
 
     def path(
         self,
@@ -139,62 +134,15 @@ class _Ridge(_LeastSquares):
         total = len(run.y) if run.weights is None else float(run.weights.sum())
         return super()._path_values(parameter, count, run) * total
 
+    @property
+    def solver_(self) -> str:
+        """How the equations were solved."""
+        return "sparse_cg" if vars(self).get("factor_", "cholesky") is None else "cholesky"
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.fit_intercept not in (True, False):
             raise ValueError(f"fit_intercept={self.fit_intercept!r} is not True or False.")
-
-    _other_classes = -1.0
-    _in_single = True
-
-    @property
-    def _strength(self) -> float:
-        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
-        if len(alphas) != 1:
-            raise refuse(self, "alpha has one value for each target: give a single number")
-        return float(alphas[0])
-
-    def _alphas(self, rows: TrainingRows) -> np.ndarray:
-        """A strength for each target."""
-        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
-        n_targets = rows.targets.shape[1]
-        if len(alphas) not in (1, n_targets):
-            raise ValueError(
-                f"alpha has {len(alphas)} values, and there are {n_targets} targets; give one "
-                "value, or one for each target."
-            )
-        return np.broadcast_to(alphas, n_targets)
-
-    def _solve(self, rows: TrainingRows) -> None:
-        design, alphas = as_design(rows.matrix), self._alphas(rows)
-        same = bool(np.all(alphas == alphas[0]))
-        groups = [slice(None)] if same else [slice(k, k + 1) for k in range(len(alphas))]
-        solutions = [
-            self._solved(design, rows.targets[:, group], rows, float(alphas[group][0]))
-            for group in groups
-        ]
-        self._keep(solutions[0] if same else _joined(solutions), rows)
-        self._keep_narrow(design, rows)
-        if solutions[0].rank < design.n_features and not alphas[0] > 0:
-            self._warn_dependent(design, solutions[0], rows.n_used)
-
-    def _keep_narrow(self, design: Design, rows: TrainingRows) -> None:
-        """Round the weights to float32 where the rows are, and certify them as they are then.
-
-        They stay as they were where rounding them costs more than float32 accounts for.
-        """
-        if design.matrix.dtype != np.float32 or not self.certificate_.ok:
-            return
-        wide, before = (self.coef_, self.intercept_), self.certificate_
-        self.coef_ = self.coef_.astype(np.float32)
-        narrow = np.asarray(self.intercept_, dtype=np.float32)
-        self.intercept_ = narrow if narrow.ndim else np.float64(narrow)
-        found = self._equations_of(rows, max(self._tolerance, _SINGLE))
-        if found.ok:
-            spent = before.seconds + found.seconds
-            self.certificate_ = replace(found, n_iter=before.n_iter, seconds=spent)
-        else:
-            self.coef_, self.intercept_ = wide
 
     def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
         super()._keep(solution, rows)
@@ -215,36 +163,8 @@ class _Ridge(_LeastSquares):
             "objective_formula_": self._what.format(level=level, penalty=penalty),
         }
 
-    def _equations_of(self, rows: TrainingRows, tol: float) -> ResidualCertificate:
-        alphas = self._alphas(rows)
-        if np.all(alphas == alphas[0]):
-            return certify_rows(self, as_design(rows.matrix), rows, float(alphas[0]), tol)
-        parts = []
-        for k, alpha in enumerate(alphas):
-            one = type(self)(
-                alpha=float(alpha), fit_intercept=self.fit_intercept, positive=self.positive
-            )
-            one.coef_, one.intercept_ = self.coef_[k], self.intercept_[k]
-            own = rows._replace(targets=rows.targets[:, k : k + 1])
-            parts.append(certify_rows(one, as_design(rows.matrix), own, float(alpha), tol))
-        return max(parts, key=lambda part: part.relative_residual)
 
-
-def _joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
-    """The solutions for each target as one, under the worst of their certificates."""
-    return replace(
-        solutions[0],
-        coef=np.concatenate([s.coef for s in solutions]),
-        intercept=np.concatenate([np.atleast_1d(s.intercept) for s in solutions]),
-        rss=np.concatenate([np.atleast_1d(s.rss) for s in solutions]),
-        factor=None,
-        certificate=max(
-            (s.certificate for s in solutions), key=lambda part: part.relative_residual
-        ),
-    )
-
-
-class Ridge(_OneStrength, _LeastSquaresNumbers, _Ridge):
+class Ridge(Regressor, RidgeRegression):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
     Minimises, for each target,
@@ -301,55 +221,6 @@ class Ridge(_OneStrength, _LeastSquaresNumbers, _Ridge):
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        engine: Any = None,
-        checkpoint: Any = None,
-    ) -> Ridge:
-        """Fit to training data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Float32 and float64, dense of any strides or CSR, are used without a copy; sums are
-            float64. Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain
-            their targets and weights.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : float or array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-        engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
-        checkpoint : path, optional
-            Not supported: the fit needs only a few passes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, or NaN or infinity, named by row and column.
-
-        Warns
-        -----
-        LinAlgWarning
-            If columns depend on one another and ``alpha`` is 0; the text says which.
-        ConvergenceWarning
-            If the certificate is above its tolerance; the text is the certificate.
-        """
-        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
-        return self
-
-    @property
-    def solver_(self) -> str:
-        """How the equations were solved."""
-        return "sparse_cg" if vars(self).get("factor_", "cholesky") is None else "cholesky"
-
 
 def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> TrainingRows:
     """Targets -1 and +1 for each of several labels a row, which is an indicator of them."""
@@ -358,10 +229,11 @@ def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> Trainin
     if class_weight is not None:
         factors = compute_sample_weight(class_weight, present)
         weights = factors if weights is None else weights * factors
-    return TrainingRows(matrix, np.asfortranarray(2.0 * present - 1.0), weights, total)
+    targets, classes = np.asfortranarray(2.0 * present - 1.0), np.arange(present.shape[1])
+    return TrainingRows(matrix, targets, weights, total, classes=classes, several=True)
 
 
-class _RidgeLabels(_LeastSquaresLabels, _Ridge):
+class RidgeLabels(LeastSquaresLabels, RidgeRegression):
     """Ridge regression on the signs of classes."""
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
@@ -369,29 +241,25 @@ class _RidgeLabels(_LeastSquaresLabels, _Ridge):
         self.coef_ = solution.coef[0] if len(solution.coef) == 1 else solution.coef
         self.intercept_ = np.atleast_1d(solution.intercept)
 
-    def _labelled(
-        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
-    ) -> tuple[TrainingRows, dict[str, Any]]:
-        """The rows with their targets, and what a fit says of the classes."""
-        matrix, y = validate(self, X, y, finite=finite, several=True)
+    def _keep_classes(self, rows: TrainingRows) -> None:
+        super()._keep_classes(rows)
+        self.multilabel_ = rows.several
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        matrix, y = validate(self, X, y, finite=self._checks_entries, several=True)
         require_classes(y)
         weights = sample_weight_of(sample_weight, matrix)
         if y.ndim == 2 and is_multilabel(y):
-            found = {"classes_": np.arange(y.shape[1]), "multilabel_": True}
-            return _of_several(matrix, y, weights, self.class_weight), found
+            return as_design(matrix), _of_several(matrix, y, weights, self.class_weight)
         labels = encode(column_or_1d(y, warn=True), weights, self.class_weight)
-        found = {"classes_": labels.classes, "multilabel_": False}
-        return self._coded(matrix, labels), found
+        return as_design(matrix), self._coded(matrix, labels)
 
-    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> dict[str, Any]:
-        return {**super()._fit_blocks(data, engine, checkpoint), "multilabel_": False}
-
-    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         if not self._several:
-            return super()._equations(X, y, sample_weight, tol)
+            return super()._rows_again(X, y, sample_weight)
         matrix = validate(self, X)
         weights = sample_weight_of(sample_weight, matrix)
-        return self._equations_of(_of_several(matrix, y, weights, self.class_weight), tol)
+        return as_design(matrix), _of_several(matrix, y, weights, self.class_weight)
 
     @property
     def _several(self) -> bool:
@@ -439,7 +307,7 @@ _NEEDED_OF_LABELS = (
 )
 
 
-class RidgeClassifier(_OneStrength, _RidgeLabels):
+class RidgeClassifier(RidgeLabels):
     r"""Classification by ridge regression on targets -1 and +1, certified as :class:`Ridge` is.
 
     For K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others;
@@ -487,45 +355,12 @@ class RidgeClassifier(_OneStrength, _RidgeLabels):
     _attributes: ClassVar[rules.Rules] = _LABELS
     _needed: tuple[str, ...] = _NEEDED_OF_LABELS
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        engine: Any = None,
-        checkpoint: Any = None,
-    ) -> RidgeClassifier:
-        """Fit to training data.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks of :func:`separatrix.scale.scan` are fitted in passes; they contain their
-            labels and weights.
-        y : array-like of shape (n_samples,) or (n_samples, K)
-            Labels: numbers, strings or booleans; or, for several labels per row, 1 for each label
-            of the row and 0 for the others.
-        sample_weight : array-like of shape (n_samples,), optional
-        engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
-        checkpoint : path, optional
-            Not supported: the fit needs only a few passes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, NaN or infinity (named by row and column), or one class only.
-        """
-        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
-        return self
+# What a given strength has for scikit-learn's sake, and a choice has not.
+_GIVEN = ("alpha", "tol", "copy_X", "max_iter", "solver", "positive", "random_state")
 
 
-class _ChosenRidge(Parameters):
+class ChosenRidge(RidgeRegression, without=_GIVEN):
     """The strength chosen by leaving rows out."""
 
     alphas: Any = parameter(default=(0.1, 1.0, 10.0), minimum=0, each=True, kw_only=False)
@@ -535,6 +370,38 @@ class _ChosenRidge(Parameters):
     store_cv_results: bool = parameter(default=False)
 
     _member: ClassVar[Any]
+    _takes_blocks = False
+    # Leaving one out takes a decomposition, which NaN does not survive.
+    _checks_entries = True
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Choose the strength, and fit to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Labels for a classifier.
+        sample_weight : array-like of shape (n_samples,), optional
+        **params : dict
+            ``groups``, for the splitter.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data.
+        """
+        self._fit(X, y, sample_weight, groups=groups_of(params))
+        return self
+
+    def _run(self, fit: FitContext) -> bool:
+        self._keep_classes(fit.target)
+        self._choose(fit.target, *fit.given)
+        return super()._run(fit)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -631,7 +498,7 @@ class _ChosenRidge(Parameters):
         best = best_of(mean)
         self.alpha_, self.best_score_ = float(values[best]), float(mean[best])
 
-    @property
+    @property  # type: ignore[misc]
     def alpha(self) -> Any:
         """The strength chosen; never a parameter."""
         return self.alpha_
@@ -659,7 +526,7 @@ class _Given:
         return self._scores
 
 
-class RidgeCV(_ChosenRidge, Ridge, without=_OneStrength._parameters):
+class RidgeCV(Regressor, ChosenRidge):
     """:class:`Ridge` with ``alpha`` chosen by cross-validation, by default leave-one-out.
 
     Without ``cv`` every row is left out in turn, by a formula that needs only one decomposition.
@@ -705,6 +572,7 @@ class RidgeCV(_ChosenRidge, Ridge, without=_OneStrength._parameters):
         "not needed: one decomposition of the rows serves all folds and strengths", default=None
     )
 
+    _label = "ridge regression"
     _attributes: ClassVar[rules.Rules] = {
         **Ridge._attributes,
         "alpha_": rules.either(rules.number(low=0.0), rules.array("m")),
@@ -718,35 +586,8 @@ class RidgeCV(_ChosenRidge, Ridge, without=_OneStrength._parameters):
     def _member(self, alpha: float) -> Ridge:
         return Ridge(alpha, fit_intercept=self.fit_intercept)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> RidgeCV:
-        """Choose the strength, and fit to all rows.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-        **params : dict
-            ``groups``, for the splitter.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters or data.
-        """
-        self._check_parameters()
-        groups = groups_of(params)
-        rows = self._rows_of(X, y, sample_weight)
-        self._choose(rows, X, y, groups)
-        self._solve(rows)
-        return self
-
-
-class RidgeClassifierCV(_ChosenRidge, _RidgeLabels):
+class RidgeClassifierCV(ChosenRidge, RidgeLabels, without=_GIVEN):
     """:class:`RidgeClassifier` with ``alpha`` chosen by cross-validation, as in :class:`RidgeCV`.
 
     Parameters
@@ -794,15 +635,3 @@ class RidgeClassifierCV(_ChosenRidge, _RidgeLabels):
 
     def _member(self, alpha: float) -> RidgeClassifier:
         return RidgeClassifier(alpha, fit_intercept=self.fit_intercept)
-
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any
-    ) -> RidgeClassifierCV:
-        """Choose the strength, and fit to all rows; see :meth:`RidgeCV.fit`."""
-        self._check_parameters()
-        groups = groups_of(params)
-        rows, found = self._labelled(X, y, sample_weight, finite=True)
-        self.__dict__.update(found)
-        self._choose(rows, X, y, groups)
-        self._solve(rows)
-        return self

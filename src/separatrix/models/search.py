@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -35,13 +35,13 @@ from separatrix.solvers.warm_starts import mean_square
 __all__ = [
     "Clock",
     "Judge",
-    "RidgePath",
     "RowSearch",
     "Search",
     "alpha_max",
     "checked_values",
     "fold_scores",
     "groups_of",
+    "norm_strengths",
     "rows_at",
     "scorer_of",
     "strengths_of_rows",
@@ -461,64 +461,6 @@ def _left_out(
     return out
 
 
-class RidgePath:
-    """A closed form with ``lam``."""
-
-    _strengths: ClassVar[dict[str, bool]] = {"lam": False}
-
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        lams: Any = None,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Path:
-        """Fit along values of ``lam``, and score them on held-out rows.
-
-        The model itself is not fitted; its ``lam`` is ignored.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        lams : int or array-like of shape (n_values,), default=20
-            Values of ``lam``, or their number. A number means values on a logarithmic scale from
-            the mean squared length of the centred rows to a millionth of it; for polynomials from
-            10, because their columns are normalised.
-        cv, scoring, sample_weight, groups
-            See :meth:`separatrix.LogisticRegression.path`.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, data or values.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from separatrix import LinearRegression
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> path = LinearRegression().path(X, y, [1.0, 1e-2, 1e-4, 1e-6], cv=5)
-        >>> path.best, path.best_model.coef_.shape
-        (1e-06, (10,))
-        """
-        rows = X, y, {"lam": lams}, cv, scoring, sample_weight, groups
-        return RowSearch(self, *rows).path()
-
-    def _path_values(self, parameter: str, count: int, run: RowSearch) -> np.ndarray:
-        centred = bool(getattr(self, "fit_intercept", True))
-        first = mean_square(run.design, run.weights, centred=centred)
-        return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
-
-
 def alpha_max(design: Design, rows: Any, *, centred: bool, nonnegative: bool = False) -> float:
     """The least ``alpha`` whose L1 penalty makes the weights of all targets zero."""
     levels = np.average(rows.targets, axis=0, weights=rows.weights) if centred else 0.0
@@ -529,6 +471,14 @@ def alpha_max(design: Design, rows: Any, *, centred: bool, nonnegative: bool = F
     slopes = [(pull if nonnegative else np.abs(pull)).max() for pull in pulls]
     # Of targets that are all alike any strength will do.
     return max(float(np.max(slopes)) / rows.total, float(np.finfo(np.float64).tiny))
+
+
+def norm_strengths(
+    design: Design, weights: np.ndarray | None, count: int, *, centred: bool
+) -> np.ndarray:
+    """Factors of the squared norm against a mean over rows, from their mean square down."""
+    first = mean_square(design, weights, centred=centred)
+    return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
 
 
 def strengths_of_rows(parameter: str, count: int, labels: Labels, square: float) -> np.ndarray:

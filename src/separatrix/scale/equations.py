@@ -7,33 +7,27 @@ returned numbers, which is a sum over them: one pass to solve, and one that cert
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from separatrix._compiled.double_double import sum_parts
-from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.least_squares import (
-    equations_of_moments,
-    moments_of,
-    solve_gathered,
-)
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
+    moments_of,
+    units_of,
 )
 from separatrix.closed_form.projection import Columns
-from separatrix.closed_form.triangular import LeastSquaresSolution, units_of
-from separatrix.data.labels import one_hot
+from separatrix.data.labels import targets_of
 from separatrix.data.moments import Moments
 from separatrix.data.validation import require_some_weight
 from separatrix.scale.blocks import Rows, Shape
 from separatrix.scale.passes import Passes
 
-__all__ = ["BlockedEquations", "Targets", "certify_in_passes", "class_moments", "solve_in_passes"]
+__all__ = ["BlockedEquations", "BlockedProblem", "Targets", "class_moments"]
 
 # Columns up to which residuals that rounding explains are projected on them.
 _MOST_PROJECTED = 256
@@ -130,12 +124,8 @@ class Targets:
         if self.n_classes == 0:
             numbers = rows.target[:, None].astype(np.float64, copy=False)
             return (numbers if self.unit is None else numbers * self.unit), weights
-        if self.n_classes == 2:
-            return np.where(rows.target == 1, 1.0, -1.0)[:, None], weights
-        present = one_hot(rows.target.astype(np.int64), self.n_classes)
-        if self.other != 0.0:
-            present = self.other + (1.0 - self.other) * present
-        return np.ascontiguousarray(present), weights
+        targets = targets_of(rows.target.astype(np.int64), self.n_classes, self.other)
+        return np.ascontiguousarray(targets), weights
 
 
 def _made(rows: Rows, shared: tuple[Targets, Callable[..., Any]], own: Any) -> Any:
@@ -147,8 +137,8 @@ def _made(rows: Rows, shared: tuple[Targets, Callable[..., Any]], own: Any) -> A
 
 
 @dataclass(frozen=True, eq=False)
-class _At:
-    """The equations of all rows at a point, for the rows of a block to add to."""
+class _Shared:
+    """What the rows of a block have to know to add their part to the equations of all rows."""
 
     targets: Targets
     ridge: float
@@ -156,48 +146,78 @@ class _At:
     mean: np.ndarray
     lengths: np.ndarray
     weight: float
-    high: np.ndarray
-    low: np.ndarray
-
-    def equations(self, rows: Rows) -> NormalEquations:
-        problem = LeastSquaresProblem(
-            rows.design, *self.targets.of(rows), self.ridge, self.fit_intercept
-        )
-        return NormalEquations(problem, self.mean, self.lengths, self.weight)
 
 
-def _left(rows: Rows, at: _At, own: Any) -> dict[str, np.ndarray]:
-    """What the rows of a block leave of the normal equations; ``high`` are coefficients."""
+def _part(rows: Rows, shared: tuple[_Shared, str, tuple[Any, ...]], own: Any) -> Any:
+    """The answer of a method of the equations, by its name, for the rows of a block."""
+    whole, method, args = shared
     with np.errstate(all="ignore"):
-        gradient, sums = at.equations(rows).sums_at(at.high, at.low)
+        problem = LeastSquaresProblem(
+            rows.design, *whole.targets.of(rows), whole.ridge, whole.fit_intercept
+        )
+        equations = NormalEquations(problem, whole.mean, whole.lengths, whole.weight)
+        return getattr(equations, method)(*args)
+
+
+def _sums(rows: Rows, shared: tuple[_Shared, str, tuple[Any, ...]], own: Any) -> dict[str, Any]:
+    gradient, sums = _part(rows, shared, own)
     return {"gradient": gradient, "sums": sums}
 
 
-def _left_in_parts(rows: Rows, at: _At, own: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same in twice the precision."""
-    with np.errstate(all="ignore"):
-        return at.equations(rows).sums_in_parts(at.high, at.low)
-
-
-def _misfit(rows: Rows, at: _At, own: Any) -> np.ndarray:
-    """The largest misfit of the rows of a block."""
-    with np.errstate(all="ignore"):
-        return at.equations(rows).largest_misfit(at.high, at.low)
-
-
-def _reduced(rows: Rows, shared: tuple[_At, bool], own: Any) -> Columns:
-    """Few rows that stand for the columns and residuals of the rows of a block."""
-    at, closely = shared
-    with np.errstate(all="ignore"):
-        return at.equations(rows).columns(at.high, at.low, closely).reduced()
-
-
 @dataclass(frozen=True, eq=False)
-class _BlockedProblem(LeastSquaresProblem):
-    """Least squares over blocks: the rows are where the passes go."""
+class BlockedProblem(LeastSquaresProblem):
+    """Least squares over blocks: the rows are where the passes go.
+
+    Examples
+    --------
+    >>> from separatrix.closed_form.least_squares import solve
+    >>> from separatrix.scale import Local, scan
+    >>> from separatrix.scale.equations import BlockedProblem, Targets
+    >>> from separatrix.scale.passes import Passes
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0]
+    >>> passes = Passes(scan(X, y, quantity=True, block_rows=2), Local())
+    >>> problem = BlockedProblem.of(passes, Targets(), fit_intercept=True, tol=1e-10)
+    >>> solution = solve(problem)
+    >>> solution.coef.round(10).tolist(), solution.certificate.ok, problem.total
+    ([[2.2]], True, 4.0)
+    """
 
     answers: Targets = Targets()
     passes: Any = None
+    known: Moments | None = None
+
+    in_passes: ClassVar[bool] = True
+
+    @classmethod
+    def of(
+        cls, passes: Passes, answers: Targets, *, fit_intercept: bool, tol: float
+    ) -> BlockedProblem:
+        """The problem without a penalty, after a pass for the moments of the rows."""
+        sample = passes.data.sample
+        if answers.n_classes == 0 and sample is not None:
+            answers = replace(answers, unit=units_of(sample.target[:, None], sample.weights))
+        n, d = passes.data.shape
+        stand_in = np.broadcast_to(np.float64(0.0), (n, answers.count))
+        shape: Any = Shape((n, d))
+        options: dict[str, Any] = {"fit_intercept": fit_intercept, "tol": tol}
+        problem = cls(shape, stand_in, answers=answers, passes=passes, **options)
+        moments = problem.gathered(moments_of)
+        require_some_weight(float(moments.weight[0]))
+        return replace(problem, known=moments)
+
+    @property
+    def total(self) -> float:
+        """The sum of the sample weights, without those of the classes."""
+        if self.answers.n_classes:
+            return float(self.passes.data.class_totals.sum())
+        return float(self.moments().weight[0])
+
+    def moments(self) -> Moments:
+        assert self.known is not None
+        return self.known
+
+    def in_units(self) -> tuple[LeastSquaresProblem, np.ndarray | None]:
+        return self, self.answers.unit
 
     def gathered(self, of: Callable[..., Any]) -> Any:
         return _merged(self.passes, _made, (self.answers, of))
@@ -212,23 +232,24 @@ class _BlockedProblem(LeastSquaresProblem):
 class BlockedEquations(NormalEquations):
     """The normal equations of rows in blocks: what is left of them is a sum, taken in one pass."""
 
-    problem: _BlockedProblem
+    problem: BlockedProblem
 
-    def _at(self, high: np.ndarray, low: np.ndarray) -> _At:
+    def _shared(self, method: str, *args: Any) -> tuple[_Shared, str, tuple[Any, ...]]:
         problem = self.problem
-        return _At(
-            problem.answers,
-            problem.ridge,
-            problem.fit_intercept,
+        whole = _Shared(
+            *(problem.answers, problem.ridge, problem.fit_intercept),
             np.concatenate([self.mean, self.target_mean]),
             np.concatenate([self.lengths, self.spread]),
             self.weight,
-            np.ascontiguousarray(high),
-            np.ascontiguousarray(low),
         )
+        own = (np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in args)
+        return whole, method, tuple(own)
+
+    def _each(self, method: str, *args: Any) -> Iterator[Any]:
+        return self.problem.passes.each(_part, self._shared(method, *args))
 
     def sums_at(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = self.problem.passes.sums(_left, self._at(coef, intercept))
+        found = self.problem.passes.sums(_sums, self._shared("sums_at", coef, intercept))
         return found["gradient"], found["sums"]
 
     def explained_shares(
@@ -236,13 +257,12 @@ class BlockedEquations(NormalEquations):
     ) -> np.ndarray:
         if self.design.n_features + len(coef) > _MOST_PROJECTED:
             return np.zeros(len(coef))
-        shared = self._at(coef, intercept), self.looks_closely(len(coef))
-        parts = self.problem.passes.each(_reduced, shared)
+        parts = self._each("reduced_columns", coef, intercept, self.looks_closely(len(coef)))
         return self._explained(Columns.joined(list(parts)), coef, free)
 
     def largest_misfit(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         out = np.zeros(len(coef))
-        for own in self.problem.passes.each(_misfit, self._at(coef, intercept)):
+        for own in self._each("largest_misfit", coef, intercept):
             np.maximum(out, own, out=out)
         return out
 
@@ -251,7 +271,7 @@ class BlockedEquations(NormalEquations):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         m, d = len(high), self.design.n_features
         gradient, rest, sums = np.zeros((m, d)), np.zeros((m, d)), np.zeros((m, 4))
-        for own, low_own, own_sums in self.problem.passes.each(_left_in_parts, self._at(high, low)):
+        for own, low_own, own_sums in self._each("sums_in_parts", high, low):
             gradient, carry = sum_parts(gradient, own)
             rest = rest + (carry + low_own)
             # The sums of the residuals and of their squares are pairs, too.
@@ -259,178 +279,3 @@ class BlockedEquations(NormalEquations):
                 sums[:, k], carry = sum_parts(sums[:, k], own_sums[:, k])
                 sums[:, k + 1] += carry + own_sums[:, k + 1]
         return gradient, rest, sums
-
-
-def _problem(
-    passes: Passes, targets: Targets, fit_intercept: bool, tol: float
-) -> tuple[_BlockedProblem, Moments, float]:
-    """Least squares over blocks, still without a penalty, the moments, the sum of the weights.
-
-    A quantity is in units in which its squares are in the range of float64.
-    """
-    sample = passes.data.sample
-    if targets.n_classes == 0 and sample is not None:
-        targets = replace(targets, unit=units_of(sample.target[:, None], sample.weights))
-    n, d = passes.data.shape
-    stand_in = np.broadcast_to(np.float64(0.0), (n, targets.count))
-    problem = _BlockedProblem(
-        Shape((n, d)),  # type: ignore[arg-type]
-        stand_in,
-        None,
-        0.0,
-        fit_intercept,
-        tol,
-        answers=targets,
-        passes=passes,
-    )
-    moments = problem.gathered(moments_of)
-    total = float(moments.weight[0])
-    require_some_weight(total)
-    if targets.n_classes:
-        # Without the weights of the classes.
-        total = float(passes.data.class_totals.sum())
-    return problem, moments, total
-
-
-def solve_in_passes(
-    passes: Passes,
-    targets: Targets,
-    ridge: Callable[[float], float],
-    *,
-    fit_intercept: bool = True,
-    tol: float = 1e-10,
-    single: bool = False,
-) -> tuple[LeastSquaresSolution, float]:
-    """Minimise ``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2`` over blocks.
-
-    Parameters
-    ----------
-    passes : Passes
-    targets : Targets
-    ridge : callable
-        The strength of the penalty, of the sum of the sample weights.
-    fit_intercept : bool, default=True
-    tol : float, default=1e-10
-        Of the certificate.
-    single : bool, default=False
-        Round the weights to float32, and certify them as they are then to 1e-6; where that does
-        not hold, they stay as they were.
-
-    Returns
-    -------
-    solution : LeastSquaresSolution
-        As :func:`separatrix.closed_form.least_squares.solve_least_squares` finds it in memory: of
-        all solutions, where there are several, the one of least ``|W|``.
-    total : float
-        The sum of the sample weights.
-
-    Raises
-    ------
-    ValueError
-        Where squares or coefficients are out of the range of float64.
-
-    Examples
-    --------
-    >>> from separatrix.scale import Local, scan
-    >>> from separatrix.scale.equations import Targets, solve_in_passes
-    >>> from separatrix.scale.passes import Passes
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0]
-    >>> passes = Passes(scan(X, y, quantity=True, block_rows=2), Local())
-    >>> solution, total = solve_in_passes(passes, Targets(), lambda total: 0.0)
-    >>> solution.coef.round(10).tolist(), solution.certificate.ok, total
-    ([[2.2]], True, 4.0)
-    """
-    problem, moments, total = _problem(passes, targets, fit_intercept, tol)
-    problem = replace(problem, ridge=float(ridge(total)))
-    solution = solve_gathered(problem, moments)
-    unit = problem.answers.unit
-    if single and unit is None and solution.certificate.ok:
-        solution = _narrowed(problem, moments, solution)
-    with np.errstate(all="ignore"):
-        return solution.in_units(unit, partial(equations_of_moments, problem, moments)), total
-
-
-def _narrowed(
-    problem: _BlockedProblem, moments: Moments, solution: LeastSquaresSolution
-) -> LeastSquaresSolution:
-    """The weights in float32, where a certificate for float32 holds."""
-    coef, intercept = solution.coef.astype(np.float32), solution.intercept.astype(np.float32)
-    if problem.answers.n_classes == 0:
-        # One number is a float64 of those digits.
-        intercept = intercept.astype(np.float64)
-    judged = replace(problem, tol=max(problem.tol, 1e-6))
-    found = _certified(judged, moments, coef, intercept, solution.rank, solution.condition)
-    if not found.ok:
-        return solution
-    before = solution.certificate
-    found = replace(found, n_iter=before.n_iter)
-    return replace(solution, coef=coef, intercept=intercept, certificate=found)
-
-
-def _certified(
-    problem: _BlockedProblem,
-    moments: Moments,
-    coef: np.ndarray,
-    intercept: np.ndarray,
-    rank: int | None,
-    condition: float,
-) -> ResidualCertificate:
-    with np.errstate(all="ignore"):
-        equations = equations_of_moments(problem, moments)
-        left = equations.at(
-            np.ascontiguousarray(coef, dtype=np.float64), np.array(intercept, dtype=np.float64)
-        )
-        columns = problem.design.n_features
-        return left.certificate(columns if rank is None else rank, condition, "above_tol")
-
-
-def certify_in_passes(
-    passes: Passes,
-    targets: Targets,
-    coef: np.ndarray,
-    intercept: np.ndarray,
-    ridge: Callable[[float], float],
-    *,
-    fit_intercept: bool = True,
-    condition: float = np.nan,
-    rank: int | None = None,
-    tol: float = 1e-10,
-) -> ResidualCertificate:
-    """Certify coefficients by the residual of the normal equations, in two passes.
-
-    Parameters
-    ----------
-    passes : Passes
-    targets : Targets
-    coef : ndarray of shape (m, n_features)
-    intercept : ndarray of shape (m,)
-    ridge, fit_intercept, tol
-        As for :func:`solve_in_passes`.
-    condition, rank
-        To be repeated in the certificate.
-
-    Returns
-    -------
-    ResidualCertificate
-        See :func:`separatrix.closed_form.least_squares.certify_least_squares`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.scale import Local, scan
-    >>> from separatrix.scale.equations import Targets, certify_in_passes
-    >>> from separatrix.scale.passes import Passes
-    >>> passes = Passes(scan([[0.0], [1.0], [2.0]], [1.0, 3.0, 6.0], quantity=True), Local())
-    >>> for slope in (2.5, 2.0):
-    ...     at = np.array([[slope]]), np.array([10 / 3 - slope])
-    ...     print(certify_in_passes(passes, Targets(), *at, lambda total: 0.0).ok)
-    True
-    False
-    """
-    problem, moments, total = _problem(passes, targets, fit_intercept, tol)
-    problem = replace(problem, ridge=float(ridge(total)))
-    intercept, unit = np.atleast_1d(intercept), problem.answers.unit
-    if unit is not None:
-        with np.errstate(all="ignore"):
-            coef, intercept = coef * unit[:, None], intercept * unit
-    return _certified(problem, moments, coef, intercept, rank, condition)

@@ -250,11 +250,9 @@ def _over_blocks(
 ) -> Certificate | ResidualCertificate:
     """:func:`verify` in passes over row blocks."""
     check_is_fitted(model)
-    equations = getattr(model, "_blocked_equations", None)
-    if equations is not None:
+    if hasattr(model, "_equations") and model._takes_blocks:
         own = max(_CLOSED_TOL, getattr(model, "_tolerance", 0.0))
-        found: ResidualCertificate = equations(data, engine, own if tol is None else tol)
-        return found
+        return model._equations(data, None, None, own if tol is None else tol, engine)
     claimed = getattr(model, "_blocked_claims", None)
     if claimed is None:
         raise TypeError(Message("blocks_as_matrix", model=type(model).__name__))
