@@ -262,13 +262,14 @@ def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
     found, steps, good = refine(equations, inverse, np.ascontiguousarray(inverse.solve().T))
     if not good:
         return None
-    if _keeps(found, inverse.condition):
+    factor = None
+    if problem.keep_factor and _keeps(found, inverse.condition):
         if problem.ridge > 0.0:
             root = _cholesky(scatter[:d, :d], 0.0) if varying.all() else None
         factor = TriangularFactor.from_scatter(
             weight, mean, scatter, root, moments.n_rows, d, problem.fit_intercept
         )
-    else:
+    elif problem.keep_factor:
         factor = _factor_of(problem)
     return LeastSquaresSolution.of(
         found, method="cholesky", steps=steps, rank=d, condition=inverse.condition, factor=factor
@@ -312,6 +313,7 @@ def _by_factor(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     equations = problem.equations(factor.mean, lengths_of(factor.r), factor.weight)
     solution = factor.solve_for(equations)
     keep = factor.r.size <= max(_FACTOR_ENTRIES, problem.design.n_features**2)
+    keep = keep and problem.keep_factor
     return solution if keep else replace(solution, factor=None)
 
 

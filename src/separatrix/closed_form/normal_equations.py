@@ -115,7 +115,8 @@ class LeastSquaresProblem:
 
     With ``bounds``, the lower and the upper ends of the weights, each of shape (d, m) or (d, 1), a
     weight at one of them may be pushed beyond it.  With ``single``, the weights of the answer are
-    rounded to float32 where they still solve the equations as closely as those numbers can.
+    rounded to float32 where they still solve the equations as closely as those numbers can.  The
+    answer has a factor of the rows only with ``keep_factor``: it can take another pass over them.
     """
 
     design: Design
@@ -127,6 +128,7 @@ class LeastSquaresProblem:
     names: Sequence[str] | None = None
     bounds: tuple[np.ndarray, np.ndarray] | None = None
     single: bool = False
+    keep_factor: bool = True
     # Whether the rows are those of a triangular factor, which stand for others.
     factored: bool = False
     tuning: Tuning = Tuning()

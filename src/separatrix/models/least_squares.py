@@ -72,6 +72,8 @@ class LeastSquares(ClosedForm):
     _other_classes = 0.0
     # Whether weights are float32 where the data are, as scikit-learn's are.
     _in_single = False
+    # Whether ``factor_`` is of use after the fit.
+    _keeps_factor = True
     # Whether NaN is looked for before the fit; the sums of a fit find it by themselves.
     _checks_entries = False
 
@@ -92,6 +94,7 @@ class LeastSquares(ClosedForm):
             "names": getattr(self, "feature_names_in_", None),
             "bounds": for_all_targets(bounds_of(self, design.n_features)),
             "single": self._in_single and design.matrix.dtype == np.float32,
+            "keep_factor": self._keeps_factor,
         }
         m = rows.targets.shape[1]
         ridges = self._ridges(rows.total, m).tolist()
@@ -116,8 +119,8 @@ class LeastSquares(ClosedForm):
             fit.passes, targets, fit_intercept=self._centred, tol=self._tolerance
         )
         (ridge,) = self._ridges(problem.total, targets.count).tolist()
-        single = self._in_single and fit.data.single
-        return [("", replace(problem, ridge=ridge, single=single))]
+        problem = replace(problem, ridge=ridge, keep_factor=self._keeps_factor)
+        return [("", replace(problem, single=self._in_single and fit.data.single))]
 
     def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
         return [solve(problem) for _, problem in problems]

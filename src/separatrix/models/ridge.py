@@ -67,15 +67,9 @@ class RidgeRegression(LeastSquares):
     _what = "minimise 1/2 sum s_i |y_i - W x_i{level}|^2{penalty}"
     _other_classes = -1.0
     _in_single = True
+    _keeps_factor = False
     coef_: np.ndarray = fitted()
     intercept_: Any = fitted()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        # Of use while the model is fitted; that there was none says how it was.
-        if state.get("factor_") is not None:
-            del state["factor_"]
-        return state
 
     @property
     def _tolerance(self) -> float:  # type: ignore[override]
@@ -147,6 +141,9 @@ class RidgeRegression(LeastSquares):
     def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
         super()._keep(solution, rows)
         self.n_iter_ = max(1, self.n_iter_)
+        # No rows are added later; that it is None says how the equations were solved.
+        if solution.method != "cgls":
+            del self.factor_
 
     def _described(self) -> dict[str, Any]:
         alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
