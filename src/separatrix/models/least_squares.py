@@ -64,6 +64,7 @@ class LeastSquares(ClosedForm):
     fit_intercept: bool = parameter(default=True)
 
     _strengths: ClassVar[dict[str, bool]] = {"lam": False}
+    _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
     factor_: TriangularFactor | None = fitted()
     # Of the certificate.
     _tolerance = 1e-10
@@ -165,6 +166,11 @@ class LeastSquares(ClosedForm):
         if getattr(self, "positive", False):
             return "positive=True needs"
         return "bounds need" if getattr(self, "bounds", None) is not None else ""
+
+    @property
+    def _by_one_factor(self) -> bool:
+        """Whether a triangular factor of the rows is all that fits along a path need of them."""
+        return not self._bounding
 
     def _continue(self, rows: TrainingRows) -> None:
         """Take in more rows, by merging what is kept of them."""
@@ -307,7 +313,7 @@ class LeastSquares(ClosedForm):
             rows = member._rows_in(run, fold)
             factor = None
             few = run.design.n_features + rows.targets.shape[1] <= _MOST_FACTOR
-            if few and not member._bounding:
+            if few and member._by_one_factor:
                 factor = member._factor_of(rows)
             for i, value in enumerate(run.values):
                 if run.interrupt.requested:
@@ -398,6 +404,10 @@ class LeastSquaresLabels(ClassPredictions):
     Of two classes there is one target, -1 and +1.
     """
 
+    _needed: tuple[str, ...] = (
+        *("coef_", "intercept_", "rank_"),
+        *("condition_number_", "classes_", "certificate_"),
+    )
     class_weight: Any
     _other_classes: float
     _checks_entries: bool
@@ -531,7 +541,6 @@ class LinearRegression(Regressor, LeastSquares):
         "intercept_": rules.either(rules.number(), rules.array("m")),
         "mse_": MSE,
     }
-    _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -733,10 +742,6 @@ class LeastSquaresClassifier(LeastSquaresLabels, LeastSquares):
         "coef_": rules.array("h", "d"),
         "intercept_": rules.array("h"),
     }
-    _needed: tuple[str, ...] = (
-        *("coef_", "intercept_", "rank_"),
-        *("condition_number_", "classes_", "certificate_"),
-    )
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None

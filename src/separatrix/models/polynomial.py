@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -260,13 +260,10 @@ class PolynomialRegression(Regressor, LeastSquares, without=("fit_intercept",)):
             raise rules.refuse("terms_", f"has {len(self.terms_):,} names for {terms:,} terms")
         self._fitted_basis().require_closed()
 
-    def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
-        for i, value in enumerate(run.values):
-            for fold in range(len(run.folds) + 1):
-                if run.interrupt.requested and i > 0:
-                    return
-                member = run.member(value)
-                yield i, fold, member.fit(run.rows, run.y, run.weights_of(fold))
+    @property
+    def _by_one_factor(self) -> bool:
+        # Each fit is refined on the rows, to the digits of its plain powers.
+        return False
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         # The basis is orthonormal over the rows, whatever their scale.

@@ -8,9 +8,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, least_squares_summary
-from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
@@ -27,7 +25,6 @@ __all__ = [
     "Regressor",
     "TrainingRows",
     "bounds_of",
-    "certify_rows",
     "check_factor",
     "require_targets",
     "rows_of_fit",
@@ -164,23 +161,6 @@ def bounds_of(model: Any, n_features: int) -> tuple[np.ndarray, np.ndarray] | No
         return None
     lower, upper = column_bounds(model.bounds, column_names(model))
     return (lower, upper) if np.isfinite(lower).any() or np.isfinite(upper).any() else None
-
-
-def certify_rows(
-    model: Any, design: Design, rows: TrainingRows, ridge: float, tol: float
-) -> ResidualCertificate:
-    """How well the normal equations hold at a model's ``coef_`` and ``intercept_``."""
-    return certify_least_squares(
-        design,
-        rows.targets,
-        np.atleast_2d(model.coef_),
-        np.atleast_1d(model.intercept_),
-        weights=rows.weights,
-        ridge=ridge,
-        fit_intercept=bool(model.fit_intercept),
-        tol=tol,
-        bounds=bounds_of(model, design.n_features),
-    )
 
 
 class Regressor(MultiOutputMixin, NumberPredictions):

@@ -216,7 +216,6 @@ class Ridge(Regressor, RidgeRegression):
         "intercept_": rules.either(rules.number(), rules.array("m", single=True)),
         "mse_": MSE,
     }
-    _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
 
 
 def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> TrainingRows:
@@ -298,10 +297,6 @@ _LABELS: rules.Rules = {
     ),
     "intercept_": rules.one_of(rules.array("h", single=True), rules.array("K", single=True)),
 }
-_NEEDED_OF_LABELS = (
-    *("coef_", "intercept_", "rank_"),
-    *("condition_number_", "classes_", "certificate_"),
-)
 
 
 class RidgeClassifier(RidgeLabels):
@@ -350,7 +345,6 @@ class RidgeClassifier(RidgeLabels):
     _label = "ridge classifier"
     _margin_loss = "squared_error"
     _attributes: ClassVar[rules.Rules] = _LABELS
-    _needed: tuple[str, ...] = _NEEDED_OF_LABELS
 
 
 # What a given strength has for scikit-learn's sake, and a choice has not.
@@ -628,7 +622,7 @@ class RidgeClassifierCV(ChosenRidge, RidgeLabels, without=_GIVEN):
         **_LABELS,
         **{name: RidgeCV._attributes[name] for name in ("alpha_", "best_score_", "cv_results_")},
     }
-    _needed: tuple[str, ...] = (*_NEEDED_OF_LABELS, "alpha_", "best_score_")
+    _needed: tuple[str, ...] = (*RidgeLabels._needed, "alpha_", "best_score_")
 
     def _member(self, alpha: float) -> RidgeClassifier:
         return RidgeClassifier(alpha, fit_intercept=self.fit_intercept)

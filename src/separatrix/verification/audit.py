@@ -29,6 +29,7 @@ from separatrix.certificate import (
     RigorousCertificate,
     outward,
 )
+from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, class_factors, encode_as
 from separatrix.data.validation import check_number, sample_weight_of, validate
@@ -44,7 +45,7 @@ from separatrix.models.blocked import is_blocked, refuse, require_alone
 from separatrix.models.certified import Claimed
 from separatrix.models.discriminant import certify_classes, moments_of_classes
 from separatrix.models.registry import ESTIMATORS, estimator
-from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
+from separatrix.models.regressor import TrainingRows, bounds_of, rows_of_fit
 from separatrix.models.svc import SVC
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
@@ -888,7 +889,16 @@ def _sklearn_regression(
             "Separate penalties for the targets cannot be verified; give one alpha for all."
         )
     rows = rows_of_fit(model, X, y, sample_weight)
-    return certify_rows(model, as_design(rows.matrix), rows, float(alpha), tol)
+    design = as_design(rows.matrix)
+    return certify_least_squares(
+        *(design, rows.targets, np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)),
+        weights=rows.weights,
+        ridge=float(alpha),
+        fit_intercept=bool(model.fit_intercept),
+        rank=getattr(model, "rank_", None),
+        tol=tol,
+        bounds=bounds_of(model, design.n_features),
+    )
 
 
 def _sklearn_discriminants(
