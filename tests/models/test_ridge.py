@@ -58,6 +58,13 @@ def test_the_numbers_of_scikit_learn(alpha, fit_intercept, weighted, tmp_path) -
     again = saved(model, tmp_path)
     assert np.array_equal(again.predict(X), model.predict(X))
     assert (model.n_iter_ >= 1, model.solver_) == (True, "cholesky")
+    # No rows are added to it, so that nothing is kept for them.
+    assert not hasattr(model, "factor_")
+    for other in (
+        Ridge([alpha, 2.0 * alpha]).fit(X, np.c_[y, y]),
+        RidgeClassifier().fit(X, y > 150),
+    ):
+        assert other.solver_ == "cholesky" and not hasattr(other, "factor_")
 
 
 def test_a_strength_for_each_target(tmp_path) -> None:

@@ -102,8 +102,6 @@ def test_equals_lstsq(n, d, m, ridge, weighted, fit_intercept) -> None:
     s = np.ones(n) if weights is None else weights
     r = Y - X @ solution.coef.T - solution.intercept
     np.testing.assert_allclose(solution.rss, s @ r**2, rtol=1e-10, atol=1e-20)
-    level = np.average(Y, axis=0, weights=s) if fit_intercept else 0.0
-    np.testing.assert_allclose(solution.tss, s @ (Y - level) ** 2, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [200, 40_000])
@@ -509,7 +507,6 @@ def test_any_portions_are_one_fit(sizes, seed, offset, weighted) -> None:
         np.testing.assert_allclose(found.coef, fit.coef, rtol=1e-10, atol=1e-11)
         np.testing.assert_allclose(found.intercept, fit.intercept, rtol=1e-13, atol=1e-11)
         np.testing.assert_allclose(found.rss, fit.rss, rtol=1e-10)
-        np.testing.assert_allclose(found.tss, fit.tss, rtol=1e-10)
         assert found.rank == fit.rank
         assert "of the triangular factor" in found.certificate.equations
         assert found.certificate.ok

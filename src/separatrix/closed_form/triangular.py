@@ -57,8 +57,6 @@ class LeastSquaresSolution:
         Columns that depend on the others; which of a group is named is arbitrary.
     rss : ndarray of shape (m,)
         Weighted sums of squared residuals.
-    tss : ndarray of shape (m,)
-        Weighted sums of squares of the targets, about the mean where there is an intercept.
     weight : float
         Sum of the weights.
     factor : TriangularFactor or None
@@ -74,7 +72,6 @@ class LeastSquaresSolution:
     condition: float
     dependent: tuple[int, ...]
     rss: np.ndarray
-    tss: np.ndarray
     weight: float
     factor: TriangularFactor | None
     method: str
@@ -107,7 +104,6 @@ class LeastSquaresSolution:
             condition=condition,
             dependent=dependent,
             rss=np.array(found.rss),
-            tss=found.equations.spread**2,
             weight=found.equations.weight,
             factor=factor,
             method=method,
@@ -148,7 +144,6 @@ class LeastSquaresSolution:
             coef=coef,
             intercept=intercept,
             rss=self.rss / unit / unit,
-            tss=self.tss / unit / unit,
             factor=None if self.factor is None else self.factor.in_units(1.0 / unit),
         )
 
