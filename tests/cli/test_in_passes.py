@@ -185,6 +185,19 @@ def test_closed_forms_are_those_in_memory(run, table, model):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("model", ["huber", "poisson"])
+def test_regressions_that_iterate_are_those_in_memory(run, table, model):
+    words = ["--target", "debt", "--lam", "0.1", "--test-size", "0", "--model", model]
+    _, stored = fitted(run, table, *words)
+    path = table.parent / "whole.separatrix"
+    assert run("fit", str(table), "-o", str(path), *words).code == 0
+    ours, theirs = stored.model.certificate_, load_model(path).model.certificate_
+    assert ours.ok and theirs.ok
+    assert ours.dual <= theirs.primal * (1 + 1e-5) and theirs.dual <= ours.primal * (1 + 1e-5)
+    assert not Path(f"{table.parent}/m.separatrix.checkpoint").exists()
+    assert run("verify", str(table.parent / "m.separatrix"), str(table)).code == 0
+
+
 def test_what_is_said(run, table):
     path = table.parent / "m.separatrix"
     result = run(

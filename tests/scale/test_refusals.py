@@ -18,6 +18,7 @@ COUNTS = scan(X, RNG.poisson(2.0, size=40), quantity=True, block_rows=15)
 
 TAKE_BLOCKS = {
     "ElasticNet",
+    "HuberRegressor",
     "Lasso",
     "LinearSVR",
     "PoissonRegressor",

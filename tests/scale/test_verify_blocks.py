@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from separatrix import (
-    HuberRegressor,
+    SVR,
     LeastSquaresClassifier,
     LinearDiscriminantAnalysis,
     LinearRegression,
@@ -65,8 +65,8 @@ def test_what_cannot_be_verified_over_blocks():
         verify(model, scan(X, np.where(LABELS == "a", "b", "c")))
     with pytest.raises(ValueError, match="y is given"):
         verify(model, CLASSES, LABELS)
-    with pytest.raises(TypeError, match="HuberRegressor with these parameters cannot be"):
-        verify(HuberRegressor().fit(X, NUMBERS), QUANTITY)
+    with pytest.raises(TypeError, match="SVR with these parameters cannot be"):
+        verify(SVR().fit(X, NUMBERS), QUANTITY)
     # The model is as it was.
     names = vars(model).copy()
     verify(model, CLASSES)

@@ -24,8 +24,8 @@ class TargetFacts:
         The least number; infinite where there is no row.
     place : int
         The first row that has it.
-    nonzero : bool
-        Whether a row of positive weight has another number than zero.
+    largest : float
+        The largest size of a number of positive weight.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class TargetFacts:
     weighted: bool
     least: float
     place: int
-    nonzero: bool
+    largest: float
 
     @classmethod
     def of(cls, targets: np.ndarray, weights: np.ndarray | None) -> TargetFacts:
@@ -51,9 +51,9 @@ class TargetFacts:
         place = int(np.argmin(targets)) if n else 0
         least = float(targets[place]) if n else np.inf
         if weights is None:
-            return cls(n, float(n), False, least, place, bool(np.any(targets)))
-        used = bool(np.any(targets[weights > 0.0]))
-        return cls(n, float(weights.sum()), bool(np.any(weights != 1.0)), least, place, used)
+            return cls(n, float(n), False, least, place, _largest(targets))
+        total, weighted = float(weights.sum()), bool(np.any(weights != 1.0))
+        return cls(n, total, weighted, least, place, _largest(targets[weights > 0.0]))
 
     def merged(self, other: TargetFacts) -> TargetFacts:
         """The facts about these rows and those that follow them."""
@@ -64,5 +64,9 @@ class TargetFacts:
             self.weighted or other.weighted,
             min(self.least, other.least),
             self.place if first else self.n_rows + other.place,
-            self.nonzero or other.nonzero,
+            max(self.largest, other.largest),
         )
+
+
+def _largest(targets: np.ndarray) -> float:
+    return float(np.maximum.reduce(np.abs(targets), initial=0.0))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, factors_of_totals
 from separatrix.data.targets import TargetFacts
-from separatrix.losses import Loss
+from separatrix.losses import Huber, Loss
 from separatrix.messages import Message
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.driver import lent_interrupt
@@ -34,6 +34,7 @@ __all__ = [
     "begin",
     "in_blocks",
     "is_blocked",
+    "keeps_passes",
     "r2_over",
     "refuse",
     "require_alone",
@@ -147,6 +148,14 @@ class InPasses:
         options = {**options, **self.options, "positive": positive}
         return kind(self.data, self.engine, loss, penalty, **options)
 
+    def with_scale(self, target: int, loss: Huber, penalty: Penalty, **options: Any) -> Any:
+        """The objective of Huber's loss with the scale that is best."""
+        from separatrix.scale.scaled import BlockedScaled
+
+        self._require_bound(penalty)
+        options = {**options, **self.options, "largest": self.facts_of(target).largest}
+        return BlockedScaled(self.data, self.engine, loss, penalty, **options)
+
     def multinomial(self, penalty: Penalty, **options: Any) -> Any:
         """The objective of all classes at once."""
         from separatrix.scale.softmax import BlockedSoftmax
@@ -176,6 +185,11 @@ def in_blocks(
     return False
 
 
+def keeps_passes(model: Any) -> bool:
+    """Whether a fit to row blocks continues from a checkpoint, which its passes leave."""
+    return bool(getattr(model, "_resumes", True))
+
+
 def refuse(model: Any, why: str) -> TypeError:
     """Return the error of an estimator, or of parameters, that cannot be fitted in passes."""
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
@@ -200,7 +214,7 @@ def begin(
     from separatrix.scale.engines import Local
     from separatrix.scale.passes import Passes
 
-    if checkpoint is not None and model._few_passes:
+    if checkpoint is not None and not keeps_passes(model):
         raise ValueError(
             f"checkpoint is for fits of many passes, and {type(model).__name__} needs only a few: "
             "leave it out."
@@ -230,7 +244,7 @@ def begin(
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
     name = type(model).__name__
-    if data.classes is None and not model._few_passes:
+    if data.classes is None and model._sums_targets:
         facts = _facts_over(passes)
         return InPasses(name, data, passes, labels, facts.total, np.ones(1), facts=facts)
     return InPasses(name, data, passes, labels, float(data.class_totals.sum()), factors)

@@ -113,8 +113,10 @@ class Certified(Parameters, metaclass=ABCMeta):
     _follows_dtype = False
     # What the formula says where there is more than one problem.
     _each = ""
-    # Whether a fit in passes takes so few that there is nothing to keep of them.
-    _few_passes = False
+    # Whether a fit in passes continues from a checkpoint.
+    _resumes = True
+    # Whether a fit in passes first sums up the numbers that it is to.
+    _sums_targets = True
     # Whether a fit warns where its certificate is above the tolerance.
     _warns = True
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from separatrix.losses import Loss
+from separatrix.losses import Huber, Loss
 from separatrix.models.blocked import InPasses
 from separatrix.objectives.composing import objective_of
 from separatrix.objectives.penalties import Penalty
+from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
 
-__all__ = ["multinomial", "pointwise"]
+__all__ = ["multinomial", "pointwise", "with_scale"]
 
 
 def pointwise(
@@ -51,6 +52,23 @@ def pointwise(
         return rows.pointwise(target, loss, penalty, C=C, fit_intercept=fit_intercept)
     options = {"C": C, "weights": weights, "fit_intercept": fit_intercept}
     return objective_of(rows, target, loss, penalty, **options)
+
+
+def with_scale(
+    rows: Any,
+    target: Any,
+    loss: Huber,
+    penalty: Penalty,
+    *,
+    C: float,
+    weights: Any = None,
+    fit_intercept: bool = True,
+) -> Any:
+    """The objective of Huber's loss with the best scale, of rows as :func:`pointwise` has them."""
+    if isinstance(rows, InPasses):
+        return rows.with_scale(target, loss, penalty, C=C, fit_intercept=fit_intercept)
+    options: dict[str, Any] = {"C": C, "weights": weights, "fit_intercept": fit_intercept}
+    return ScaledResidualObjective(rows, target, loss, penalty, **options)
 
 
 def multinomial(

@@ -23,7 +23,9 @@ class ClosedForm(
     There is nothing to keep before the end: Ctrl-C ends such a fit where it is.
     """
 
-    _few_passes = True
+    # A few passes leave nothing to keep, and the first one finds all that is asked of the targets.
+    _resumes = False
+    _sums_targets = False
 
     def fit(
         self,

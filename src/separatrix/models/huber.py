@@ -10,11 +10,11 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.losses import Huber
 from separatrix.models.certified import Problems
+from separatrix.models.composing import with_scale
 from separatrix.models.parameters import parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.penalties import L2, NoPenalty
-from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.solvers.driver import Solution
 
 __all__ = ["HuberRegressor"]
@@ -65,7 +65,7 @@ class HuberRegressor(CertifiedRegressor):
         The scale :math:`\sigma`, in the unit of ``y``, at least 4.5e-13 of the largest target and
         at least ``2**-900``, about 1e-271.
     outliers_ : ndarray of bool, shape (n_samples,)
-        The rows beyond :math:`\epsilon\sigma`.
+        The rows beyond :math:`\epsilon\sigma`; not of a fit to row blocks.
     certificate_ : Certificate
     objective_formula_ : str
     n_iter_ : int
@@ -110,21 +110,18 @@ class HuberRegressor(CertifiedRegressor):
         "outliers_": rules.flags("n"),
     }
 
-    def _needs_all_rows(self) -> str | None:
-        return (
-            "the best scale depends on the order of all residuals: fit SGDRegressor(loss='huber')"
-        )
-
-    def _problem(
-        self, design: Design, y: np.ndarray, rows: TrainingRows
-    ) -> ScaledResidualObjective:
+    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> Any:
         penalty, C = (L2(), 1.0 / self.alpha) if self.alpha > 0 else (NoPenalty(), 1.0)
-        options = {"C": C, "weights": rows.weights, "fit_intercept": self.fit_intercept}
-        return ScaledResidualObjective(design, y, Huber(self.epsilon), penalty, **options)
+        options: dict[str, Any] = {"weights": rows.weights, "fit_intercept": self.fit_intercept}
+        return with_scale(design, y, Huber(self.epsilon), penalty, C=C, **options)
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         problem: Any = problems[0][1]
+        self.__dict__.pop("outliers_", None)
+        if problem.in_passes:
+            self.scale_ = problem.scale_at(solutions[0].theta)
+            return
         z = problem.targets - problem.linear(solutions[0].theta)
         self.scale_ = problem.scale_of(z)
         self.outliers_ = np.abs(z) > self.epsilon * self.scale_

@@ -106,7 +106,7 @@ class PoissonRegressor(CertifiedRegressor):
     def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> PointwiseObjective:
         facts = rows.facts_of(y)
         self._require_counts(facts)
-        if self.fit_intercept and not facts.nonzero:
+        if self.fit_intercept and facts.largest == 0.0:
             raise ValueError(
                 "All numbers in y are 0, for which the intercept would have to be minus infinity; "
                 "give rows with counts, or fit_intercept=False."

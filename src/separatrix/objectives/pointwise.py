@@ -11,7 +11,7 @@ conjugate the centre is a linear term:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -49,7 +49,7 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.root import bracketed_root
 from separatrix.objectives.row_sums import SUMS, RowSums
 
-__all__ = ["Charges", "PointwiseObjective", "clipped"]
+__all__ = ["Charges", "PointwiseObjective", "clipped", "sum_by_cells"]
 
 # Rows whose slopes are looked at again and again for less than it takes to part them.
 _FEW = 1000
@@ -61,7 +61,7 @@ def clipped(a: np.ndarray, low: Any, high: Any, out: np.ndarray | None = None) -
     return found
 
 
-def _sum(values: np.ndarray) -> float:
+def sum_by_cells(values: np.ndarray) -> float:
     """The sum of an array by blocks, as the sums of a charged bound are."""
     if len(values) <= SUMMED:
         return float(np.add.reduce(values))
@@ -391,7 +391,7 @@ class PointwiseObjective(Objective):
             falls = self.loss.dual_lower >= 0.0
             share, spread, weight = 0.0, 0.0, 0.0
             if self.balances and not falls:
-                weight = _sum(self.upper) * (1.0 + rounding)
+                weight = sum_by_cells(self.upper) * (1.0 + rounding)
                 share, spread = self._moves_to_balance(r, weight, rounding)
                 if not (share < 1.0 and spread < math.inf):
                     return self._nothing(r)
@@ -426,7 +426,7 @@ class PointwiseObjective(Objective):
             lengths = (sums.lengths * (1.0 + units) + lost * sums.mass) * spare
             if proof.apart > 0.0:
                 # Cauchy and Schwarz: the sum of the lengths of the rows.
-                most *= math.sqrt(n * (_sum(squares) + n * width * 2.0**-1020))
+                most *= math.sqrt(n * (sum_by_cells(squares) + n * width * 2.0**-1020))
                 lengths += 2.0**-899 * most
             factor = gamma(n) + share + 2.0 * proof.apart
             length = factor * lengths + (n + 2) * math.sqrt(len(w)) * TINY
@@ -487,23 +487,27 @@ class PointwiseObjective(Objective):
             "sizes": sizes,
             "lengths": found.lengths,
             "slope": found.slope,
-            "slope_size": _sum(size),
+            "slope_size": sum_by_cells(size),
             "outside": found.outside,
-            "upper": _sum(upper),
-            "right": _sum(upper * (z > 0.0)),
+            "upper": sum_by_cells(upper),
+            "right": sum_by_cells(upper * (z > 0.0)),
         }
         if balance:
             sums |= {
-                "shift": _sum(move),
-                "shift_score": _sum(move * scores),
-                "shift_size": _sum(move * np.abs(scores)),
-                "shift_cost": _sum(cost),
-                "shift_lengths": _sum(move * np.sqrt(squares)),
-                "slips": _sum(moves * (np.abs(scores) + centre) + size),
+                "shift": sum_by_cells(move),
+                "shift_score": sum_by_cells(move * scores),
+                "shift_size": sum_by_cells(move * np.abs(scores)),
+                "shift_cost": sum_by_cells(cost),
+                "shift_lengths": sum_by_cells(move * np.sqrt(squares)),
+                "slips": sum_by_cells(moves * (np.abs(scores) + centre) + size),
             }
-        values = np.array([float(sums.get(name, 0.0)) for name in SUMS])
+        values = np.array([*(sums.get(name, 0.0) for name in SUMS), *self._sums_beside(z, r, move)])
         shifted = self.design.t_dot(move) if balance else nothing
         return RowSums(values, self.design.t_dot(r), shifted)
+
+    def _sums_beside(self, z: np.ndarray, r: np.ndarray, move: np.ndarray) -> Sequence[float]:
+        """What a kind of objective adds to :meth:`row_sums`, of arguments, slopes and moves."""
+        return ()
 
     @staticmethod
     def _nothing(residual: np.ndarray) -> Bound:
@@ -519,7 +523,9 @@ class PointwiseObjective(Objective):
         ``spread`` of the weights, whose sum is at most ``weight``.  ``rounding``: what sums may be
         off, relative to their sizes.
         """
-        slope = abs(_sum(residual)) + rounding * _sum(np.abs(residual)) * (1.0 + 2.0 * rounding)
+        slope = abs(sum_by_cells(residual)) + rounding * sum_by_cells(np.abs(residual)) * (
+            1.0 + 2.0 * rounding
+        )
         least = weight * (1.0 - 3.0 * rounding)
         spread = quotient_above(slope, least) if least > 0.0 else math.inf
         reach = min(-self.loss.dual_lower, self.loss.dual_upper)

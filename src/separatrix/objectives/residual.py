@@ -42,9 +42,16 @@ from separatrix.objectives.base import DualPoint
 from separatrix.objectives.enclosure import Enclosure, total, total_above
 from separatrix.objectives.formula import Formula
 from separatrix.objectives.penalties import Penalty
-from separatrix.objectives.pointwise import PointwiseObjective
+from separatrix.objectives.pointwise import PointwiseObjective, sum_by_cells
 
-__all__ = ["ResidualObjective", "ScaledResidualObjective"]
+__all__ = [
+    "HELD",
+    "HeldScaleObjective",
+    "ResidualObjective",
+    "ScaledResidualObjective",
+    "WithScale",
+    "least_scale_of",
+]
 
 # A scale no less than so many units of the largest target: what rounding leaves of an exact fit is
 # small beside it.
@@ -68,7 +75,43 @@ class ResidualObjective(PointwiseObjective):
     """
 
 
-class _WithScale(Huber):
+#: What :class:`HeldScaleObjective` adds up beside the other sums, in this order.
+HELD = (
+    "squares",  # r^2 / U
+    "cross",  # r kappa / U
+    "cross_size",  # |r| kappa / U
+    "near",  # U z^2 of the residuals that are squared
+    "beyond",  # U of the others
+)
+
+
+class HeldScaleObjective(ResidualObjective):
+    """Huber's loss with a scale that is held, and the sums by which the next one is found."""
+
+    loss: Huber
+
+    def _sums_beside(self, z: np.ndarray, r: np.ndarray, move: np.ndarray) -> tuple[float, ...]:
+        upper = self.upper
+        shares = np.divide(r, upper, out=np.zeros_like(r), where=upper > 0.0)
+        near = np.abs(z) <= self.loss.threshold * self.loss.scale
+        crosses = (0.0, 0.0)
+        if len(move):
+            crosses = sum_by_cells(shares * move), sum_by_cells(np.abs(shares) * move)
+        return (
+            sum_by_cells(r * shares),
+            *crosses,
+            sum_by_cells(upper * np.square(np.where(near, z, 0.0))),
+            sum_by_cells(upper * ~near),
+        )
+
+
+def least_scale_of(largest: float) -> float:
+    """The least scale beside targets whose largest is of this size."""
+    # Numbers that are all zero have no unit: any scale is one, and the least is zero.
+    return max(_LEAST_SCALE * (largest or 1.0), _TINY_SCALE)
+
+
+class WithScale(Huber):
     """Huber's loss as text where its scale is a variable."""
 
     def written(self, product: str = "w.x", intercept: bool = True) -> str:
@@ -110,12 +153,11 @@ class ScaledResidualObjective(ResidualObjective):
         super().__init__(design, targets, loss, penalty, **options)
         # Rows without weight are as good as absent.
         largest = float(np.abs(targets[self.upper > 0.0]).max(initial=0.0))
-        # Numbers that are all zero have no unit: any scale is one, and the least is zero.
         self.unitless = largest == 0.0
-        self.least_scale = max(_LEAST_SCALE * (largest or 1.0), _TINY_SCALE)
+        self.least_scale = least_scale_of(largest)
 
     def formula(self) -> Formula:
-        return replace(super().formula(), loss=_WithScale(self.loss.threshold))
+        return replace(super().formula(), loss=WithScale(self.loss.threshold))
 
     def held(self, scores: np.ndarray) -> ResidualObjective:
         """The objective with the scale held that is best at some scores."""

@@ -616,18 +616,22 @@ class BlockedPointwise(BlockedObjective):
             loss = float(here["loss_above"]) * (1.0 + units) + underflow
             primal = self.penalty.value_above(w) + loss
             middle = self.penalty_value(theta) + float(here["loss"])
-            dual, near = (0.0, 0.0) if proof is None else self._dual_below(proof)
+            found = None if proof is None else self._dual_point(proof)
+            dual, near = (0.0, 0.0) if found is None else self._dual_of(*found)
         if math.isnan(dual) or math.isnan(near):
             dual, near = 0.0, 0.0
         return charged_bound((middle, near), primal, dual, proof)  # type: ignore[arg-type]
 
-    def _dual_below(self, proof: dict[str, np.ndarray]) -> tuple[float, float]:
-        """A lower bound of the dual objective at slopes that are moved, and its middle."""
+    def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
+        """Slopes that are moved so that they are balanced; None where they cannot be.
+
+        Minus their product with the data, a bound on its error, and the conjugate at most.
+        """
         p = {name: float(proof[name]) for name in SUMS}
         rounding, products = self.rounding(proof)
         n, d = float(self.data.n_rows), self.data.n_features
         if p["outside"] or not all(map(math.isfinite, p.values())):
-            return 0.0, 0.0
+            return None
         units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
         underflow = n * (p["upper"] * 2.0**-1020 + 4.0 * TINY)
         conjugate = p["conjugate"] + units * p["sizes"] * (1.0 + units) + underflow
@@ -641,7 +645,7 @@ class BlockedPointwise(BlockedObjective):
             least = p["shift"] * (1.0 - rounding)
             furthest = _FAR * self.loss.shift_limit
             if not (least > 0.0 and (abs(p["slope"]) + wrong) / least <= furthest * (1.0 - 1e-9)):
-                return 0.0, 0.0
+                return None
             epsilon = p["slope"] / p["shift"]
             off = (wrong / least + 4.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE
             v = v + epsilon * proof["shifted"]
@@ -658,4 +662,4 @@ class BlockedPointwise(BlockedObjective):
             length += (products * most + off) * moved + 4.0 * UNIT * length_above(v)
         length = (length + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE
         conjugate += 8.0 * UNIT * abs(conjugate)
-        return self._dual_of(v, length, conjugate)
+        return v, length, conjugate

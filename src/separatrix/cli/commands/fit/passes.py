@@ -33,6 +33,7 @@ from separatrix.cli.reading import (
 )
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
+from separatrix.models.blocked import keeps_passes
 from separatrix.persistence.model_file import StoredModel
 from separatrix.scale import BlockedData, scan
 from separatrix.tables import DEFAULT_MISSING
@@ -40,10 +41,6 @@ from separatrix.tables.table import missing_marks
 
 # Options for which a table in memory is needed.
 _IN_MEMORY = ("group", "time", "drop_missing_target")
-
-# Models whose fit takes a few passes that build on each other, or steps that are not repeated, and
-# leaves no checkpoint.
-_WITHOUT_CHECKPOINT = ("lda", "qda", "lstsq", "poly", "sgd")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,7 +67,7 @@ class BlockRows(TrainingRows):
         try:
             with engine_of(self.options) as engine:
                 given: dict[str, Any] = {"engine": engine}
-                if self.options.model not in _WITHOUT_CHECKPOINT:
+                if keeps_passes(model):
                     given["checkpoint"] = self.checkpoint
                 # A model that takes no row blocks refuses them itself.
                 taken = signature(model.fit).parameters
@@ -135,8 +132,8 @@ class BlockRows(TrainingRows):
         count, blocks = getattr(model, "n_passes_", 1), counted(len(self.data.blocks), "block")
         return f"{count} over {size} in {blocks}"
 
-    def how_to_resume(self) -> str | None:
-        if self.options.model in _WITHOUT_CHECKPOINT:
+    def how_to_resume(self, model: Any) -> str | None:
+        if not keeps_passes(model):
             return f"a fit of --model {self.options.model} starts again: --resume has no pass of it"
         if os.path.exists(self.checkpoint):
             return f"--resume continues from {self.checkpoint}"

@@ -65,7 +65,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         else:
             code = Exit.INTERRUPTED
     if interrupted:
-        code, how = Exit.INTERRUPTED, rows.how_to_resume()
+        code, how = Exit.INTERRUPTED, rows.how_to_resume(model)
         if how is not None:
             out.note(how)
     with undisturbed():

@@ -249,7 +249,7 @@ class TrainingRows(ABC):
         """How many passes over the rows a fit took, where it makes any."""
         return None
 
-    def how_to_resume(self) -> str | None:
+    def how_to_resume(self, model: Any) -> str | None:
         """How a fit that was interrupted is continued, where it is one in passes."""
         return None
 

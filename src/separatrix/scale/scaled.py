@@ -1,0 +1,237 @@
+r"""Huber's loss over blocks of rows, with the scale that is best for the residuals at hand.
+
+The objective and its dual are those of :mod:`~separatrix.objectives.residual`.  At a point the best
+scale is the root of :math:`A/\sigma^2 + \delta^2 B = \sum U_i`, with the sum :math:`A` of the
+squares of residuals up to :math:`\delta\sigma` and the weight :math:`B` of the others.  A pass
+gives both at one scale, and the next scale is the root for these very residuals, which converges
+quadratically: what changes sides adds to :math:`A` what it takes from :math:`\sigma^2\delta^2 B`.
+At any scale the sums are those of a bound, so that the last digits of the scale cost a little of
+the gap and nothing of the proof.
+
+The conjugate at a scale that is held is :math:`\tfrac\sigma2 Q + \sum r_i t_i` with :math:`Q = \sum
+r_i^2/U_i`; that of the objective is :math:`\sum r_i t_i`, at most, for slopes with :math:`Q \le
+\sum U_i`, which a multiplication makes of any.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.rounding import UNIT
+from separatrix.losses import Huber
+from separatrix.objectives.base import Bound
+from separatrix.objectives.enclosure import length_above
+from separatrix.objectives.formula import Formula
+from separatrix.objectives.residual import (
+    HELD,
+    HeldScaleObjective,
+    ScaledResidualObjective,
+    WithScale,
+    least_scale_of,
+)
+from separatrix.objectives.row_sums import SUMS
+from separatrix.scale.blocks import Rows
+from separatrix.scale.objectives import At, BlockedPointwise, PointwiseRows
+
+__all__ = ["BlockedScaled"]
+
+_SPARE = 1.0 + 1e-9
+# The scale is found to this part of itself, in at most so many passes.
+_EXACT, _PASSES = 1e-9, 30
+# How much of the curvature along the residuals a scale that follows takes away.
+_SHARE = 1.0 - 1e-8
+
+
+@dataclass(frozen=True)
+class _ScaledRows(PointwiseRows):
+    """Huber's loss at a scale on the rows of a block."""
+
+    def objective(self, rows: Rows) -> HeldScaleObjective:
+        assert isinstance(self.loss, Huber)
+        out = HeldScaleObjective(
+            rows.design,
+            self.targets(rows),
+            self.loss,
+            self.penalty,
+            fit_intercept=self.fit_intercept,
+        )
+        out.upper = self.upper(rows)
+        return out
+
+
+def _account(rows: Rows, shared: tuple[_ScaledRows, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+    of, theta = shared
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        squares = rows.row_squares(rows.design)
+        found = of.objective(rows).row_sums(theta, squares, balance=of.fit_intercept)
+    return {"sums": found.sums, "adjoint": found.adjoint, "shifted": found.shifted}
+
+
+def _bent(rows: Rows, shared: tuple[_ScaledRows, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+    """The residuals' own direction in the Hessian, and its length."""
+    of, theta = shared
+    part = of.objective(rows)
+    scores = part.linear(theta)
+    z = part.targets - scores
+    along = part.curvature(scores) * z
+    return {"along": part.adjoint(along), "length": np.array(inner(along, z))}
+
+
+class BlockedScaled(BlockedPointwise):
+    """Huber's loss with the best scale, over blocks, under half the squared norm.
+
+    Parameters
+    ----------
+    data, engine, loss, penalty, **options
+        See :class:`~separatrix.scale.objectives.BlockedPointwise`.
+    largest : float
+        The largest size of a number of positive weight.
+    """
+
+    loss: Huber
+
+    def __init__(self, *arguments: Any, largest: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.least_scale = least_scale_of(largest)
+        self._scale: float | None = None
+
+    def formula(self) -> Formula:
+        return replace(super().formula(), loss=WithScale(self.loss.threshold))
+
+    def _rows_at(self, scale: float) -> _ScaledRows:
+        own = {**vars(self._shared()), "loss": Huber(self.loss.threshold, scale)}
+        return _ScaledRows(**own)
+
+    def _of_rows(self, rows: Rows) -> ScaledResidualObjective:
+        of = self._shared()
+        options = {"fit_intercept": self.fit_intercept}
+        targets = of.targets(rows)
+        out = ScaledResidualObjective(rows.design, targets, self.loss, self.penalty, **options)
+        out.upper = of.upper(rows)
+        return out
+
+    def scale_at(self, theta: np.ndarray) -> float:
+        """The best scale for the residuals at a point."""
+        return float(self.account(theta)["scale"])
+
+    def _first_scale(self, theta: np.ndarray) -> float:
+        part: Any = self.some(0, np.random.default_rng(0))
+        return 1.0 if part is self else float(part.scale_at(part.linear(theta)))
+
+    def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        scale = self._first_scale(theta) if self._scale is None else self._scale
+        root = max(scale, self.least_scale)
+        square, whole = self.loss.threshold**2, self.total_upper
+        for _ in range(_PASSES):
+            scale = root
+            found = self._sums(_account, (self._rows_at(scale), theta))
+            sums = dict(zip((*SUMS, *HELD), found["sums"], strict=True))
+            rest = whole - square * float(sums["beyond"])
+            # Where more rows than the scale allows are beyond it, it has to grow.
+            root = math.sqrt(float(sums["near"]) / rest) if rest > 0.0 else 2.0 * scale
+            root = max(root, 0.1 * scale, self.least_scale)
+            if not abs(root - scale) > _EXACT * scale:
+                break
+        self._scale = scale
+        beside = 0.5 * scale * float(sums["upper"])
+        sums["loss"] = sums["loss"] + beside
+        sums["loss_above"] = sums["loss_above"] + beside
+        gradient = self.join(found["adjoint"], sums["slope"])
+        return {**found, **sums, "gradient": gradient, "scale": np.array(scale)}
+
+    # --- curvature: that at the scale, and less of it, for the scale follows ---------------------
+
+    def _along(self, theta: np.ndarray) -> np.ndarray:
+        """The direction whose square is taken from the Hessian at the scale."""
+        scale = self.scale_at(theta)
+        found = self._sums(_bent, (self._rows_at(scale), theta))
+        length = float(found["length"])
+        free = length > 0.0 and scale > self.least_scale
+        along: np.ndarray = found["along"]
+        return along * (_SHARE / math.sqrt(length)) if free else np.zeros_like(along)
+
+    def _at_scale(self, theta: np.ndarray) -> BlockedPointwise:
+        """The objective with the scale held that is best at a point."""
+        options: dict[str, Any] = {
+            "C": self.C,
+            "fit_intercept": self.fit_intercept,
+            "factors": self.factors,
+            "passes": self.passes,
+            "fold": self.fold,
+            "totals": self.class_totals,
+        }
+        loss = Huber(self.loss.threshold, self.scale_at(theta))
+        return BlockedPointwise(self.data, self.engine, loss, self.penalty, **options)
+
+    def hessian(self, curvature: At) -> np.ndarray:
+        along = self._along(curvature.theta)
+        return self._at_scale(curvature.theta).hessian(curvature) - np.outer(along, along)
+
+    def hessian_diagonal(self, curvature: At) -> np.ndarray:
+        along = self._along(curvature.theta)
+        whole = self._at_scale(curvature.theta).hessian_diagonal(curvature)
+        return np.maximum(whole - np.square(along), 0.0)
+
+    def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
+        along = self._along(curvature.theta)
+        whole = self._at_scale(curvature.theta).hessian_product(curvature, direction)
+        return whole - along * inner(along, direction)
+
+    # --- the certificate ------------------------------------------------------------------------
+
+    def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
+        found = self._dual_point(account)
+        if found is None:
+            return math.inf, 0.0
+        _, dual = self._dual_of(*found)
+        return self.penalty_value(theta) + float(account["loss"]) - dual, dual
+
+    def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
+        found = super()._dual_point(proof)
+        if found is None:
+            return None
+        v, length, conjugate = found
+        p = {name: float(proof[name]) for name in (*SUMS, *HELD, "scale")}
+        rounding, _ = self.rounding(proof)
+        epsilon, off = self._moved_by(p, rounding)
+        most = abs(epsilon) + off
+        bend = p["shift_cost"] / p["scale"]
+        square = p["squares"] - 2.0 * epsilon * p["cross"] + epsilon * epsilon * bend
+        sizes = p["squares"] + 2.0 * most * p["cross_size"] + most * most * bend
+        wrong = (8.0 * rounding * sizes + 2.0 * off * (p["cross_size"] + most * bend)) * _SPARE
+        weight = p["upper"] * (1.0 - rounding)
+        # What the conjugate at the scale has for the squares is no part of this one.
+        conjugate -= 0.5 * p["scale"] * max(square - wrong, 0.0)
+        conjugate += 8.0 * UNIT * (abs(conjugate) + p["scale"] * (square + wrong))
+        largest = square + wrong
+        if not (weight > 0.0 and math.isfinite(largest + conjugate)):
+            return None
+        if largest > weight:
+            share = math.sqrt(weight / largest) * (1.0 - 8.0 * UNIT)
+            v, length = share * v, length + 2.0 * UNIT * length_above(v)
+            conjugate *= share * (1.0 - 4.0 * UNIT) if conjugate < 0.0 else 1.0
+        return v, length, conjugate
+
+    def _moved_by(self, p: dict[str, float], rounding: float) -> tuple[float, float]:
+        """The number by which slopes are moved, in shifts, and a bound on its error."""
+        if not self.balances:
+            return 0.0, 0.0
+        least = p["shift"] * (1.0 - rounding)
+        wrong = rounding * p["slope_size"] * (1.0 + rounding)
+        epsilon = p["slope"] / p["shift"]
+        return epsilon, (wrong / least + 8.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: Any = None,
+        scores: Any = None,
+        adjoint: np.ndarray | None = None,
+    ) -> Bound:
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return super().bound(theta)
