@@ -6,12 +6,16 @@ VENV   ?= .venv
 # Two workers are what a small machine has. WORKERS=0 runs in one process, WORKERS=auto on all cores.
 WORKERS ?= 2
 
+# The tests start a hundred processes, each of which would compile the library's source again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Clusters, browsers and signals have a run of their own, so that what goes wrong among processes
 # fails no other test. One worker runs all that needs the cluster, and one all that needs a browser.
 APART := cluster or browser or signals
 LATER := exhaustive or benchmarks
+# Each worker begins with a half of the files, so that no two compile the same loop at the same time.
 define SUITE
-	$(1) -m pytest -n $(WORKERS) -m "not ($(APART) or $(LATER))" $(PYTEST_ARGS)
+	$(1) -m pytest -n $(WORKERS) --dist worksteal -m "not ($(APART) or $(LATER))" $(PYTEST_ARGS)
 	$(1) -m pytest -n $(WORKERS) --dist loadgroup -m "($(APART)) and not ($(LATER))" $(PYTEST_ARGS)
 endef
 

@@ -17,17 +17,19 @@ from separatrix._compiled.compilation import inlined, njit, scalar
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
-# Loops that are compiled in a second: some alone, and some for functions that they are given.
+# Loops that are compiled in a second, and imported without scikit-learn: some alone, some that call
+# each other, and some for functions that they are given.
 LOOPS = """
 import numpy as np
-from separatrix import DecisionStump
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
-from separatrix.objectives.enclosure import total
+from separatrix.geometry.exact.integer_weights import integer_weights
+from separatrix.geometry.mistakes.thresholds import best_threshold
 rng = np.random.default_rng(0)
-X, y = rng.normal(size=(240, 6)), rng.integers(0, 3, 240)
-print([DecisionStump().fit(X, labels).threshold_ for labels in (y, y > 0)])
-print([row_keys(as_design(x)).tolist() for x in (X, X.astype(np.float32))], total(X[:, 0]))
+X, codes = rng.normal(size=(240, 6)), rng.integers(0, 3, 240)
+weights = integer_weights(None, 240)
+print([best_threshold(as_design(X), np.minimum(codes, k - 1), k, weights) for k in (2, 3)])
+print([row_keys(as_design(x)).tolist() for x in (X, X.astype(np.float32))])
 """
 FITS = """
 import numpy as np
@@ -111,6 +113,13 @@ def test_the_cache_is_read_and_a_file_for_other_types_is_not(tmp_path, monkeypat
     assert again(real).tolist() == [0.0, 1.0, 2.0]
     assert again(whole).tolist() == [0, 2, 4]
     assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_call_with_a_constant_compiles_no_loop_of_its_own():
+    called = njit()(double)
+    constant, number = njit()(lambda: called(2)), njit()(lambda n: called(n))
+    assert (constant(), number(3)) == (4, 6)
+    assert len(called.signatures) == 1
 
 
 def test_a_full_disk_costs_no_result(tmp_path, monkeypatch):

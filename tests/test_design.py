@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from grids import grid
 from separatrix import LogisticRegression
 from separatrix._compiled import pool
-from separatrix.data import design as design_module
-from separatrix.data.design import CSRDesign, DenseDesign, as_design
+from separatrix.data.design import CSRDesign, DenseDesign, Tuning, as_design
 from separatrix.losses import LogLoss
 from separatrix.objectives.margin import MarginObjective
 
@@ -125,20 +124,20 @@ each_storage = pytest.mark.parametrize("storage", STORAGES)
 @each_storage
 @grid("columns", [None, 1, 4])
 @grid("large", [False, True])
-def test_products(storage: str, columns: int | None, large: bool, monkeypatch) -> None:
-    if large:
-        monkeypatch.setattr(design_module, "_OWN_PRODUCTS", 0)
-        monkeypatch.setattr(pool, "_PARALLEL_WORK", 0)
+def test_products(storage: str, columns: int | None, large: bool) -> None:
     X = base()
-    design = as_design(STORAGES[storage](X))
+    tuning = Tuning(own_products=0) if large else Tuning()
+    design = as_design(STORAGES[storage](X), tuning)
     rng = np.random.default_rng(1)
     tail = () if columns is None else (columns,)
     w, a = rng.normal(size=(D, *tail)), rng.normal(size=(N, *tail))
     assert design.shape == (N, D)
+    with pool.tuned(pool.Tuning(parallel_work=0) if large else pool.Tuning()):
+        product, transposed = design.dot(w), design.t_dot(a)
     size = np.abs(X) @ np.abs(w)
-    np.testing.assert_array_less(np.abs(design.dot(w) - X @ w), 1e-14 * size + 1e-300)
+    np.testing.assert_array_less(np.abs(product - X @ w), 1e-14 * size + 1e-300)
     size = np.abs(X).T @ np.abs(a)
-    np.testing.assert_array_less(np.abs(design.t_dot(a) - X.T @ a), 1e-13 * size + 1e-300)
+    np.testing.assert_array_less(np.abs(transposed - X.T @ a), 1e-13 * size + 1e-300)
 
 
 @each_storage

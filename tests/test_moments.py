@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from grids import grid
+from separatrix import threads
 from separatrix._compiled import blas, outer_products, pool
 from separatrix.data.design import CSRDesign, DenseDesign, as_design
 from separatrix.data.moments import Moments, Tuning, mirror
@@ -393,14 +394,12 @@ def test_moments_of_other_things_do_not_merge(of) -> None:
 @grid("own_bytes", [0, 1 << 30])
 @grid("kind", ["pooled", "each", "fourth"])
 @pytest.mark.parametrize("storage", ["C", "fortran", "csr"])
-def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, monkeypatch) -> None:
+def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage) -> None:
     X, codes, weights, _ = data()
     design = as_design(STORAGES[storage](X))
     options = {"codes": codes, "n_classes": K, "weights": weights}
     options |= {"pooled": kind == "pooled", "fourth": kind == "fourth"}
     one = Moments.of(design, **options, tuning=MANY)
-    monkeypatch.setattr(pool, "n_threads", lambda: 3)
-    monkeypatch.setattr(pool, "_PARALLEL_WORK", 0)
     small = Tuning(
         few=0,
         worth=worth,
@@ -410,8 +409,9 @@ def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, m
         buffer_rows=17,
         sorted=211,
     )
-    three = Moments.of(design, **options, tuning=small)
-    again = Moments.of(design, **options, tuning=small)
+    with threads(3), pool.tuned(pool.Tuning(parallel_work=0)):
+        three = Moments.of(design, **options, tuning=small)
+        again = Moments.of(design, **options, tuning=small)
     for name in ("weight", "mean", "scatter", "third", "fourth"):
         left, right = getattr(one, name), getattr(three, name)
         if left is not None:

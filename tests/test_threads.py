@@ -37,9 +37,10 @@ def the_default_afterwards():
 
 
 @pytest.fixture
-def any_work(monkeypatch):
+def any_work():
     """Products of any size are split."""
-    monkeypatch.setattr(pool, "_PARALLEL_WORK", 0)
+    with pool.tuned(pool.Tuning(parallel_work=0)):
+        yield
 
 
 # --- the knob -------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def test_calls_that_nobody_answers_do_not_pile_up() -> None:
     for shares in late:
         shared.call(shares, shares.places[0])
     waiting = shared._calls.qsize()
-    assert waiting <= pool._BACKLOG * 2
+    assert waiting <= pool.Tuning().backlog * 2
     for shares in late:
         shares.close()
     shared.tokens.put(None)
@@ -343,10 +344,15 @@ IN_JOBLIB = """
 import joblib, numpy as np, separatrix
 from sklearn.model_selection import GridSearchCV
 X = np.random.default_rng(0).normal(size=(60, 3))
-grid = GridSearchCV(
-    separatrix.LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, refit=False, n_jobs=2,
-    scoring={"threads": lambda model, X, y: separatrix.threads()},
-).fit(X, X[:, 0] > 0)
+scoring = {"threads": lambda model, X, y: separatrix.threads(), "accuracy": "accuracy"}
+alone, grid = (
+    GridSearchCV(
+        separatrix.LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, refit=False, n_jobs=n_jobs,
+        scoring=scoring,
+    ).fit(X, X[:, 0] > 0)
+    for n_jobs in (1, 2)
+)
+print(np.allclose(*(one.cv_results_["mean_test_accuracy"] for one in (alone, grid))))
 found = {float(grid.cv_results_[f"split{k}_test_threads"][i]) for k in (0, 1) for i in (0, 1)}
 print(found == {max(1, joblib.cpu_count() // 2)})
 
@@ -358,8 +364,8 @@ print({n for pair in nested for n in pair} == {max(1, joblib.cpu_count() // 2)})
 """
 
 
-def test_workers_of_joblib_have_their_share() -> None:
-    assert run(IN_JOBLIB).split() == ["True", "True"]
+def test_workers_of_joblib_have_their_share_and_find_the_same() -> None:
+    assert run(IN_JOBLIB).split() == ["True", "True", "True"]
 
 
 def test_the_threads_of_joblib_share_the_knob(any_work) -> None:

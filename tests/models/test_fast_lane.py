@@ -19,8 +19,9 @@ from separatrix import (
     QuadraticDiscriminantAnalysis,
     threads,
 )
+from separatrix._compiled import pool
 from separatrix.data import design, validation
-from separatrix.data.design import as_design
+from separatrix.data.design import Tuning, as_design
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype(np.float32).astype(np.float64)
@@ -151,31 +152,29 @@ def test_a_model_with_names_warns_of_columns_without(kind) -> None:
 @grid("number", [1, 2, 3])
 @grid("width", [1, 3])
 @pytest.mark.parametrize("storage", FAST)
-def test_large_products(storage, width, number, monkeypatch) -> None:
+def test_large_products(storage, width, number) -> None:
     # With the limits lowered, any product is a large one.
-    monkeypatch.setattr(design, "_OWN_PRODUCTS", 0)
-    monkeypatch.setattr(design, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(design.pool, "_PARALLEL_WORK", 0)
+    tuning = Tuning(own_products=0, block_bytes=100)
     w = RNG.normal(size=(4, width))
-    with threads(number):
-        found = as_design(FAST[storage](X)).dot(w)
-        again = as_design(FAST[storage](X)).dot(w)
+    with threads(number), pool.tuned(pool.Tuning(parallel_work=0)):
+        found = as_design(FAST[storage](X), tuning).dot(w)
+        again = as_design(FAST[storage](X), tuning).dot(w)
     np.testing.assert_allclose(found, X @ w, rtol=1e-13, atol=1e-14)
     np.testing.assert_array_equal(found, again)
 
 
 @grid("number", [1, 3])
 @pytest.mark.parametrize("storage", FAST)
-def test_large_data_are_searched_in_parts(storage, number, monkeypatch) -> None:
-    monkeypatch.setattr(validation, "_ENTRIES", 10)
-    monkeypatch.setattr(validation.pool, "_PARALLEL_WORK", 0)
+def test_large_data_are_searched_in_parts(storage, number) -> None:
+    # Each part is more than is added up at a time.
+    X = np.tile(RNG.normal(size=(60, 4)), (1200, 1))
     rows = FAST[storage](X)
-    with threads(number):
+    with threads(number), pool.tuned(pool.Tuning(parallel_work=0)):
         validation.require_finite(rows)
-        for row in (0, 31, 59):
+        for row in (0, 36_031, 71_999):
             bad = X.copy()
             bad[row, 1] = np.nan
             with pytest.raises(ValueError, match=f"NaN at row {row}, column 1"):
                 validation.require_finite(FAST[storage](bad))
         # Sums that overflow are no infinities in the data.
-        validation.require_finite(FAST[storage](np.full((60, 4), 3e38)))
+        validation.require_finite(FAST[storage](np.full(X.shape, 3e38)))

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.model_selection import GridSearchCV
 
 from separatrix import LinearSVC, LogisticRegression, Perceptron
 
@@ -52,16 +51,6 @@ def test_fits_side_by_side_in_threads(model) -> None:
         np.testing.assert_array_equal(coef, expected)
 
 
-def test_a_grid_search_in_processes() -> None:
-    X, y = data(2)
-    grid = {"C": [0.1, 1.0]}
-    alone = GridSearchCV(LogisticRegression(), grid, cv=2).fit(X, y)
-    both = GridSearchCV(LogisticRegression(), grid, cv=2, n_jobs=2).fit(X, y)
-    np.testing.assert_allclose(
-        alone.cv_results_["mean_test_score"], both.cv_results_["mean_test_score"]
-    )
-
-
 def test_a_second_fit_forgets_the_first() -> None:
     X, y = data(3)
     model = LogisticRegression(record=True).fit(X, y)
@@ -99,7 +88,8 @@ import sys
 import numpy as np, scipy.sparse as sp
 from separatrix import LinearSVC, LogisticRegression
 from separatrix._compiled import pool
-pool._PARALLEL_WORK = 0
+of_any_size = pool.tuned(pool.Tuning(parallel_work=0))
+of_any_size.__enter__()
 rng = np.random.default_rng(0)
 X = sp.random_array((6000, 100), density=0.3, rng=rng, format="csr")
 y = (X @ rng.normal(size=100) + rng.normal(size=6000) > 0).astype(int)
@@ -140,7 +130,8 @@ import multiprocessing as mp
 import numpy as np, scipy.sparse as sp
 from separatrix import LogisticRegression
 from separatrix._compiled import pool
-pool._PARALLEL_WORK = 0
+of_any_size = pool.tuned(pool.Tuning(parallel_work=0))
+of_any_size.__enter__()
 X = sp.random_array((6000, 200), density=0.3, rng=np.random.default_rng(0), format="csr")
 y = (X[:, [0]].toarray()[:, 0] > 0.2).astype(int)
 def fit(_):

@@ -122,15 +122,15 @@ def test_any_number_of_workers_gives_the_same_bits(model):
     assert len(found) == 1
 
 
-def test_the_threads_of_the_process_that_fits_do_not_show_in_the_bits(monkeypatch):
+def test_the_threads_of_the_process_that_fits_do_not_show_in_the_bits():
     # The sample, too, is fitted in parts that have nothing to do with them.
-    monkeypatch.setattr(pool, "_PARALLEL_WORK", 1000)
+    split = pool.Tuning(parallel_work=1000)
     rng = np.random.default_rng(6)
     X = rng.standard_normal((60_000, 5))
     data = scan(X, X @ np.arange(5.0) > rng.logistic(size=len(X)), block_rows=5000)
     found = set()
     for number in (1, 2, 3):
-        with threads(number):
+        with threads(number), pool.tuned(split):
             model = LogisticRegression(random_state=0).fit(data, engine=Local(2))
         found.add(model.coef_.tobytes())
     assert len(found) == 1

@@ -506,8 +506,10 @@ def test_a_row_that_repeats_the_header(tmp_path: Path, monkeypatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("separatrix.tables.wide.is_wide", lambda *_: True)
         patched.setattr("separatrix.tables.source_files.is_wide", lambda *_: True)
-        patched.setattr("separatrix.tables.reader._SAMPLE_ROWS", 10)
-        with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"):
+        with (
+            files.tuned(files.Tuning(sample_rows=10)),
+            pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"),
+        ):
             read_table(tmp_path / "*.csv")
     numbered = [f"{i},{row}" for i, row in enumerate(rows)]
     (tmp_path / "a.csv").write_text("".join([",x,y\n", *numbered, ",x,y\n", *numbered]))

@@ -131,9 +131,21 @@ def test_a_penalised_intercept_is_one_more_feature() -> None:
 SHARED = Tuning(models=3, thread_work=1e-9, thread_share=1e-9, round_work=300.0, round_share=1e-9)
 
 
-@each_loss
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32])
+@pytest.mark.parametrize(
+    ("loss", "form"),
+    [
+        # Each pair is a loop that is compiled by itself.
+        pytest.param(
+            loss,
+            form,
+            id=f"{loss!r}-{form.__name__}",
+            marks=[pytest.mark.exhaustive] if k and form is not np.asarray else [],
+        )
+        for k, loss in enumerate(LOSSES)
+        for form in (np.asarray, sp.csr_array, np.float32)
+    ],
+)
 def test_threads_share_a_pass(loss, intercept: bool, form) -> None:
     X, y = data(300)
     objective = MarginObjective(as_design(form(X)), y, loss, C=2.0, fit_intercept=intercept)

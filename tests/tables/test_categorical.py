@@ -46,17 +46,17 @@ _ROWS = [
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_file_is_read_as_before(tmp_path, monkeypatch, suffix) -> None:
+def test_a_file_is_read_as_before(tmp_path, suffix) -> None:
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["a,word,target,b,code", *_ROWS]) + "\n", encoding="utf-8")
     if suffix == ".parquet":
         whole = files.import_duckdb().read_csv(str(path), all_varchar=True)
         path = tmp_path / "t.parquet"
         whole.write_parquet(str(path))
-    monkeypatch.setattr(files, "_WORTH_CODING", 0)
-    coded = read_table(str(path))
-    monkeypatch.setattr(files, "_WORTH_CODING", 10**12)
-    plain = read_table(str(path))
+    with files.tuned(files.Tuning(worth_coding=0)):
+        coded = read_table(str(path))
+    with files.tuned(files.Tuning(worth_coding=10**12)):
+        plain = read_table(str(path))
     assert isinstance(coded.columns["word"], Categorical)
     assert not isinstance(plain.columns["word"], Categorical)
     assert sorted(coded.columns["word"].levels) == ["blue", "green", "red", "x y"]
@@ -74,20 +74,20 @@ def test_a_file_is_read_as_before(tmp_path, monkeypatch, suffix) -> None:
         assert abs(two.transform(table) - Z).max() == 0.0 and one.notes_ == two.notes_
 
 
-def test_many_texts_are_no_levels(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(files, "_WORTH_CODING", 0)
+def test_many_texts_are_no_levels(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["name,k", *(f" n{i},{'pq'[i % 2]}" for i in range(500))]) + "\n")
-    table = read_table(str(path))
+    with files.tuned(files.Tuning(worth_coding=0)):
+        table = read_table(str(path))
     assert table.columns["name"].tolist()[:2] == ["n0", "n1"]
     assert isinstance(table.columns["k"], Categorical)
 
 
-def test_a_column_without_texts(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(files, "_WORTH_CODING", 0)
+def test_a_column_without_texts(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["a,b", *("?,x" for _ in range(50)), "?,y"]) + "\n")
-    table = read_table(str(path), kinds={"a": "category"})
+    with files.tuned(files.Tuning(worth_coding=0)):
+        table = read_table(str(path), kinds={"a": "category"})
     assert missing_mask(table.columns["a"]).all()
 
 

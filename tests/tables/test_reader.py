@@ -28,6 +28,7 @@ from separatrix.tables import (
     wide,
 )
 from separatrix.tables.categorical import Categorical
+from separatrix.tables.source_files import Tuning
 from separatrix.tables.table import DEFAULT_MISSING, missing_mask
 from separatrix.tables.writing import to_parquet
 
@@ -219,7 +220,7 @@ _ODD_CELLS = [
 ]
 
 
-def test_numbers_that_are_parsed_are_those_that_are_cast(write, monkeypatch):
+def test_numbers_that_are_parsed_are_those_that_are_cast(write):
     # A cell of another form, late in one column, decides how both columns are read.
     rows = [f"{k / 8},{k}.25,a{k % 3}" for k in range(40)]
     for cell in _ODD_CELLS:
@@ -228,8 +229,8 @@ def test_numbers_that_are_parsed_are_those_that_are_cast(write, monkeypatch):
         for missing in (DEFAULT_MISSING, *others):
             found = []
             for least in (0, 1 << 40):
-                monkeypatch.setattr(source_files, "_WORTH_PARSING", least)
-                found.append(read_table(path, missing=missing))
+                with source_files.tuned(Tuning(worth_parsing=least)):
+                    found.append(read_table(path, missing=missing))
             _assert_same_tables(*found, case=(cell, missing))
 
 
@@ -245,8 +246,7 @@ def _assert_same_tables(one, other, case):
         assert left == right, case
 
 
-def test_levels_found_here_are_those_that_sql_finds(write, monkeypatch):
-    monkeypatch.setattr(source_files, "_WORTH_CODING", 0)
+def test_levels_found_here_are_those_that_sql_finds(write):
     texts = ("a", " a ", "NA", "b c", "-999.0", "\ta", "007", "")
     rows = [f"{texts[k % 8]},{texts[(k * k + 3) % 8]} {k},{k % 3}" for k in range(200)]
     csv_file = write("levels.csv", "\n".join(["x,y,z", *rows, ""]))
@@ -256,15 +256,14 @@ def test_levels_found_here_are_those_that_sql_finds(write, monkeypatch):
         for missing in (DEFAULT_MISSING, ["-999"]):
             found = []
             for rows_here in (1 << 40, 0):
-                monkeypatch.setattr(source_files, "_FEW_ROWS", rows_here)
-                found.append(read_table(path, missing=missing, kinds={"z": "category"}))
+                with source_files.tuned(Tuning(worth_coding=0, few_rows=rows_here)):
+                    found.append(read_table(path, missing=missing, kinds={"z": "category"}))
             assert isinstance(found[0].columns["x"], Categorical)
             _assert_same_tables(*found, case=(path.suffix, missing))
 
 
 def test_only_numbers_are_parsed_as_they_are_read(write, monkeypatch):
     rows = [f"{k / 8},{k}.25,a{k % 3}" for k in range(40)]
-    monkeypatch.setattr(source_files, "_WORTH_PARSING", 0)
     parsed = []
     plain = source_files.Part.relation
     monkeypatch.setattr(
@@ -278,7 +277,9 @@ def test_only_numbers_are_parsed_as_they_are_read(write, monkeypatch):
     cells = {"1.5": [0, 1], "NA": [0, 1], "word": [1], "007": [], "1_000": []}
     for cell, expected in cells.items():
         parsed.clear()
-        read_table(write("few.csv", "\n".join(["x,y,z", *rows, f"{cell},1.5,a1", ""])))
+        path = write("few.csv", "\n".join(["x,y,z", *rows, f"{cell},1.5,a1", ""]))
+        with source_files.tuned(Tuning(worth_parsing=0)):
+            read_table(path)
         assert max(parsed, key=len) == expected
 
 
@@ -529,21 +530,20 @@ def test_a_late_surprise_in_a_file_that_is_read_once(write, last, told):
     assert [f"{last!r} in row 40001" in alert for alert in table.alerts] == [True] * told
 
 
-def test_a_copy_that_is_read_twice_keeps_the_names_of_the_columns(write, tmp_path, monkeypatch):
-    monkeypatch.setattr("separatrix.tables.reader._SAMPLE_ROWS", 3)
+def test_a_copy_that_is_read_twice_keeps_the_names_of_the_columns(write, tmp_path):
     rows = "1,a\n2,b\n3,a\n4,b\nword,a\n"
-    for head in ("\n\nage,parity\n", '"age",parity\r\n', "age,parity\r", "age,parity\n\n\r\n"):
-        assert read_table(write("a.csv", head + rows)).names == ("age", "parity"), head
-    assert read_table(write("a.csv", '"a\nge",parity\n' + rows)).names == ("a\nge", "parity")
-    write("p1.csv", "age,parity\n" + rows)
-    write("p2.csv", "\n\nage,parity\n" + rows)
-    table = read_table(str(tmp_path / "p?.csv"))
+    with source_files.tuned(Tuning(sample_rows=3)):
+        for head in ("\n\nage,parity\n", '"age",parity\r\n', "age,parity\r", "age,parity\n\n\r\n"):
+            assert read_table(write("a.csv", head + rows)).names == ("age", "parity"), head
+        assert read_table(write("a.csv", '"a\nge",parity\n' + rows)).names == ("a\nge", "parity")
+        write("p1.csv", "age,parity\n" + rows)
+        write("p2.csv", "\n\nage,parity\n" + rows)
+        table = read_table(str(tmp_path / "p?.csv"))
     assert (table.names, table.n_rows) == (("age", "parity"), 10)
 
 
 @pytest.mark.parametrize("first_rows", [50, 7_000, 20_000])
-def test_strings_are_the_same_wherever_they_first_appear(write, monkeypatch, first_rows):
-    monkeypatch.setattr(source_files, "_FIRST_ROWS", first_rows)
+def test_strings_are_the_same_wherever_they_first_appear(write, first_rows):
     n, draw = 12_000, random.Random(0)
     columns = {
         "early": draw.choices(["north", "south", " north ", "?", '"a, b"', ""], k=n),
@@ -553,10 +553,9 @@ def test_strings_are_the_same_wherever_they_first_appear(write, monkeypatch, fir
         "named": ["nobody"] * 6_000 + [f"n {draw.randrange(10**6)}" for _ in range(n - 6_000)],
     }
     rows = [",".join(row) for row in zip(*columns.values(), strict=True)]
-    table = read_table(
-        write("a.csv", "\n".join([",".join(columns), *rows]) + "\n"),
-        kinds=dict.fromkeys(columns, "category"),
-    )
+    path = write("a.csv", "\n".join([",".join(columns), *rows]) + "\n")
+    with source_files.tuned(Tuning(first_rows=first_rows)):
+        table = read_table(path, kinds=dict.fromkeys(columns, "category"))
     for name, cells in columns.items():
         bare = [cell.strip('"').strip(" \ufeff") for cell in cells]
         there, texts = ~missing_mask(table.columns[name]), np.ma.getdata(table.columns[name])

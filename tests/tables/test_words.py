@@ -7,6 +7,7 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 import separatrix
+from separatrix._compiled import pool
 from separatrix.tables.words import (
     _LETTERS,
     WordTable,
@@ -100,12 +101,11 @@ def test_the_weights_are_those_of_scikit_learn(smooth, sublinear, norm) -> None:
     assert np.array_equal(mine.indices, rows.indices)
 
 
-def test_threads_find_the_same_words(monkeypatch) -> None:
-    monkeypatch.setattr("separatrix._compiled.pool._PARALLEL_WORK", 10)
-    documents = texts(4, 300)
-    with separatrix.threads(1):
+def test_threads_find_the_same_words() -> None:
+    documents, split = texts(4, 300), pool.Tuning(parallel_work=10)
+    with separatrix.threads(1), pool.tuned(split):
         alone = count_words(documents, pairs=True)
-    with separatrix.threads(3):
+    with separatrix.threads(3), pool.tuned(split):
         words, counts = count_words(documents, pairs=True)
         known = count_words(documents, pairs=True, vocabulary=words)[1]
     assert words == alone[0] and same(counts, alone[1]) and same(known, alone[1])

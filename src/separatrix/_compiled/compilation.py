@@ -32,6 +32,7 @@ from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
+from numba import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -198,12 +199,29 @@ def _compiling() -> Iterator[None]:
             _seconds += time.perf_counter() - begun
 
 
+def _of_any_value(template: Callable[..., Any]) -> Callable[..., Any]:
+    """How calls of a compiled function are typed, with the type of a constant for the constant.
+
+    Numba takes ``f(x, 0)`` and ``f(x, n)`` for calls of two types, and would compile ``f`` twice,
+    although the machine code of both is the same.
+    """
+
+    def typed(args: Any, kws: Any) -> Any:
+        return template(
+            tuple(map(types.unliteral, args)),
+            {name: types.unliteral(kind) for name, kind in kws.items()},
+        )
+
+    return typed
+
+
 def _jit(function: Callable[..., Any], **options: Any) -> Any:
     """``numba.njit``, whose compilation Ctrl-C does not interrupt."""
     compiled = numba.njit(pipeline_class=_Compiler, **options)(function)
     # With NUMBA_DISABLE_JIT it is the function itself.
     if compiled is not function:
         compiled.compile = _compiling()(compiled.compile)
+        compiled.get_call_template = _of_any_value(compiled.get_call_template)
     return compiled
 
 

@@ -1,6 +1,6 @@
 """What to do where the memory that a process may have is limited, and what to say.
 
-Imports nothing heavy: it is asked before the large libraries are loaded.
+Imports nothing heavy: it is called before the large libraries are loaded.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def spare() -> None:
     if not is_tight():
         return
     # BLAS's threads are made when it is loaded.  This library's own number follows the variable
-    # where nothing else is said.
+    # by default.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
         import ctypes

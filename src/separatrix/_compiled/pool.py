@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import dataclass
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar, overload
@@ -22,17 +23,51 @@ from typing import Any, TypeVar, overload
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 
-# Below this many multiplications a second thread costs more than it saves.  Measured on two cores:
-# to hand half of a product over and to hear that it is done takes 0.03 to 0.1 ms, for a thread that
-# sleeps must wake; a product with CSR rows makes a million multiplications in 0.5 ms.
-_PARALLEL_WORK = 1_000_000
-# The most parts that work is split into: enough for the cores that most machines have, and few
-# enough that what the parts add up to costs little beside them.  How many there are depends on the
-# work alone, because it decides how sums are rounded: the number of threads must not show in them.
-_PARTS = 8
-_PART_WORK = 0.5 * _PARALLEL_WORK
-# Calls that wait for a thread, for each of the threads.
-_BACKLOG = 16
+
+@dataclass(frozen=True)
+class Tuning:
+    """When work is split among threads, and into how many parts.
+
+    Parameters
+    ----------
+    parallel_work : float
+        A second thread costs more than it saves below so many multiplications.  Measured on two
+        cores: to hand half of a product over and to learn that it is done takes 0.03 to 0.1 ms, for
+        a thread that sleeps must wake; a product with CSR rows makes a million multiplications in
+        0.5 ms.
+    part_work : float
+        A part of larger work has at least so many multiplications.
+    parts : int
+        Work is split into at most so many parts: enough for the cores that most machines have, and
+        few enough that what the parts add up to costs little beside them.
+    backlog : int
+        So many calls wait for each thread at most.
+    """
+
+    parallel_work: float = 1_000_000
+    part_work: float = 500_000
+    parts: int = 8
+    backlog: int = 16
+
+
+_tuning = Tuning()
+
+
+@contextlib.contextmanager
+def tuned(tuning: Tuning) -> Iterator[None]:
+    """A context in which the work of all threads of this process is split by other constants.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        They decide how sums are rounded.
+    """
+    global _tuning
+    before, _tuning = _tuning, tuning
+    try:
+        yield
+    finally:
+        _tuning = before
 
 
 class _Shares:
@@ -99,7 +134,7 @@ class _Pool:
                 threading.Thread(target=self._serve, name="separatrix", daemon=True).start()
                 self._threads += 1
         # Where the threads do not come to answer, more calls would only pile up.
-        if self._threads and self._calls.qsize() < _BACKLOG * self._size:
+        if self._threads and self._calls.qsize() < _tuning.backlog * self._size:
             self._calls.put((shares, place))
 
     def _serve(self) -> None:
@@ -253,7 +288,7 @@ def with_one_blas_thread(function: _F) -> _F:
     return within  # type: ignore[return-value]
 
 
-def ranges(n: int, work: float, most: float = _PARTS) -> list[tuple[int, int]]:
+def ranges(n: int, work: float, most: float = math.inf) -> list[tuple[int, int]]:
     """Contiguous row ranges to work on side by side; a single range where the work is small.
 
     How many there are decides how sums are rounded, so it depends on the problem alone, never on
@@ -269,9 +304,9 @@ def ranges(n: int, work: float, most: float = _PARTS) -> list[tuple[int, int]]:
     most : float
         The most parts, where what each of them adds up to is large.
     """
-    if work < _PARALLEL_WORK or getattr(_local, "inside", False):
+    if work < _tuning.parallel_work or getattr(_local, "inside", False):
         return [(0, n)]
-    parts = int(min(_PARTS, max(2.0, min(work / _PART_WORK, most))))
+    parts = int(min(_tuning.parts, max(2.0, min(work / _tuning.part_work, most))))
     parts = max(1, min(parts, n))
     return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
 

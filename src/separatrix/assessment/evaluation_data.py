@@ -40,7 +40,7 @@ class Part:
     table : Table or None
         The same rows before they were encoded.
     positive : label or None
-        Of two classes the one that matters, where it was said.
+        The positive one of two classes, where it was chosen.
     decision : Decision or None
         The score from which a row is predicted to be of it.
     weights : ndarray or None

@@ -48,7 +48,7 @@ def alerts_as_findings(encoder: Encoder) -> list[Finding]:
 
 
 def not_alerted(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
-    """The findings that the encoder's alerts have not told already."""
+    """The findings that the encoder's alerts have not reported already."""
     source = dict(zip(encoder.feature_names_, encoder.columns_, strict=True))
     leaks: set[str] = set()
     same: dict[str, str] = {}

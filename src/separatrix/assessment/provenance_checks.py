@@ -2,7 +2,7 @@
 
 A provenance may hold anything, and nothing in it is checked when the file is read.  Commands and
 reports take rows, seeds and names from it, so what is not of the form that they write is left out
-here, as if it had not been said.
+here, as if it had not been recorded.
 """
 
 from __future__ import annotations

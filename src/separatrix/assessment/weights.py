@@ -90,7 +90,7 @@ def largest_weights(
         The standard deviation of each feature over the rows that were fitted. A weight times its
         feature's spread is what a typical change of the feature does to the score, so sizes can
         be compared whatever the units. Of the scores of linear discriminants only differences
-        count, so their weights are told less their mean over the classes.
+        count, so their weights are reported less their mean over the classes.
     count : int
         How many at most; weights without effect are left out.
     scales : ndarray of shape (d,), optional

@@ -261,7 +261,7 @@ PASSED_ON = (
     *("ordered", "ignore_unusable"),
 )
 
-# What a command may take of the machine's memory, unless it is said.
+# A command's share of the machine's memory by default.
 _SHARE = 0.5
 
 

@@ -26,7 +26,7 @@ _LOCKS = sys.platform != "win32"
 # A name with the number of its process is that of a file that is locked as long as it is written;
 # one without was made by a version that locked nothing.
 _TEMPORARY = re.compile(r"\.separatrix-(?P<process>[0-9]+-)?[0-9a-f]{16}\.tmp")
-# Seconds after which a file that could not be asked for its lock is an orphan.
+# Seconds after which a file whose lock could not be tested is an orphan.
 _ABANDONED = 86_400.0
 
 

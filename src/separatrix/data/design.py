@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,13 +28,8 @@ from separatrix._compiled.compilation import njit
 
 __all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "dense", "require_in_range"]
 
-# Bytes of a float64 row block: small enough for the second-level cache.
-_BLOCK_BYTES = 1 << 20
 # So few entries that what is done around a product takes longer than the product.
 _FEW = 20_000
-# From so many entries on, products with one vector are made here: their rows come from memory, as
-# fast as that gives them to all threads, float32 without a copy.
-_OWN_PRODUCTS = 1_000_000
 # Up to this many columns each part of the rows has a Gram matrix of its own; of more there is one,
 # in so many runs of columns.
 _SMALL = 1000
@@ -43,6 +39,26 @@ _BEAT = 4096
 _COPIED = 64
 # From so many entries on, products with a few columns are worth kernels of their own.
 _LARGE = 20_000
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which sizes each way to make a product is for.
+
+    Parameters
+    ----------
+    block_bytes : int
+        A block of rows takes so many bytes as float64: few enough for the second-level cache.
+    own_products : int
+        Products with one vector are made here from so many entries on: their rows come from memory,
+        as fast as that gives them to all threads, float32 without a copy.
+    """
+
+    block_bytes: int = 1 << 20
+    own_products: int = 1_000_000
+
+
+_TUNING = Tuning()
 
 # Arrays, and the functions that read and add blocks of their rows.
 Pieces = tuple[tuple[np.ndarray, ...], Callable[..., Any], Callable[..., Any]]
@@ -67,10 +83,13 @@ class Design(ABC):
         Whether the numbers of a row lie side by side, as kernels want them.
     matrix : ndarray or CSR matrix
         What the design was made of, as it lies.
+    tuning : Tuning
+        Sizes that decide about speed.
     """
 
     _squares: np.ndarray | None = None
     _repeats: bool = False
+    tuning: Tuning = _TUNING
     shape: tuple[int, int]
     rows: tuple[np.ndarray, ...]
     row_dot: Callable[..., Any]
@@ -158,7 +177,7 @@ class Design(ABC):
 
         False where they overflow, and of few rows, which are looked at faster than this.
         """
-        if self.n_stored < _OWN_PRODUCTS:
+        if self.n_stored < self.tuning.own_products:
             return False
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return bool(np.isfinite(self.row_squares().sum()))
@@ -256,7 +275,7 @@ class Design(ABC):
 
     def _slices(self, start: int, stop: int | None, size: int | None) -> list[slice]:
         stop = self.n_samples if stop is None else min(stop, self.n_samples)
-        size = size or max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+        size = size or max(1, self.tuning.block_bytes // (8 * max(1, self.n_features)))
         return [slice(a, min(a + size, stop)) for a in range(start, stop, size)]
 
 
@@ -295,8 +314,8 @@ class DenseDesign(Design):
     row_length = staticmethod(row_access.dense_length)
     row_entry = staticmethod(row_access.dense_entry)
 
-    def __init__(self, x: np.ndarray) -> None:
-        self._x = row_access.read_only(x)
+    def __init__(self, x: np.ndarray, tuning: Tuning = _TUNING) -> None:
+        self._x, self.tuning = row_access.read_only(x), tuning
         self._direct = _blasable(self._x)
         self._converted: np.ndarray | None = None
         self.shape = (x.shape[0], x.shape[1])
@@ -365,7 +384,7 @@ class DenseDesign(Design):
             return narrow_products.dot(self._x, w)
         if w.ndim == 2 and w.shape[1] == 1:
             return self.dot(w[:, 0])[:, None]
-        if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
+        if w.ndim == 1 and self.n_stored >= self.tuning.own_products and self.by_rows:
             return self._scores(w, 0.0)[0]
         if self._direct:
             # Column by column: sums over K scores of a row then run along whole columns, several
@@ -383,7 +402,7 @@ class DenseDesign(Design):
         return out
 
     def scores(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
-        if len(coef) > 1 or self.n_stored < _OWN_PRODUCTS or not self.by_rows:
+        if len(coef) > 1 or self.n_stored < self.tuning.own_products or not self.by_rows:
             return super().scores(coef, intercept)
         self._require(coef.T, 1)
         scores, total = self._scores(coef[0], float(np.ravel(intercept)[0]))
@@ -437,7 +456,7 @@ class DenseDesign(Design):
         self._require(a, 0)
         if self._narrow(a):
             return narrow_products.t_dot(self._x, a)
-        if a.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
+        if a.ndim == 1 and self.n_stored >= self.tuning.own_products and self.by_rows:
             return self._reduce(row_access.dense_rmatvec, a, (self.n_features,))
         whole = self._whole()
         if whole is not None:
@@ -460,7 +479,7 @@ class DenseDesign(Design):
             active = None
         count = self.n_samples if active is None else len(active)
         d = self.n_features
-        size = max(1, _BLOCK_BYTES // (8 * max(1, d)))
+        size = max(1, self.tuning.block_bytes // (8 * max(1, d)))
 
         # One triangle: half the work. Of many columns a matrix for each part would be too large, so
         # that columns are shared instead of rows.
@@ -554,15 +573,17 @@ class DenseDesign(Design):
         if x is self._x and self._by_columns and self.n_stored > _FEW and index.dtype == np.int64:
             out = np.empty((len(index), self.n_features), dtype=x.dtype)
             row_access.turned_take(x.T, index, out)
-            return DenseDesign(out)
-        return DenseDesign(np.ascontiguousarray(x[index]))
+            return DenseDesign(out, self.tuning)
+        return DenseDesign(np.ascontiguousarray(x[index]), self.tuning)
 
     def columns(self, index: np.ndarray) -> DenseDesign:
-        return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
+        if _is_all(index, self.n_features):
+            return self
+        return DenseDesign(self._x[:, index], self.tuning)
 
     @functools.cached_property
     def turned(self) -> DenseDesign:
-        return DenseDesign(np.ascontiguousarray(self._x.T))
+        return DenseDesign(np.ascontiguousarray(self._x.T), self.tuning)
 
     def blocks(
         self,
@@ -605,8 +626,8 @@ class CSRDesign(Design):
     row_length = staticmethod(row_access.csr_length)
     row_entry = staticmethod(row_access.csr_entry)
 
-    def __init__(self, x: sp.csr_matrix | sp.csr_array) -> None:
-        self._x = x
+    def __init__(self, x: sp.csr_matrix | sp.csr_array, tuning: Tuning = _TUNING) -> None:
+        self._x, self.tuning = x, tuning
         self.shape = (x.shape[0], x.shape[1])
         self.rows = tuple(row_access.read_only(a) for a in (x.data, x.indices, x.indptr))
 
@@ -685,7 +706,7 @@ class CSRDesign(Design):
             return self
         whole = self._x.copy()
         whole.sum_duplicates()
-        return CSRDesign(whole)
+        return CSRDesign(whole, self.tuning)
 
     def row_squares(self) -> np.ndarray:
         if self._squares is not None:
@@ -709,7 +730,7 @@ class CSRDesign(Design):
         return self._squares
 
     def take(self, index: np.ndarray) -> CSRDesign:
-        return CSRDesign(self._x[index])
+        return CSRDesign(self._x[index], self.tuning)
 
     def columns(self, index: np.ndarray) -> CSRDesign:
         if _is_all(index, self.n_features):
@@ -729,7 +750,8 @@ class CSRDesign(Design):
             [partial(row_access.csr_pick, *self.rows, place, ends, *part, a, b) for a, b in ranges]
         )
         kept = (part[0][:-1], part[1][:-1], ends)
-        return CSRDesign(sp.csr_matrix(kept, shape=(self.n_samples, len(index)), copy=False))
+        shape = (self.n_samples, len(index))
+        return CSRDesign(sp.csr_matrix(kept, shape=shape, copy=False), self.tuning)
 
     @functools.cached_property
     def column_counts(self) -> np.ndarray:
@@ -744,7 +766,8 @@ class CSRDesign(Design):
         kind = np.int32 if self.n_samples < 2**31 else np.int64
         part = np.empty(int(ends[-1]), dtype=self._x.dtype), np.empty(int(ends[-1]), dtype=kind)
         row_access.csr_turn(*whole.rows, ends[:-1].copy(), *part)
-        return CSRDesign(_trusted((*part, ends), (self.n_features, self.n_samples)))
+        turned = _trusted((*part, ends), (self.n_features, self.n_samples))
+        return CSRDesign(turned, self.tuning)
 
     def blocks(
         self,
@@ -821,12 +844,14 @@ def dense(matrix: Any) -> np.ndarray:
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
-def as_design(x: Any) -> Design:
+def as_design(x: Any, tuning: Tuning = _TUNING) -> Design:
     """The design for a validated matrix: a two-dimensional array or a CSR matrix.
 
     Parameters
     ----------
     x : ndarray or CSR matrix or array, of float32 or float64
+    tuning : Tuning, optional
+        Sizes that decide about speed.
 
     Raises
     ------
@@ -842,7 +867,7 @@ def as_design(x: Any) -> Design:
         if x.format != "csr":
             raise TypeError(f"A sparse design needs the CSR format, got {x.format!r}.")
         require_in_range(x)
-        return CSRDesign(x)
+        return CSRDesign(x, tuning)
     if isinstance(x, np.ndarray) and x.ndim == 2:
-        return DenseDesign(x)
+        return DenseDesign(x, tuning)
     raise TypeError(f"No design for {type(x).__name__}: pass a 2-D array or a CSR matrix.")

@@ -3,7 +3,7 @@
 A model that was read from a file is made of whatever the file says, and compiled loops follow the
 sizes that it states without looking.  So every estimator states a rule for each of its attributes
 (``_attributes``): its type, its shape in terms of the others' sizes, what its numbers may be.
-What breaks a rule is told in one sentence.
+An attribute that breaks a rule is reported in one sentence.
 
 Sizes have names: ``d`` columns, ``K`` classes, ``h`` half-spaces (one for two classes, else one a
 class), ``pairs`` of classes, ``K-1``, ``m`` targets.  Any other name stands for a size that the

@@ -1023,7 +1023,7 @@ def share_gram(X: Any, *, cache_mb: float = 1000.0) -> Iterator[None]:
 
     Every :class:`separatrix.SVC` that is fitted inside the block, in this thread, to rows of ``X``
     (the folds of a cross-validation, for every value of ``C``) reads its kernel from one matrix,
-    which is computed when it is first asked for; so is one for each other kernel.  Only a kernel of
+    which is computed when it is first used; so is one for each other kernel.  Only a kernel of
     scalar products with fixed numbers can be shared: ``gamma="scale"`` is another number for every
     fold.
 

@@ -54,9 +54,6 @@ __all__ = [
     "kkt_conditions",
 ]
 
-# Up to this many rows a matrix is looked at as a whole to see whether it is semidefinite; of more,
-# this many are looked at.
-_LARGEST_FACTOR = 6000
 # A column so many times as long as the median one drowns the others.
 _WIDE = 30.0
 # Coefficients that take in what rounding has left in their sum.
@@ -168,18 +165,18 @@ def kkt_conditions(
     return KKTConditions(z, multiplier, upper, side, np.where(used, violation, np.nan), gap)
 
 
-def is_semidefinite(gram: Gram | PartialGram) -> bool:
+def is_semidefinite(gram: Gram | PartialGram, most_rows: int = 6000) -> bool:
     """Whether the matrix is positive semidefinite, to the rounding of its entries.
 
     Known of a kernel that always is; else found by a Cholesky factorisation, of all rows, or where
-    there are more than 6,000, of that many spread evenly among them.
+    there are more than `most_rows`, of that many spread evenly among them.
     """
     if gram.kernel.semidefinite:
         return True
     n = gram.n_samples
     index = np.arange(n)
-    if n > _LARGEST_FACTOR:
-        index = np.linspace(0, n - 1, _LARGEST_FACTOR).astype(np.intp)
+    if n > most_rows:
+        index = np.linspace(0, n - 1, most_rows).astype(np.intp)
     matrix = gram.entries(index)
     scale = float(np.abs(matrix).max(initial=0.0))
     if scale == 0.0:

@@ -903,8 +903,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         # perceptron's is least at weights of zero.
         return not (loss.smooth or loss.smoothable or stepping)
 
+    @property
     def _resumes(self) -> bool:  # type: ignore[override]
-    def _resumes(self) -> bool:
         # The next pass of steps needs more than the weights of the last one.
         return not self._by_rows
 

@@ -26,7 +26,7 @@ POSITIVE = compat(
 )
 WARM_START = compat("True starts a fit from the weights of the previous one", default=False)
 
-# What differs from scikit-learn on purpose, and is told once.
+# What differs from scikit-learn on purpose, and is reported once.
 
 CONVENTIONS = {
     "free_intercept_of_regression": "the intercept is not penalised here, but scikit-learn's "

@@ -186,7 +186,7 @@ def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
         raise ModelFileError(f"'{path}' is not a separatrix model file")
     end = 8 + int.from_bytes(data[:8], "little")
     if end > len(data):
-        # Where the tensors end is told by the header, which is not all there.
+        # The header states where the tensors end, and is incomplete.
         raise _cut_short(path, len(data), end, at_least=True)
     if end > _MAX_HEADER:
         raise ModelFileError(

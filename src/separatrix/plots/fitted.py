@@ -193,7 +193,7 @@ def quietly(function: Any, rows: Any) -> Any:
 
 
 def positive_numbers(name: str, values: Any, *, infinite: bool = False) -> list[float]:
-    """A sequence of positive numbers, finite if not said otherwise."""
+    """A sequence of positive numbers, finite unless stated otherwise."""
     try:
         found = [float(v) for v in values]
     except (TypeError, ValueError):

@@ -233,7 +233,7 @@ class PerceptronDisplay(Display):
         display = cls(**run, shown=_chosen(updates, len(run["updates"]), _PANELS))
         return display.plot(ax=ax)
 
-    # --- what is said -----------------------------------------------------------------------
+    # --- the captions -----------------------------------------------------------------------
 
     def title(self, k: int) -> str:
         """Two lines on update ``k``, from 1: the row, and the weights or its score."""
@@ -297,7 +297,7 @@ class PerceptronDisplay(Display):
             axes.set_title(title, fontsize="small" if longest <= _TITLE else "x-small")
         if ax is None:
             for position, axes in enumerate(self.axes_):
-                # The limits are the same in the plane, and said at the edges.
+                # The limits are the same in the plane, and are labelled at the edges.
                 if self.in_plane and position % columns:
                     axes.set_ylabel("")
                     axes.tick_params(labelleft=False)

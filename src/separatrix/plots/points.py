@@ -151,7 +151,7 @@ def scatter_classes(
 ) -> list[Any]:
     """Points in the colour and with the marker of their class, one collection a class.
 
-    Smaller and fainter the more there are, if nothing else is said.
+    Smaller and fainter the more there are, by default.
 
     Parameters
     ----------

@@ -245,7 +245,7 @@ class PolynomialDisplay(Display):
         for degree in degrees:
             model = PolynomialRegression(degree, **terms)
             with warnings.catch_warnings():
-                # The curve of errors has said it, once for all degrees.
+                # The curve of errors shows it, once for all degrees.
                 warnings.simplefilter("ignore")
                 model.fit(matrix[own], numbers[own])
             curves.append(_curve(model, matrix, numbers, model.predict(matrix), f"degree {degree}"))

@@ -36,7 +36,7 @@ _FINEST = 1e-14
 _SURE = 0.6
 # How long the whole way may look beside the other one.  Passes seldom become better than the first
 # ones promise: of 81 made problems in which dual descent was the slower one, the passes from the
-# fifth to the tenth told so in 70.
+# fifth to the tenth showed this in 70.
 _DOUBT = 1.2
 # A solver that is nearly at its end is finished in any case where its forecast is no longer than
 # this share of the other's.

@@ -16,7 +16,7 @@ __all__ = ["KERNEL_TOL", "LOADED", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "
 
 # The models that tell all classes apart at once; the others take the first two.
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
-# Of a perceptron on points that cannot be told apart.
+# The limit of a perceptron on points that are not separable.
 MOST_PASSES = 30
 # Of a kernel machine: nobody sees more while dragging. The last digit of what is certified
 # otherwise takes most of the time, and steep kernels would take seconds.
@@ -43,7 +43,7 @@ class Fitted:
     y : ndarray of shape (m,)
         -1 and +1; of more than two classes their codes; or numbers.
     classes : tuple of int
-        The classes that were told apart, in their order; of two the negative one is first.
+        The classes that were fitted, in their order; of two the negative one is first.
     options : dict
         What the estimator was made with.
     """
@@ -62,7 +62,7 @@ class Fitted:
 
     @property
     def several(self) -> bool:
-        """Whether more than two classes were told apart."""
+        """Whether more than two classes were fitted."""
         return len(self.classes) > 2
 
     @property
@@ -81,7 +81,7 @@ class Fitted:
         return np.ravel(coef).astype(float), float(np.ravel(self.model.intercept_)[0])
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Positive where the second class is said; of several, a column for each."""
+        """Positive where the second class is predicted; of several, a column for each."""
         found = np.asarray(self.model.decision_function(X), dtype=float)
         return found if self.several else found.ravel()
 

@@ -279,7 +279,7 @@ class StudioModel:
         X = np.array([at], dtype=float)
         scores = np.atleast_1d(fit.scores(X)[0])
         code = int(fit.predicted(X)[0])
-        # Of two classes the second one has both; of several, the one that is said.
+        # Of two classes the second one has both; of several, the one that is predicted.
         of = fit.classes.index(code) if fit.several else 0
         score, probability = float(scores[of]), None
         sentence = f"score {score:.3g}: {fit.state.classes[code]}"

@@ -1,6 +1,6 @@
 """A column of texts of which many are the same: the distinct ones, and one number a row.
 
-A million rows of ten words take four bytes a row, and whatever is asked of every text is asked of
+A million rows of ten words take four bytes a row, and what is computed of every text is computed of
 ten.  To NumPy it is a masked array of objects: :func:`numpy.ma.getdata` and
 :func:`numpy.ma.getmaskarray` make one of it, so that code which is not in a hurry need not know.
 """

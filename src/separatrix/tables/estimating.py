@@ -66,7 +66,7 @@ def _cells(paths: list[str]) -> float:
             f"SELECT sum(num_values) FROM parquet_metadata([{quoted}])"
         ).fetchone()
     except Exception:
-        # What is wrong with the files is said by who reads them.
+        # Faults of the files are reported by the code that reads them.
         return 0.0
     finally:
         connection.close()

@@ -98,7 +98,6 @@ _LOGGED = (
     ("metadata/*.metadata.json", "an Iceberg", "pyiceberg's table.scan().to_arrow()"),
 )
 
-_SAMPLE_ROWS = 2000
 # Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
 _SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
 # The number of files that have rows in the sample, where there are several.
@@ -677,7 +676,7 @@ class Layout:
     groups : dict of str to str
         Of every column that is read the group of its type.
     wanted : dict of str to str
-        Kinds that were asked for.
+        Kinds that the caller requested.
     source : str
     options : _ReadOptions
     unusable : dict of str to str
@@ -994,13 +993,13 @@ def _found_groups(
 ) -> dict[str, str]:
     """Which CSV columns are numbers, booleans or dates, over all rows of all files.
 
-    A sample proposes; every row is then asked, so that a late surprise is never lost: here, or
+    A sample proposes; every row is then checked, so that a late surprise is never lost: here, or
     where ``supposing``, while the rows are read.
     """
     if not names:
         return {}
     unlike = np.zeros((len(files.PROPOSED), len(names)), dtype=bool)
-    rows = min(_SAMPLE_ROWS, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
+    rows = min(files.tuning.get().sample_rows, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
     for part in parts[:_SAMPLE_FILES]:
         unlike |= part.unlike(connection, names, marks, rows)
     order = [*files.PROPOSED, "string"]
@@ -1008,7 +1007,7 @@ def _found_groups(
     for k, kind in enumerate(files.PROPOSED):
         doubtful = np.empty(0, dtype=int) if supposing else np.flatnonzero(rank == k)
         # Telling values that do not fit from marks for missing values is slow to plan and to do, so
-        # only the columns where something did not fit are asked that.
+        # only the columns where something did not fit are checked for that.
         for counting in (files.ValueSql.count_unfit, files.ValueSql.count_other):
             questioned = [names[j] for j in doubtful]
             if questioned:

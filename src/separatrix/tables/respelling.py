@@ -91,7 +91,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
     ----------
     table : Table
     wanted : mapping of str to str
-        Kinds that were asked for.
+        Kinds that the caller requested.
     reading : Reading
 
     Returns
@@ -148,7 +148,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
 
 
 def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -> bool:
-    """Whether a column that was not asked for is read as what was found."""
+    """Whether a column that was not requested is read as what was found."""
     if found.spelling.kind != "number":
         return not (found.strays and name == reading.target)
     written = not found.plain
@@ -183,7 +183,7 @@ class _Columns:
         )
 
     def insist(self, name: str, column: Any, kind: str, spelling: ValueFormat | None) -> None:
-        """Numbers or dates that were asked for, or the first cell that is none."""
+        """Numbers or dates that were requested, or the first cell that is none."""
 
         def spelled(text: str) -> float | None:
             known = None if spelling is None else spelling.number(text)

@@ -40,24 +40,14 @@ from separatrix.tables.table import (
 from separatrix.tables.wide import Cells, is_wide, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
-# Below so many bytes a file's strings are fetched as they are.
-_WORTH_CODING = 200_000
-# Below so many bytes, or columns, all cells come as strings; above, the file is looked through for
-# what a parser of numbers would misread, a block at a time.
-_WORTH_PARSING = 1_000_000
+# Below so many columns, all cells of a small file come as strings.
 _MANY_COLUMNS, _FEW_CAST = 100, 50
 _BLOCK = 1 << 17
 _GROUPED = re.compile(rb"[0-9]_[0-9]")
-# Rows in which the strings are looked for that are met again and again.
-_FIRST_ROWS = 10_000
 # Bytes at the beginning of a file that show what kind of file it is.
 _START = 4096
 # Columns of more distinct strings are no categories.
 _MOST_LEVELS = 50_000
-# Up to so many rows, strings are fetched as they are: the statements about every column that find
-# its levels in SQL take as long as some 20,000 strings. Of more rows they are where few columns are
-# strings, because SQL finds levels in a copy of all columns.
-_FEW_ROWS, _MOST_ROWS = 20_000, 1_000_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
 _MOST_RENAMED = 100_000
 
@@ -78,6 +68,56 @@ class Limits:
 
     memory: int
     folder: Path
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which sizes of files each way to fetch cells is for.
+
+    Parameters
+    ----------
+    worth_coding : int
+        Strings of a file of at most so many bytes are fetched as they are.
+    worth_parsing : int
+        All cells of a file of at most so many bytes come as strings; a larger one is searched for
+        what a parser of numbers would misread, a block at a time.
+    first_rows : int
+        The levels of a column of strings are known in advance where they recur in so many rows.
+    few_rows : int
+        Up to so many rows, strings are fetched as they are: the statements about every column that
+        find its levels in SQL take as long as some 20,000 strings.
+    most_rows : int
+        Up to so many rows, they are as well where few columns are strings, because SQL finds levels
+        in a copy of all columns.
+    sample_rows : int
+        The types of the columns are proposed by so many rows.
+    """
+
+    worth_coding: int = 200_000
+    worth_parsing: int = 1_000_000
+    first_rows: int = 10_000
+    few_rows: int = 20_000
+    most_rows: int = 1_000_000
+    sample_rows: int = 2000
+
+
+_DEFAULT = Tuning()
+tuning: ContextVar[Tuning] = ContextVar("tuning", default=_DEFAULT)
+
+
+@contextlib.contextmanager
+def tuned(constants: Tuning) -> Iterator[None]:
+    """Inside the ``with`` statement files are read by other constants, which change no cell.
+
+    Parameters
+    ----------
+    constants : Tuning
+    """
+    token = tuning.set(constants)
+    try:
+        yield
+    finally:
+        tuning.reset(token)
 
 
 _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
@@ -256,7 +296,7 @@ class ValueSql:
         return f"count(*) FILTER (WHERE NOT {self.marked(text)} AND NOT {like})"
 
 
-# It is asked for every column.
+# It is computed for every column.
 _values = lru_cache(maxsize=16)(ValueSql)
 
 # Numbers, one a line.  What a line has matched is not gone back on: that could take for ever.
@@ -446,7 +486,7 @@ class Part:
         """
         if self.cells is not None:
             return self.count(connection, names, marks, ValueSql.count_unlike, PROPOSED, n_rows) > 0
-        # What is wrong with a row is said by who reads all of them.
+        # A fault of a row is reported by the code that reads all of them.
         rows: list[list[str]] = []
         with contextlib.suppress(DataError, UnicodeDecodeError):
             for row in itertools.islice(self._rows_of_text(), 1, n_rows + 1):
@@ -547,7 +587,7 @@ class Part:
                 with contextlib.suppress(CsvTrouble):
                     return self._fetch_rows(connection, groups, select, supposed, marks, numbers)
             if wide:
-                # Cell by cell all rows are asked sooner than the columns are cast.
+                # All rows are checked cell by cell sooner than the columns are cast.
                 raise NotAsSupposed
             return self._fetch_rows(connection, groups, select, supposed, marks, set())
         columns: dict[str, Any] = {}
@@ -563,7 +603,8 @@ class Part:
         """Whether DuckDB's parser takes no cell for a number that is a code."""
         if not self.is_csv or self.most_rows is not None:
             return False
-        large = len(self.names) >= _MANY_COLUMNS or self.path.stat().st_size > _WORTH_PARSING
+        least = tuning.get().worth_parsing
+        large = len(self.names) >= _MANY_COLUMNS or self.path.stat().st_size > least
         return large and not self._has_codes()
 
     def _has_codes(self) -> bool:
@@ -608,10 +649,11 @@ class Part:
         # The parser takes no mark for a number; others than these it would take for something else.
         nulls = [m for m in sorted(marks) if not set(m) & {self.delimiter, *'"\\\r\n'}]
         relation = self.relation({self.places[name] for name in parsed}, nulls if parsed else ())
-        if not strings or self.path.stat().st_size <= _WORTH_CODING:
+        sizes = tuning.get()
+        if not strings or self.path.stat().st_size <= sizes.worth_coding:
             fetched = self._fetch_whole(connection, columns, odd, relation)
         elif self._about_rows(connection) > (
-            _MOST_ROWS if 10 * len(strings) <= len(groups) else _FEW_ROWS
+            sizes.most_rows if 10 * len(strings) <= len(groups) else sizes.few_rows
         ):
             fetched = self._fetch_coded(connection, columns, strings, odd, relation)
         else:
@@ -635,7 +677,7 @@ class Part:
         """Columns by name, of each its own and what is selected of it."""
         every = {f: (c, cast(c)) for f, (c, cast) in columns.items()}
         sql = self._query(every, {"odd": odd}, relation)
-        if odd == "false":  # nothing is asked of the columns themselves, so that plans are shorter
+        if odd == "false":  # no column itself is checked, so that plans are shorter
             chosen = ", ".join(f"{cast} AS {f}" for f, (_, cast) in every.items())
             sql = f"SELECT false AS odd, {chosen} FROM {relation}"
         fetched = dict(self.run(connection, sql))
@@ -659,7 +701,7 @@ class Part:
         """SQL that is true of a row in which a cell was lost that is not missing."""
         if not pairs:
             return "false"
-        # Most rows have lost nothing, and are asked no more.
+        # Most rows have lost nothing, and are checked no further.
         lost = " OR ".join(f"({c} IS NOT NULL AND {f} IS NULL)" for c, f in pairs)
         other = " OR ".join(self.values(marks).other(c, f) for c, f in pairs)
         return f"CASE WHEN {lost} THEN {other} ELSE false END"
@@ -744,7 +786,7 @@ class Part:
         # What has columns of such types goes before them.
         self.run(connection, "DROP TABLE IF EXISTS fetched", fetch=False)
         first = ", ".join(f"{sql} AS {f}" for f, sql in text.items())
-        sql = f"SELECT {first} FROM {self.relation()} LIMIT {_FIRST_ROWS}"
+        sql = f"SELECT {first} FROM {self.relation()} LIMIT {tuning.get().first_rows}"
         self.run(connection, f"CREATE OR REPLACE TEMP TABLE first_rows AS {sql}", fetch=False)
         selected = ", ".join(
             ["count(*) AS n", *(f"approx_count_distinct({f}) AS {f}" for f in text)]

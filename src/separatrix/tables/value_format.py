@@ -585,7 +585,7 @@ def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, i
 
 
 def _preference(order: str, values: Mapping[str, int]) -> int:
-    """Where an order cannot be told: points mean the day first, strokes the month."""
+    """Where an order cannot be determined: points mean the day first, strokes the month."""
     dotted = any("." in text for text in values)
     return {"day-first": 1 + dotted, "month-first": 1 + (not dotted)}.get(order, 3)
 

@@ -1,7 +1,7 @@
 """CSV files of very many columns, turned on their side, where their first rows do not say it all.
 
 The time that DuckDB takes to ask something of every column of a CSV file grows with the square of
-their number. As long as columns are what their first rows are, nothing is asked. Otherwise Python
+their number. As long as columns are what their first rows are, no cell is checked. Otherwise Python
 takes the rows of such a file apart and writes one cell a line, ``number,"value",False``, counting
 the cells along the rows; DuckDB then answers the same questions, in the same SQL, about one column.
 """

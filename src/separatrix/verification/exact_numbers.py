@@ -41,7 +41,7 @@ __all__ = [
 
 # Entries that are made integers at a time.
 BLOCK = 200_000
-# Numbers below this power of two are not told from zero, whatever their logarithm.
+# Numbers below this power of two are not distinguished from zero, whatever their logarithm.
 _LEAST_EXPONENT = 20_000
 
 

@@ -34,7 +34,7 @@ _MOST_COLUMNS = 2000
 _ODD_ROWS, _ODD_ROWS_OF = 2, 50
 # Where rows have so few columns, zeros in all of them are ordinary.
 _FEW_COLUMNS = 5
-# Mean over classes of the share of rows told right by one column.
+# Mean over classes of the share of rows that one column classifies correctly.
 _TELLING, _SAMPLE_SLACK = 0.99, 0.02
 _MOST_COUNTS = 20_000_000
 _LEAK_SAMPLE, _CHUNK, _MOST_LEAKS, _MOST_CLASSES = 2000, 256, 50, 50
@@ -471,7 +471,7 @@ def _interval_scores(
 ) -> tuple[np.ndarray, np.ndarray]:
     """How well intervals, one a class, tell the classes apart on each column.
 
-    Returns the mean over classes of the share of rows that are told right, at the best cuts,
+    Returns the mean over classes of the share of correctly classified rows, at the best cuts,
     with the classes in the order of their means; and that order, of shape (n_classes, columns).
     """
     n, width = values.shape

@@ -1,4 +1,4 @@
-"""Findings on a terminal: in words about commands, and none that were told already."""
+"""Findings on a terminal: in words about commands, and none that were reported already."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def warn_before_fit(
     penalised: bool,
     read: bool = True,
 ) -> None:
-    """Tell of what will hurt the fit, a line each, as far as it is quickly found and not told yet.
+    """Report what will hurt the fit, a line each, where it is quickly found and not yet reported.
 
     On a table of the size of adult.csv all of it takes less than a tenth of a second.
 
