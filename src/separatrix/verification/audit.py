@@ -251,7 +251,7 @@ def _over_blocks(
 ) -> Certificate | ResidualCertificate:
     """:func:`verify` in passes over row blocks."""
     check_is_fitted(model)
-    if hasattr(model, "_equations") and model._takes_blocks:
+    if hasattr(model, "_equations") and model._needs_all_rows() is None:
         own = max(_CLOSED_TOL, getattr(model, "_tolerance", 0.0))
         return model._equations(data, None, None, own if tol is None else tol, engine)
     claimed = getattr(model, "_blocked_claims", None)
