@@ -87,9 +87,7 @@ class LeastSquares(ClosedForm):
         """The factors of the squared norm against a sum over the rows: one, or one a target."""
         return np.array([float(self.lam) * total])
 
-    def _problems(self, design: Any, rows: Any) -> Problems:
-        if isinstance(design, blocked.InPasses):
-            return self._blocked_problems(design)
+    def _problems(self, design: Design, rows: TrainingRows) -> Problems:
         options: dict[str, Any] = {
             "weights": rows.weights,
             "fit_intercept": self._centred,
