@@ -154,7 +154,11 @@ class RowRange:
 
 
 def row_ranges(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
-    """All rows in stretches of at most so many: row groups, several small ones, parts of large."""
+    """All rows in stretches of so many: several small row groups, parts of large ones.
+
+    A row group of up to twice as many rows is read whole, because each of its parts would take as
+    long to unpack as all of it.
+    """
     out: list[RowRange] = []
     waiting: list[tuple[int, int, int, int, int]] = []
     at = 0
@@ -171,7 +175,7 @@ def row_ranges(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
         for g, rows in enumerate(source.groups):
             if sum(stop - begin for _, begin, stop, _, _ in waiting) + rows > most:
                 close()
-            if rows > most:
+            if rows > 2 * most:
                 for piece in in_pieces(rows, most):
                     waiting.append((k, start + piece.start, start + piece.stop, g, g))
                     close()

@@ -858,7 +858,10 @@ class _Scan:
         totals = np.zeros(1 if labels is None else len(labels))
         contents, aside = RowDigest(), RowDigest()
         rows = 0
-        found = self.readers.map(_blocks_of, work, [*enumerate(spans)])
+        # What the readers hold finds room together.
+        each = max(span.n_rows for span in spans) * (self.statistics.row_bytes() + width)
+        readers = self.readers.at_most(int(options.available / each))
+        found = readers.map(_blocks_of, work, [*enumerate(spans)])
         with contextlib.closing(found):  # type: ignore[type-var]
             for span, done in zip(spans, found, strict=True):
                 fit += done.fit

@@ -140,6 +140,10 @@ class Readers(ABC):
 
     shares_cache = True
 
+    def at_most(self, tasks: int) -> Readers:
+        """Readers that work in this process on so many tasks at once."""
+        return self
+
     @abstractmethod
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
         """What a task gives for every part, in the order of the parts."""
@@ -163,6 +167,9 @@ class LocalReaders(Readers):
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
+
+    def at_most(self, tasks: int) -> Readers:
+        return LocalReaders(max(1, min(self.workers, tasks)))
 
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
         if self.workers == 1 or len(parts) == 1:

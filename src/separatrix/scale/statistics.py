@@ -942,7 +942,8 @@ def _levels_of(shared: tuple[Session, Sequence[_Levels]], part: _Part) -> list[L
     for one in columns:
         clean = ""
         if one.clean is not None:
-            clean = f", {one.clean} IS DISTINCT FROM c AS other, {one.clean} AS t"
+            differs = f"{one.clean} IS DISTINCT FROM c"
+            clean = f", {differs} AS other, CASE WHEN {differs} THEN {one.clean} END AS t"
         found = source.run(
             own,
             f"WITH found AS (SELECT {one.sql[part.k]} AS c, count(*) AS n, min(r) AS row "
