@@ -105,6 +105,8 @@ class Terminal(Wording):
         "class minus one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
         "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row "
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
+        "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in "
+        "{where}; fill them in, or leave those rows out with --drop-missing-target",
         "one_group": "--group: all rows belong to one group, so no group can be held out; name a "
         "column with several groups",
         "few_groups": "--cv {folds} needs as many groups of --group, and there {are}",

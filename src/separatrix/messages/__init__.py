@@ -125,7 +125,7 @@ TEMPLATES: dict[str, str] = {
     "too_many_words": "column {column} has more than {about:,} different words, more than can be "
     "counted within the memory that was given; leave it out ({ignored}), or give more memory",
     "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in {where}; "
-    "fill them in, or leave those rows out",
+    "fill them in, or leave those rows out with drop_missing_target=True",
     "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",

@@ -26,7 +26,15 @@ from separatrix._compiled import pool
 from separatrix.data.atomic_files import sweep
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message, Parameter, counted, of_record, plural, record_of
+from separatrix.messages import (
+    Message,
+    Parameter,
+    Setting,
+    counted,
+    of_record,
+    plural,
+    record_of,
+)
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
@@ -94,6 +102,17 @@ class ScanOptions:
     block_rows: int
     on_progress: Any
     reading: Mapping[str, Any]
+    drop_missing_target: bool = False
+    group: str | None = None
+    time: str | None = None
+    on_target: Callable[[np.ndarray | None], Mapping[str, bool] | None] | None = None
+
+    def settled(self, classes: np.ndarray | None) -> ScanOptions:
+        """The options once the classes of the target are known; None of a quantity."""
+        if self.on_target is None or self.target is None:
+            return self
+        own: dict[str, Any] = {**(self.on_target(classes) or {})}
+        return replace(self, **own)
 
     @property
     def available(self) -> float:
@@ -117,6 +136,11 @@ class ScanOptions:
                 *("target", "weight", "memory", "test_size", "seed", "standardise"),
                 *("sql", "reference", "quantity", "single", "block_rows"),
             )
+        }
+        settings |= {
+            name: value
+            for name in ("drop_missing_target", "group", "time")
+            if (value := getattr(self, name))
         }
         complete = isinstance(self.missing, frozenset)
         settings["missing"] = complete, tuple(sorted(self.missing) if complete else self.missing)
@@ -159,7 +183,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
                 missing=options.missing,
                 target=options.target,
                 sql=options.sql,
-                needed=[name for name in (options.target, options.weight) if name is not None],
+                needed=[name for name, _ in _named(options)],
                 **_by_encoder(options),
             )
         if data is None:
@@ -168,6 +192,17 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
                 "to Parquet or CSV"
             )
         return data
+
+
+def _named(options: ScanOptions) -> list[tuple[str, str]]:
+    """The columns that the options name, with what each of them is."""
+    roles = ("target", "weight", "group", "time")
+    return [(name, role) for role in roles if (name := getattr(options, role)) is not None]
+
+
+def _of_role(role: str, name: str, fault: str) -> DataError:
+    """The error of a column by which rows are to be held out."""
+    return DataError(Message("of_role", role=Setting(role, name), fault=fault))
 
 
 def _by_encoder(options: ScanOptions) -> dict[str, Any]:
@@ -336,13 +371,15 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         return None
     with contextlib.suppress(OSError):
         os.utime(folder / _MANIFEST)
+    classes = manifest["classes"]
+    classes = None if classes is None else np.array(classes[1], dtype=classes[0])
+    options.settled(classes)
     n_fit, n_held = manifest["fit"], manifest["held"]
     sample = blocks[n_fit + n_held].load() if len(blocks) > n_fit + n_held else None
-    classes = manifest["classes"]
     return BlockedData(
         blocks=tuple(blocks[:n_fit]),
         n_features=encoder.n_features_,
-        classes=None if classes is None else np.array(classes[1], dtype=classes[0]),
+        classes=classes,
         class_rows=np.array(manifest["class_rows"], dtype=np.int64),
         class_totals=np.array(manifest["class_totals"], dtype=np.float64),
         held=tuple(blocks[n_fit : n_fit + n_held]),
@@ -389,12 +426,14 @@ class _Scan:
     ) -> None:
         self.options, self.root, self.folder, self.scratch = options, root, folder, scratch
         self.connection, self.layout = connection, layout
-        self.converted = any(part.suffix != ".parquet" for part in layout.parts)
+        self.converted = options.drop_missing_target or any(
+            part.suffix != ".parquet" for part in layout.parts
+        )
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
         self.stage: Stage | None = None
-        for name, what in ((options.target, "target"), (options.weight, "weight")):
-            if name is not None and name not in layout.groups:
+        for name, what in _named(options):
+            if name not in layout.groups:
                 if name in layout.parts[0].places:
                     raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
                 raise NoSuchColumn(name, layout.parts[0].names, layout.source)
@@ -405,6 +444,8 @@ class _Scan:
         connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
         sources = self._sources()
         n_rows = sum(source.n_rows for source in sources)
+        if options.drop_missing_target:
+            self._note_left_out(sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
         # A reader holds a row group, and of every column what it is unpacking.
@@ -475,13 +516,35 @@ class _Scan:
             f"{self.layout.select(part, name, f'c{part.places[name]}')} AS f{j}"
             for j, name in enumerate(self.layout.groups)
         )
-        sql = f"COPY (SELECT {chosen} FROM {part.relation()}) TO {files.literal(str(path))} "
+        rows = f"SELECT {chosen} FROM {part.relation()}"
+        if self.options.drop_missing_target:
+            rows = f"SELECT * FROM ({rows}) WHERE {self._has_target()}"
+        sql = f"COPY ({rows}) TO {files.literal(str(path))} "
         part.run(
             self.connection,
             f"{sql} (FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 65536)",
             fetch=False,
         )
         return path
+
+    def _has_target(self) -> str:
+        """SQL for whether a row of a converted file has a target."""
+        name = self.options.target
+        f = f"f{list(self.layout.groups).index(name)}"  # type: ignore[arg-type]
+        numbers = self.layout.groups[name] in ("integer", "number")  # type: ignore[index]
+        return f"{f} IS NOT NULL" + (f" AND {is_number(f)}" if numbers else "")
+
+    def _note_left_out(self, sources: Sequence[SourceFile]) -> None:
+        """Say how many rows have no target and were left out."""
+        relations = (part.relation() for part in self.layout.parts)
+        counts = [
+            part.run(self.connection, f"SELECT count(*) AS n FROM {relation}")["n"][0]
+            for part, relation in zip(self.layout.parts, relations, strict=True)
+        ]
+        left_out = int(sum(counts)) - sum(source.n_rows for source in sources)
+        if left_out:
+            name = quote(str(self.options.target))
+            self.notes.append(f"{counted(left_out, 'row')} without {name} left out")
 
     def _metadata(self, part: files.Part, path: Path) -> tuple[list[int], int]:
         """The rows of the row groups of a file, and the bytes of the largest."""
@@ -501,6 +564,7 @@ class _Scan:
         """How rows are encoded, and the classes."""
         options, known = self.options, self.statistics
         target, classes, codes, labels = self._target()
+        self.options = options = options.settled(labels)
         weight = None
         if options.weight is not None:
             weight = known.column(options.weight)
@@ -534,6 +598,7 @@ class _Scan:
             readers=self.readers,
             folder=str(self.folder),
             identity=sha256_of(text),
+            split=self._split(),
         )
         read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
@@ -554,10 +619,71 @@ class _Scan:
         stage = self.stage
         return replace(plan, columns=tuple(kept), encoder=encoder, stage=stage), labels
 
+    def _split(self) -> SourceColumn | None:
+        """Whether a row is held out, by its group or its time; None where a hash decides it.
+
+        Rows are put in the order of a number, that of their time or a hash of their group, and the
+        last of them are held out; those of one number stay together.
+        """
+        options, known = self.options, self.statistics
+        role = "group" if options.group is not None else "time"
+        name = getattr(options, role)
+        if name is None or options.test_size == 0.0:
+            return None
+        column = known.column(name)
+        clean = self.layout.parts[0].values(self.layout.options.marks)
+        texts = [clean.cast(f"CAST({one} AS VARCHAR)", "string") for one in column.sql]
+        sql = [f"CAST({one} AS DOUBLE)" for one in column.sql]
+        there = [is_number(one) for one in sql]
+        if column.way == "levels":
+            there = [f"({text}) IS NOT NULL" for text in texts]
+        if role == "group":
+            seeded = [f"md5_number_upper(concat('{options.seed}:', {text}))" for text in texts]
+            sql = [f"CAST({one} AS DOUBLE)" for one in seeded]
+        elif column.way == "levels":
+            raise _of_role(
+                role,
+                name,
+                f"column {quote(name)} holds texts; in passes times are numbers, or dates such as "
+                "2024-12-31",
+            )
+        sql = [f"CASE WHEN {has} THEN {one} END" for has, one in zip(there, sql, strict=True)]
+        order = replace(column, way="number", sql=tuple(sql))
+        relation = known.relation([order])
+        counted_values = f"SELECT {order.key} AS v, count(*) AS n FROM {relation} GROUP BY 1"
+        later = f"SELECT v, sum(n) OVER (ORDER BY v DESC) AS later FROM ({counted_values})"
+        ends = known._run(
+            f"SELECT min(v) AS low, sum(n) FILTER (WHERE v IS NULL) AS lost FROM ({counted_values})"
+        )
+        if not missing_mask(ends["lost"])[0]:
+            where = known.first_missing(order)
+            raise _of_role(
+                role,
+                name,
+                f"column {quote(name)} has no value in {where}; fill it in, or leave the row out",
+            )
+        n_held = max(1, round(options.test_size * known.n_rows))
+        low = float(ends["low"][0])
+        found = known._run(
+            f"SELECT max(v) AS v FROM ({later}) WHERE later >= {n_held} AND v > '{low!r}'::DOUBLE"
+        )["v"]
+        if missing_mask(found)[0]:
+            # So many rows have the least number that none would be left to fit.
+            found = known._run(
+                f"SELECT min(v) AS v FROM ({counted_values}) WHERE v > '{low!r}'::DOUBLE"
+            )["v"]
+        if missing_mask(found)[0]:
+            if role == "group":
+                raise DataError(Message("one_group"))
+            raise DataError("all rows have the same time, so the latest cannot be held out")
+        cut = f"'{float(found[0])!r}'::DOUBLE"
+        held = tuple(f"CAST({one} >= {cut} AS UTINYINT)" for one in sql)
+        return replace(order, key=f"{order.key}_held", sql=held)
+
     def _encoded_columns(self) -> tuple[list[str], list[str]]:
         """The columns to encode, and those that an encoder which is there already leaves out."""
         options = self.options
-        own = {options.target, options.weight}
+        own = {options.target, options.weight, options.group}
         names = [name for name in self.layout.groups if name not in own]
         if options.encoder is None:
             return names, []

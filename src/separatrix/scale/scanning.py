@@ -29,6 +29,8 @@ BLOCK_ROWS = 65_536
 ProgressCallback = Callable[[str, int, int], None]
 """``on_progress(stage, rows, n_rows)``: how far scanning is."""
 
+TargetCallback = Callable[[np.ndarray | None], Mapping[str, bool] | None]
+
 _READING = (*OPTIONS, "spellings", "ignore_unusable", "ordered")
 
 
@@ -52,10 +54,14 @@ def scan(
     min_frequency: int | None = None,
     encoder: Encoder | None = None,
     quantity: bool | None = None,
+    drop_missing_target: bool = False,
+    group: str | None = None,
+    time: str | None = None,
     single: bool = True,
     block_rows: int = BLOCK_ROWS,
     engine: Any = None,
     on_progress: ProgressCallback | None = None,
+    on_target: TargetCallback | None = None,
     **reading: Any,
 ) -> BlockedData:
     """Look through data that need not fit memory, and make row blocks of them.
@@ -101,6 +107,13 @@ def scan(
         One that was fitted before, to encode by it.
     quantity : bool, optional
         Whether the target is a quantity rather than classes; found out by default.
+    drop_missing_target : bool
+        Whether rows of files without a target are left out, which are an error otherwise.
+    group : str, optional
+        A column that is no feature: rows of one group are held out together, groups in the order of
+        a hash of what is written in them, until they have the share of the rows.
+    time : str, optional
+        A column of dates or numbers by which the latest rows are held out.
     single : bool
         Whether matrices of files are stored in float32.
     block_rows : int
@@ -110,6 +123,10 @@ def scan(
     on_progress : callable, optional
         ``on_progress(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
         ``"encoding"``.
+    on_target : callable, optional
+        ``on_target(classes)`` is called before rows of files are encoded, with the classes or None
+        for a quantity. What it raises ends the scan; it may return a dictionary of ``standardise``
+        and ``reference``, which take the place of the arguments.
     **reading
         Other options of :func:`~separatrix.tables.read_table`: ``decimal``, ``date_format``,
         ``delimiter``, ``encoding``, ``unpacked_limit``, ``spellings``,
@@ -169,6 +186,9 @@ def scan(
         "text": text,
         "min_frequency": min_frequency is not None,
         "encoder": encoder is not None,
+        "drop_missing_target": drop_missing_target,
+        "group": group,
+        "time": time,
         **dict.fromkeys(reading, True),
     }
     first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
@@ -211,6 +231,10 @@ def scan(
         block_rows=block_rows,
         on_progress=on_progress,
         reading=reading,
+        drop_missing_target=drop_missing_target,
+        group=group,
+        time=time,
+        on_target=on_target,
     )
     return scan_files(source if names is None else names, options)
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
+from separatrix.assessment.decision import Decision
 from separatrix.assessment.rows import predicts_numbers
 from separatrix.assessment.scoring import class_scores, gives_probabilities, predictions
 from separatrix.cli.commands.predict import PredictOptions
@@ -36,6 +37,7 @@ def run(out: Output, options: PredictOptions) -> Exit:
     """Read a model and a table, predict and print."""
     stored = load_for_tables(options.model)
     _check_answers(options, stored)
+    decision = decision_of(stored, options.threshold)
     if options.output is not None:
         check_writable(options.output)
     if not options.keep and exceeds_memory(options.data, options.memory):
@@ -48,7 +50,7 @@ def run(out: Output, options: PredictOptions) -> Exit:
         target = stored.provenance.get("target")
         table = table.drop(target) if target in table.columns else table
         matrices = iter([encode(out, stored, table)])
-    parts = _parts(out, options, stored, matrices, kept)
+    parts = _parts(out, options, stored, decision, matrices, kept)
     if not options.as_json:
         _write(out, options, parts)
         return Exit.DONE
@@ -77,13 +79,14 @@ def _parts(
     out: Output,
     options: PredictOptions,
     stored: StoredModel,
+    decision: Decision | None,
     matrices: Iterator[Any],
     kept: dict[str, Any],
 ) -> Iterator[dict[str, Any]]:
     """The columns of the answer, for some rows at a time."""
     n_before = 0
     for X in matrices:
-        columns = {**kept, **_predictions(options, stored, X)}
+        columns = {**kept, **_predictions(options, stored, decision, X)}
         if predicts_numbers(stored):
             _warn_of_overflow(out, columns["prediction"], n_before)
         n_before += len(columns["prediction"])
@@ -150,10 +153,11 @@ def _check_answers(options: PredictOptions, stored: StoredModel) -> None:
         )
 
 
-def _predictions(options: PredictOptions, stored: StoredModel, X: Any) -> dict[str, Any]:
+def _predictions(
+    options: PredictOptions, stored: StoredModel, decision: Decision | None, X: Any
+) -> dict[str, Any]:
     """The columns of the answer, by name."""
     model = stored.model
-    decision = decision_of(stored, options.threshold)
     if decision is None:
         columns = {"prediction": model.predict(X)}
     else:
