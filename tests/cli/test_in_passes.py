@@ -450,7 +450,10 @@ def test_a_path_in_passes_chooses_among_the_fits_of_one_in_memory(run, table, la
     [
         (["--model", "lstsq"], "--model lstsq has no path in passes"),
         (["--group", "town"], "--group makes folds of a table in memory"),
-        (["--scoring", "roc_auc", "--cv", "3"], "its folds are scored by accuracy"),
+        (
+            ["--scoring", "roc_auc", "--cv", "3"],
+            "its folds are scored by accuracy: leave out --scoring",
+        ),
     ],
 )
 def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options, said):
@@ -463,8 +466,9 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "kernel-svm"], "cannot be fitted in passes"),
-        (["--penalty", "none"], "cannot be fitted in passes"),
+        (["--model", "kernel-svm"], "fit --model svm, or give a larger --memory"),
+        (["--model", "svm", "--calibrate", "sigmoid"], "leave out --calibrate"),
+        (["--penalty", "none"], "give a large -C"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "not an amount of memory"),
         (["--positive", "maybe"], "--positive maybe is not one of the classes"),

@@ -72,6 +72,12 @@ class Terminal(Wording):
         "cause.above_tol": "the point is further from the optimum than --tol {tol:g}",
         "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and "
         "L2 give --penalty elasticnet",
+        "no_passes": "{model} with these options cannot be fitted in passes, in which a table "
+        "larger than --memory is read: {why}.",
+        "calibrate_in_passes": "calibration needs the rows of its folds: leave out --calibrate",
+        "kernel_in_passes": "a kernel matrix has a row and a column for every row; fit --model "
+        "svm, or give a larger --memory",
+        "scoring_in_passes": "its folds are scored by accuracy: leave out --scoring",
         "hinge_needs_l2": "--loss hinge goes with the L2 penalty only; for weights that are "
         "exactly zero leave --loss at squared_hinge, or give --penalty l2",
         "hard_margin_needs_l2": "The hard margin, -C inf or --lam 0, is defined for the L2 norm; "

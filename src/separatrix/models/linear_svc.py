@@ -288,9 +288,9 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         from separatrix.scale.objectives import BlockedMargin
 
         if self._hard:
-            raise refuse(self, "single rows decide a hard margin: give a finite C")
+            raise refuse(self, Message("hard_margin_in_passes"))
         if self.calibrate is not None:
-            raise refuse(self, "calibration needs the rows of its folds: leave out calibrate")
+            raise refuse(self, Message("calibrate_in_passes"))
         loss = loss_of(self.loss)
         if not loss.smooth and isinstance(self.solver, str) and self.solver != "auto":
             raise refuse(self, "the hinge has only one solver in passes: leave solver at 'auto'")

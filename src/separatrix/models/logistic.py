@@ -239,7 +239,7 @@ class LogisticRegression(Penalised, LinearClassifier):
             raise refuse(self, "bounds need all rows in memory")
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         if not penalty.coercive:
-            raise refuse(self, "without a penalty there is no bound in passes: give a large C")
+            raise refuse(self, Message("no_penalty_in_passes"))
         options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
         if self._multinomial and not fit.binary:
             return [("", BlockedSoftmax(fit.data, fit.engine, penalty, **options))]

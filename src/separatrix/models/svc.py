@@ -360,11 +360,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             )
 
     def _blocked_problems(self, fit: InPasses) -> Problems:
-        raise refuse(
-            self,
-            "a kernel matrix has a row and a column for every row; lift the blocks by an "
-            "approximation (separatrix.scale.lifting.lifted) and fit LinearSVC to them",
-        )
+        raise refuse(self, Message("kernel_in_passes"))
 
     @property
     def _method(self) -> str | None:
