@@ -173,8 +173,7 @@ def scan(
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
     on_progress = _by_old_name(on_progress, reading)
-    if not 0.0 <= float(test_size) < 1.0:
-        raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    _require_share(test_size)
     marks = given_marks(missing)
     of_files = {
         "standardise": standardise,
@@ -199,17 +198,14 @@ def scan(
         held = bytes_of(memory)
         own = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
         return of_collections(source, target, weight, memory=held, **own)
-    unknown = next((name for name in reading if name not in _READING), None)
-    if unknown is not None:
-        raise TypeError(f"scan() has no parameter {unknown!r}")
+    _require_known(reading)
     names = _names_of(source)
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
             raise DataError("scan(X, y) of arrays needs the labels y")
         _require_files({**of_files, "ignore": ignore}, "arrays")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
-    if not (weight is None or isinstance(weight, str)):
-        raise DataError("the weights of files are a column: give its name, weight='column'")
+    _require_column(weight)
     options = ScanOptions(
         target=target,
         weight=weight,
@@ -250,6 +246,22 @@ def _by_old_name(
     warn("scan(heard=...) is called on_progress now; heard will be refused.", FutureWarning)
     found: ProgressCallback | None = reading.pop("heard")
     return found
+
+
+def _require_share(test_size: Any) -> None:
+    if not 0.0 <= float(test_size) < 1.0:
+        raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+
+
+def _require_known(reading: Mapping[str, Any]) -> None:
+    unknown = next((name for name in reading if name not in _READING), None)
+    if unknown is not None:
+        raise TypeError(f"scan() has no parameter {unknown!r}")
+
+
+def _require_column(weight: Any) -> None:
+    if not (weight is None or isinstance(weight, str)):
+        raise DataError("the weights of files are a column: give its name, weight='column'")
 
 
 def _require_files(options: Mapping[str, Any], what: str) -> None:
