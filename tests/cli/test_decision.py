@@ -50,7 +50,11 @@ def test_a_threshold_of_ones_own(run):
     assert few < many
     other = run("evaluate", "m.s", "breast-cancer", "--threshold", "0.1")
     assert "from a probability of 0.1 upwards" in other.lines["threshold"]
-    assert "is not between 0 and 1" in run("fit", "breast-cancer", "--threshold", "7").err
+    for words in (["fit"], ["predict", "m.s"], ["evaluate", "m.s"]):
+        refused = run(*words, "breast-cancer", "--threshold", "1.5")
+        assert refused.code == 2 and "give a number from 0 to 1" in refused.err
+    scores = ["fit", "breast-cancer", "--model", "svm", "-o", "s.s", "--threshold", "1.5"]
+    assert run(*scores).lines["threshold"] == "'malignant' from a score of 1.5 upwards"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -212,6 +213,61 @@ def test_what_is_said(run, table):
     assert not Path(f"{path}.checkpoint").exists()
 
 
+def test_rows_are_held_out_by_their_group_or_time(run, table):
+    by_time, stored = fitted(run, table, "--time", "debt")
+    split = by_time["split"]
+    assert split["by"] == "time" and split["held_out_rows"] == 600
+    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    latest = Counter(row[4] for row in sorted(rows, key=lambda row: float(row[1]))[-600:])
+    measured = {one["class"]: one["n"] for one in by_time["held_out"]["per_class"]}
+    assert measured == latest and "debt" in stored.encoder.kinds_
+    grouped, stored = fitted(run, table, "--group", "town", "--seed", "1")
+    assert grouped["split"]["by"] == "group" and "town" not in stored.encoder.kinds_
+    sizes = Counter(row[2] for row in rows)
+    held = grouped["split"]["held_out_rows"]
+    assert held >= 600 and held in [*sizes.values(), *(3000 - n for n in sizes.values())]
+    assert run("verify", str(table.parent / "m.separatrix"), str(table)).code == 0
+    cache = ["--cache", str(table.parent / "cache")]
+    for column, fault in (("town", "holds texts"), ("age", "has no value in")):
+        refused = run("fit", str(table), "--target", "paid", "--time", column, *cache)
+        assert refused.code == 3 and f"--time {column}: column '{column}' {fault}" in refused.err
+    evaluated = run("evaluate", str(table.parent / "m.separatrix"), str(table))
+    assert evaluated.code == 0 and "town" not in evaluated.err
+
+
+def test_rows_without_a_target_are_left_out_where_that_is_asked_for(run, table, tmp_path, large):
+    lines = table.read_text().splitlines()
+    lines[1:301] = [line.rpartition(",")[0] + "," for line in lines[1:301]]
+    some = tmp_path / "some.csv"
+    some.write_text("\n".join(lines) + "\n")
+    output = str(tmp_path / "m.separatrix")
+    assert run("fit", str(table), "--target", "paid", "-o", output).code == 0
+    found = []
+    for memory in ("4GB", "100MB"):
+        words = ["evaluate", output, str(some), "--memory", memory]
+        assert "--drop-missing-target" in run(*words).err
+        found.append(run(*words, "--drop-missing-target", "--json").document["scores"]["accuracy"])
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
+    options = ("--drop-missing-target", "--memory", "100MB", "--test-size", "0")
+    document, _ = fitted(run, some, *options, output="part.separatrix")
+    assert document["split"]["fit_rows"] == 2700
+    assert run("verify", str(tmp_path / "part.separatrix"), str(some)).code == 0
+    ran = run("fit", str(some), "--target", "paid", "-o", output, *options)
+    assert "300 rows without 'paid' left out" in ran.err
+
+
+def test_a_quantity_is_known_before_rows_are_encoded(run, table):
+    cache = table.parent / "cache"
+    words = ["fit", str(table), "--target", "debt", "--cache", str(cache), "-C", "2"]
+    refused = run(*words)
+    assert refused.code == 2 and "column 'debt' is a quantity, so least squares" in refused.err
+    assert not list(cache.rglob("*.block"))
+    output = table.parent / "quantity.separatrix"
+    assert run(*words[:-2], "-o", str(output)).code == 0
+    # In the units of the table, as in memory.
+    assert not load_model(output).encoder.standardise
+
+
 def test_no_cache_at_all(run, table):
     folder, path = table.parent / "c", str(table.parent / "m.separatrix")
     options = ("--target", "paid", "--cache", str(folder), "-o", path)
@@ -408,8 +464,11 @@ def test_a_path_in_passes_chooses_among_the_fits_of_one_in_memory(run, table, la
     ("options", "said"),
     [
         (["--model", "lstsq"], "--model lstsq has no path in passes"),
-        (["--group", "town"], "--group needs the whole table in memory"),
-        (["--scoring", "roc_auc", "--cv", "3"], "its folds are scored by accuracy"),
+        (["--group", "town"], "--group makes folds of a table in memory"),
+        (
+            ["--scoring", "roc_auc", "--cv", "3"],
+            "its folds are scored by accuracy: leave out --scoring",
+        ),
     ],
 )
 def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options, said):
@@ -422,9 +481,9 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--group", "town"], "--group needs the whole table in memory"),
-        (["--model", "kernel-svm"], "cannot be fitted in passes"),
-        (["--penalty", "none"], "cannot be fitted in passes"),
+        (["--model", "kernel-svm"], "fit --model svm, or give a larger --memory"),
+        (["--model", "svm", "--calibrate", "sigmoid"], "leave out --calibrate"),
+        (["--penalty", "none"], "give a large -C"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "not an amount of memory"),
         (["--positive", "maybe"], "--positive maybe is not one of the classes"),

@@ -136,7 +136,7 @@ def test_errors_and_limits_end_all():
         if progress.number == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    # Before the first pass is complete, all fits but the first have nothing to show.
+    # Before the first pass of the fits is complete, when most have nothing to show.
     with watch_passes(press_at_once), pytest.raises(PathInterrupt) as stopped:
         LogisticRegression(tol=1e-14).path(data, Cs=[0.1, 1.0, 1e4], cv=3)
     assert len(stopped.value.path.models) == 1 and len(stopped.value.path.not_reached) == 2

@@ -365,6 +365,7 @@ threshold = partial(
     "probabilities, where the score is. [default: that of fit, else the more likely class]",
     FINITE,
 )
+drop_missing_target = partial(option, "Leave out rows whose target is missing.", bool)
 memory_limit = partial(
     option,
     "The memory limit, such as 1GB. A larger table is read in passes within it. [default: half of "
@@ -460,7 +461,7 @@ class TableOptions(Options):
         metavar="COL=LEVEL,LEVEL,...",
         callback=lambda context, param, given: {name: list(levels) for name, levels in given},
     )
-    drop_missing_target: bool = option("Leave out rows whose target is missing.", bool, last=True)
+    drop_missing_target: bool = drop_missing_target(last=True)
     ignore_unusable: bool = option("Leave out columns that hold lists or records.", bool, last=True)
     delimiter: str | None = delimiter(last=True)
     encoding: str | None = encoding(last=True)

@@ -236,10 +236,13 @@ def _reading(stored: StoredModel, options: Any) -> dict[str, Any]:
     }
 
 
-def read_like_training(stored: StoredModel, options: Any, *, most_rows: int | None = None) -> Table:
+def read_like_training(
+    stored: StoredModel, options: Any, *, labels: str | None = None, most_rows: int | None = None
+) -> Table:
     """Read a table; cells that meant missing when the model was fitted mean so again.
 
-    ``options``: those of the command, which names the table.
+    ``options``: those of the command, which names the table.  ``labels``: the column without whose
+    values rows may be left out.
     """
     target = stored.provenance.get("target")
     table = read_like(
@@ -249,10 +252,16 @@ def read_like_training(stored: StoredModel, options: Any, *, most_rows: int | No
         most_rows=most_rows,
         **_reading(stored, options),
     )
-    config = stored.provenance.get("config") or {}
-    if config.get("drop_missing_target") and target in table.columns:
-        return table.drop_missing(target)
+    if labels in table.columns and _drops_missing_target(stored, options):
+        return table.drop_missing(labels)
     return table
+
+
+def _drops_missing_target(stored: StoredModel, options: Any) -> bool:
+    """Whether rows without a target are left out, as the command says or the fit did it."""
+    config = stored.provenance.get("config") or {}
+    own = getattr(options, "drop_missing_target", False)
+    return bool(own or config.get("drop_missing_target"))
 
 
 # Of how a table was read in memory, what `scan` takes as well.
@@ -309,7 +318,12 @@ def blocks_like_training(
             memory=memory_of(options.memory),
             # The blocks are read once.
             cache_limit=0,
-            ignore=() if target is not None or own is None else (own,),
+            ignore=[
+                name
+                for name in (own if target is None else None, config.get("group"))
+                if name is not None
+            ],
+            drop_missing_target=target is not None and _drops_missing_target(stored, options),
             encoder=stored.encoder,
             quantity=None if target is None else not hasattr(stored.model, "classes_"),
             single=False,
@@ -346,7 +360,8 @@ def sample_of(stored: StoredModel, options: Any) -> Table:
         tempfile.TemporaryDirectory(prefix="separatrix-") as folder,
         limited(max(memory_of(options.memory) // 2, _LEAST), Path(folder)),
     ):
-        return read_like_training(stored, options, most_rows=_SHOWN)
+        labels = getattr(options, "target", None) or stored.provenance.get("target")
+        return read_like_training(stored, options, labels=labels, most_rows=_SHOWN)
 
 
 def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData:
@@ -362,7 +377,8 @@ def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData
         return scan(
             options.data,
             origin["target"],
-            weight=config.get("weight"),
+            **{name: config.get(name) for name in ("weight", "group", "time")},
+            drop_missing_target=bool(config.get("drop_missing_target")),
             # Another amount than at the fit makes other blocks, with the same fingerprint.
             memory=memory_of(options.memory),
             # The blocks are read once or twice.
@@ -425,7 +441,17 @@ def decision_of(stored: StoredModel, threshold: float | None) -> Decision | None
         raise click.UsageError("--threshold needs a model of two classes")
     positive = positive_of(stored.provenance, stored.model)
     scale = PROBABILITY if gives_probabilities(stored.model) else SCORE
+    require_threshold(threshold, scale)
     return Decision(classes[1].item() if positive is None else positive, threshold, scale)
+
+
+def require_threshold(threshold: float, scale: str) -> None:
+    """Refuse a threshold of probabilities that is none."""
+    if scale == PROBABILITY and not 0.0 <= threshold <= 1.0:
+        raise click.UsageError(
+            f"--threshold {threshold:g} is not a probability, with which it is compared: give a "
+            "number from 0 to 1"
+        )
 
 
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:

@@ -72,6 +72,14 @@ class Terminal(Wording):
         "cause.above_tol": "the point is further from the optimum than --tol {tol:g}",
         "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and "
         "L2 give --penalty elasticnet",
+        "no_passes": "{model} with these options cannot be fitted in passes, in which a table "
+        "larger than --memory is read: {why}.",
+        "no_penalty_in_passes": "without a penalty there is no bound in passes: give a large "
+        "-C, or a small --lam",
+        "calibrate_in_passes": "calibration needs the rows of its folds: leave out --calibrate",
+        "kernel_in_passes": "a kernel matrix has a row and a column for every row; fit --model "
+        "svm, or give a larger --memory",
+        "scoring_in_passes": "its folds are scored by accuracy: leave out --scoring",
         "hinge_needs_l2": "--loss hinge goes with the L2 penalty only; for weights that are "
         "exactly zero leave --loss at squared_hinge, or give --penalty l2",
         "hard_margin_needs_l2": "The hard margin, -C inf or --lam 0, is defined for the L2 norm; "
@@ -105,6 +113,8 @@ class Terminal(Wording):
         "class minus one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
         "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row "
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
+        "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in "
+        "{where}; fill them in, or leave those rows out with --drop-missing-target",
         "one_group": "--group: all rows belong to one group, so no group can be held out; name a "
         "column with several groups",
         "few_groups": "--cv {folds} needs as many groups of --group, and there {are}",

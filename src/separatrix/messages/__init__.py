@@ -125,8 +125,14 @@ TEMPLATES: dict[str, str] = {
     "too_many_words": "column {column} has more than {about:,} different words, more than can be "
     "counted within the memory that was given; leave it out ({ignored}), or give more memory",
     "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in {where}; "
-    "fill them in, or leave those rows out",
+    "fill them in, or leave those rows out with drop_missing_target=True",
     "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
+    "hard_margin_in_passes": "single rows decide a hard margin: give a finite {C}",
+    "calibrate_in_passes": "calibration needs the rows of its folds: leave out calibrate",
+    "no_penalty_in_passes": "without a penalty there is no bound in passes: give a weak penalty",
+    "kernel_in_passes": "a kernel matrix has a row and a column for every row; lift the blocks by "
+    "an approximation (separatrix.scale.lifting.lifted) and fit a linear model to them",
+    "scoring_in_passes": "its folds are scored by accuracy: leave out scoring",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",
     "hard_margin_needs_l2": "The hard margin, C=inf or lam=0, is defined for the L2 norm; with an "

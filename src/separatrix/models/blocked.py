@@ -166,7 +166,7 @@ class InPasses:
     def _require_bound(self, penalty: Penalty) -> None:
         if not penalty.coercive:
             # A dual point would have to be orthogonal to all columns, exactly.
-            raise self.refuse("without a penalty there is no bound in passes: give a weak penalty")
+            raise self.refuse(Message("no_penalty_in_passes"))
 
 
 def is_blocked(X: Any) -> bool:

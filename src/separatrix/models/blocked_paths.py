@@ -14,6 +14,7 @@ import numpy as np
 
 from separatrix.data.labels import factors_of_totals, plain_label
 from separatrix.data.random_state import seed_of
+from separatrix.messages import Message
 from separatrix.models import blocked
 from separatrix.models.search import Search
 from separatrix.scale.blocks import Rows
@@ -57,7 +58,7 @@ class BlockSearch(Search):
         if scoring not in (None, "accuracy"):
             raise blocked.refuse(
                 model,
-                "scoring is not supported, because its folds are scored by accuracy: leave it out",
+                Message("scoring_in_passes"),
             )
         if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
             raise blocked.refuse(

@@ -25,6 +25,7 @@ from separatrix.kernels.functions import (
 )
 from separatrix.kernels.gram import entry_variance, gram_of
 from separatrix.kernels.prediction import column_weights, kernel_scores
+from separatrix.messages import Message
 from separatrix.models.certified import Certified, Claimed, FitContext, Problems
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.regressor import TrainingRows
@@ -73,10 +74,7 @@ class KernelMachine(Certified):
     _pair_coefficients: ClassVar[Any]
 
     def _needs_all_rows(self) -> str | None:
-        return (
-            "a kernel matrix has a row and a column for every row; lift the blocks by an "
-            "approximation (separatrix.scale.lifting.lifted) and fit a linear model to them"
-        )
+        return Message("kernel_in_passes")
 
     def _resolved(self, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
         """The kernel, with its numbers."""

@@ -284,9 +284,9 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
 
     def _needs_all_rows(self) -> str | None:
         if self._hard:
-            return "single rows decide a hard margin: give a finite C"
+            return Message("hard_margin_in_passes")
         if self.calibrate is not None:
-            return "calibration needs the rows of its folds: leave out calibrate"
+            return Message("calibrate_in_passes")
         if not loss_of(self.loss).smooth and isinstance(self.solver, str) and self.solver != "auto":
             return "the hinge has only one solver in passes: leave solver at 'auto'"
         return None

@@ -267,6 +267,8 @@ class EncodingPlan:
         Of the connections by which rows are read.
     stage : Stage or None
         Where rows lie that were read already.
+    split : SourceColumn or None
+        Whether a row is held out, where no hash of it decides that.
     """
 
     sources: tuple[SourceFile, ...]
@@ -282,6 +284,7 @@ class EncodingPlan:
     seed: int
     session: Session
     stage: Stage | None = None
+    split: SourceColumn | None = None
     _plan: _Plan | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -307,7 +310,11 @@ class EncodingPlan:
             every = self._rows(row_range)
             if self.test_size == 0.0:
                 return every, None
-            held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
+            if self.split is not None:
+                fetched = self._fetch(row_range, [self.split])
+                held = np.asarray(np.ma.getdata(fetched.arrays[self.split.key]) != 0)
+            else:
+                held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
     def _rows(self, row_range: RowRange) -> Rows:
@@ -357,10 +364,11 @@ class EncodingPlan:
         ends = [(stacked[j].min(), stacked[j].max()) for j in looked_at]
         return sums, np.array(ends, dtype=np.float64).reshape(-1, 2)
 
-    def _fetch(self, row_range: RowRange) -> Columns:
+    def _fetch(self, row_range: RowRange, wanted: list[SourceColumn] | None = None) -> Columns:
+        """Some columns of a stretch; by default all that are encoded."""
         parts = []
         cursor, tables, gate = _readied(self)
-        wanted = self.fetched()
+        wanted = self.fetched() if wanted is None else wanted
         for k, start, stop, _, _ in row_range.pieces:
             source = self.sources[k]
             columns = (one.chosen(k, tables.get(one.key) is not None) for one in wanted)
@@ -374,7 +382,7 @@ class EncodingPlan:
                     f"{source.label} has fewer rows than when it was scanned; scan the data again"
                 )
             for key, table in tables.items():
-                if table is None:
+                if table is None or key not in found:
                     continue
                 codes = table.codes(np.ma.getdata(found[key]))
                 if codes is None:

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,15 @@ from separatrix._compiled import pool
 from separatrix.data.atomic_files import sweep
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message, Parameter, counted, of_record, plural, record_of
+from separatrix.messages import (
+    Message,
+    Parameter,
+    Setting,
+    counted,
+    of_record,
+    plural,
+    record_of,
+)
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.dask_engine import Dask
 from separatrix.scale.encoding import (
@@ -49,7 +57,14 @@ from separatrix.scale.reading import (
     cursor,
 )
 from separatrix.scale.samples import drawn, taken
-from separatrix.scale.statistics import Statistics, Sums, described, total_of, with_levels
+from separatrix.scale.statistics import (
+    Statistics,
+    Sums,
+    described,
+    is_number,
+    total_of,
+    with_levels,
+)
 from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
@@ -101,6 +116,17 @@ class ScanOptions:
     on_progress: Any
     engine: Any
     reading: Mapping[str, Any]
+    drop_missing_target: bool = False
+    group: str | None = None
+    time: str | None = None
+    on_target: Callable[[np.ndarray | None], Mapping[str, bool] | None] | None = None
+
+    def settled(self, classes: np.ndarray | None) -> ScanOptions:
+        """The options once the classes of the target are known; None of a quantity."""
+        if self.on_target is None or self.target is None:
+            return self
+        own: dict[str, Any] = {**(self.on_target(classes) or {})}
+        return replace(self, **own)
 
     @property
     def available(self) -> float:
@@ -124,6 +150,11 @@ class ScanOptions:
                 *("target", "weight", "memory", "test_size", "seed", "standardise"),
                 *("sql", "reference", "quantity", "single", "block_rows"),
             )
+        }
+        settings |= {
+            name: value
+            for name in ("drop_missing_target", "group", "time")
+            if (value := getattr(self, name))
         }
         complete = isinstance(self.missing, frozenset)
         settings["missing"] = complete, tuple(sorted(self.missing) if complete else self.missing)
@@ -164,7 +195,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
         start = partial(_Scan, options, root, folder, scratch)
         if isinstance(options.engine, Dask):
             there = ClusterReaders(options.engine, str(scratch))
-            if options.sql is None and _are_parquet(source):
+            if options.sql is None and not options.drop_missing_target and _are_parquet(source):
                 layout = _laid_out_there(there, source, options, folder)
                 return start(there, None, layout).data()
             # What is written here first is read by those who see it.
@@ -227,9 +258,20 @@ def _reading_options(options: ScanOptions) -> dict[str, Any]:
         "missing": options.missing,
         "target": options.target,
         "sql": options.sql,
-        "needed": [name for name in (options.target, options.weight) if name is not None],
+        "needed": [name for name, _ in _roles(options)],
         **_by_encoder(options),
     }
+
+
+def _roles(options: ScanOptions) -> list[tuple[str, str]]:
+    """The columns that the options name, with what each of them is."""
+    roles = ("target", "weight", "group", "time")
+    return [(name, role) for role in roles if (name := getattr(options, role)) is not None]
+
+
+def _of_role(role: str, name: str, fault: str) -> DataError:
+    """The error of a column by which rows are to be held out."""
+    return DataError(Message("of_role", role=Setting(role, name), fault=fault))
 
 
 def _by_encoder(options: ScanOptions) -> dict[str, Any]:
@@ -419,13 +461,15 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         return None
     with contextlib.suppress(OSError):
         os.utime(folder / _MANIFEST)
+    classes = manifest["classes"]
+    classes = None if classes is None else np.array(classes[1], dtype=classes[0])
+    options.settled(classes)
     n_fit, n_held = manifest["fit"], manifest["held"]
     sample = blocks[n_fit + n_held].load() if len(blocks) > n_fit + n_held else None
-    classes = manifest["classes"]
     return BlockedData(
         blocks=tuple(blocks[:n_fit]),
         n_features=encoder.n_features_,
-        classes=None if classes is None else np.array(classes[1], dtype=classes[0]),
+        classes=classes,
         class_rows=np.array(manifest["class_rows"], dtype=np.int64),
         class_totals=np.array(manifest["class_totals"], dtype=np.float64),
         held=tuple(blocks[n_fit : n_fit + n_held]),
@@ -474,12 +518,14 @@ class _Scan:
     ) -> None:
         self.options, self.root, self.folder, self.scratch = options, root, folder, scratch
         self.readers, self.connection, self.layout = readers, connection, layout
-        self.converted = any(part.suffix != ".parquet" for part in layout.parts)
+        self.converted = options.drop_missing_target or any(
+            part.suffix != ".parquet" for part in layout.parts
+        )
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
         self.stage: Stage | None = None
-        for name, what in ((options.target, "target"), (options.weight, "weight")):
-            if name is not None and name not in layout.groups:
+        for name, what in _roles(options):
+            if name not in layout.groups:
                 if name in layout.parts[0].places:
                     raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
                 raise NoSuchColumn(name, layout.parts[0].names, layout.source)
@@ -498,6 +544,8 @@ class _Scan:
         found = [*self.readers.map(described, self.session, self._sources())]
         sources = [one.source for one in found]
         n_rows = sum(source.n_rows for source in sources)
+        if options.drop_missing_target:
+            self._note_left_out(sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
         # A reader holds a row group, and of every column what it is unpacking.
@@ -562,7 +610,10 @@ class _Scan:
             f"{self.layout.select(part, name, f'c{part.places[name]}')} AS f{j}"
             for j, name in enumerate(self.layout.groups)
         )
-        sql = f"COPY (SELECT {chosen} FROM {part.relation()}) TO {files.literal(str(path))} "
+        rows = f"SELECT {chosen} FROM {part.relation()}"
+        if self.options.drop_missing_target:
+            rows = f"SELECT * FROM ({rows}) WHERE {self._has_target()}"
+        sql = f"COPY ({rows}) TO {files.literal(str(path))} "
         part.run(
             self.connection,
             f"{sql} (FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 65536)",
@@ -570,12 +621,32 @@ class _Scan:
         )
         return path
 
+    def _has_target(self) -> str:
+        """SQL for whether a row of a converted file has a target."""
+        name = self.options.target
+        f = f"f{list(self.layout.groups).index(name)}"  # type: ignore[arg-type]
+        numbers = self.layout.groups[name] in ("integer", "number")  # type: ignore[index]
+        return f"{f} IS NOT NULL" + (f" AND {is_number(f)}" if numbers else "")
+
+    def _note_left_out(self, sources: Sequence[SourceFile]) -> None:
+        """Say how many rows have no target and were left out."""
+        relations = (part.relation() for part in self.layout.parts)
+        counts = [
+            part.run(self.connection, f"SELECT count(*) AS n FROM {relation}")["n"][0]
+            for part, relation in zip(self.layout.parts, relations, strict=True)
+        ]
+        left_out = int(sum(counts)) - sum(source.n_rows for source in sources)
+        if left_out:
+            name = quote(str(self.options.target))
+            self.notes.append(f"{counted(left_out, 'row')} without {name} left out")
+
     # --- the encoding plan ----------------------------------------------------------------------
 
     def _encoding_plan(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
         """How rows are encoded, and the classes."""
         options, known = self.options, self.statistics
         target, classes, codes, labels = self._target()
+        self.options = options = options.settled(labels)
         weight = None
         if options.weight is not None:
             weight = known.column(options.weight)
@@ -605,6 +676,7 @@ class _Scan:
             test_size=options.test_size,
             seed=options.seed,
             session=self.session,
+            split=self._split(),
         )
         read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
@@ -626,10 +698,56 @@ class _Scan:
         stage = self.stage
         return replace(plan, columns=tuple(kept), encoder=encoder, stage=stage), labels
 
+    def _split(self) -> SourceColumn | None:
+        """Whether a row is held out, by its group or its time; None where a hash decides it.
+
+        Rows are put in the order of a number, that of their time or a hash of their group, and the
+        last of them are held out; those of one number stay together.
+        """
+        options, known = self.options, self.statistics
+        role = "group" if options.group is not None else "time"
+        name = getattr(options, role)
+        if name is None or options.test_size == 0.0:
+            return None
+        column = known.column(name)
+        clean = self.layout.parts[0].values(self.layout.options.marks)
+        texts = [clean.cast(f"CAST({one} AS VARCHAR)", "string") for one in column.sql]
+        sql = [f"CAST({one} AS DOUBLE)" for one in column.sql]
+        there = [is_number(one) for one in sql]
+        if column.way == "levels":
+            there = [f"({text}) IS NOT NULL" for text in texts]
+        if role == "group":
+            seeded = [f"md5_number_upper(concat('{options.seed}:', {text}))" for text in texts]
+            sql = [f"CAST({one} AS DOUBLE)" for one in seeded]
+        elif column.way == "levels":
+            raise _of_role(
+                role,
+                name,
+                f"column {quote(name)} holds texts; in passes times are numbers, or dates such as "
+                "2024-12-31",
+            )
+        sql = [f"CASE WHEN {has} THEN {one} END" for has, one in zip(there, sql, strict=True)]
+        order = replace(column, way="number", sql=tuple(sql))
+        if known.lacks(order):
+            where = known.first_missing(order)
+            raise _of_role(
+                role,
+                name,
+                f"column {quote(name)} has no value in {where}; fill it in, or leave the row out",
+            )
+        found = known.cut_of_highest(order, max(1, round(options.test_size * known.n_rows)))
+        if found is None:
+            if role == "group":
+                raise DataError(Message("one_group"))
+            raise DataError("all rows have the same time, so the latest cannot be held out")
+        cut = f"'{found!r}'::DOUBLE"
+        held = tuple(f"CAST({one} >= {cut} AS UTINYINT)" for one in sql)
+        return replace(order, key=f"{order.key}_held", sql=held)
+
     def _encoded_columns(self) -> tuple[list[str], list[str]]:
         """The columns to encode, and those that an encoder which is there already leaves out."""
         options = self.options
-        own = {options.target, options.weight}
+        own = {options.target, options.weight, options.group}
         names = [name for name in self.layout.groups if name not in own]
         if options.encoder is None:
             return names, []

@@ -29,6 +29,8 @@ BLOCK_ROWS = 65_536
 ProgressCallback = Callable[[str, int, int], None]
 """``on_progress(stage, rows, n_rows)``: how far scanning is."""
 
+TargetCallback = Callable[[np.ndarray | None], Mapping[str, bool] | None]
+
 _READING = (*OPTIONS, "spellings", "ignore_unusable", "ordered")
 
 
@@ -52,10 +54,14 @@ def scan(
     min_frequency: int | None = None,
     encoder: Encoder | None = None,
     quantity: bool | None = None,
+    drop_missing_target: bool = False,
+    group: str | None = None,
+    time: str | None = None,
     single: bool = True,
     block_rows: int = BLOCK_ROWS,
     engine: Any = None,
     on_progress: ProgressCallback | None = None,
+    on_target: TargetCallback | None = None,
     **reading: Any,
 ) -> BlockedData:
     """Look through data that need not fit memory, and make row blocks of them.
@@ -102,6 +108,13 @@ def scan(
         One that was fitted before, to encode by it.
     quantity : bool, optional
         Whether the target is a quantity rather than classes; found out by default.
+    drop_missing_target : bool
+        Whether rows of files without a target are left out, which are an error otherwise.
+    group : str, optional
+        A column that is no feature: rows of one group are held out together, groups in the order of
+        a hash of what is written in them, until they have the share of the rows.
+    time : str, optional
+        A column of dates or numbers by which the latest rows are held out.
     single : bool
         Whether matrices of files are stored in float32.
     block_rows : int
@@ -113,6 +126,10 @@ def scan(
     on_progress : callable, optional
         ``on_progress(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
         ``"encoding"``.
+    on_target : callable, optional
+        ``on_target(classes)`` is called before rows of files are encoded, with the classes or None
+        for a quantity. What it raises ends the scan; it may return a dictionary of ``standardise``
+        and ``reference``, which take the place of the arguments.
     **reading
         Other options of :func:`~separatrix.tables.read_table`: ``decimal``, ``date_format``,
         ``delimiter``, ``encoding``, ``unpacked_limit``, ``spellings``,
@@ -159,8 +176,7 @@ def scan(
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
     on_progress = _by_old_name(on_progress, reading)
-    if not 0.0 <= float(test_size) < 1.0:
-        raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    _require_share(test_size)
     marks = given_marks(missing)
     of_files = {
         "standardise": standardise,
@@ -172,6 +188,9 @@ def scan(
         "text": text,
         "min_frequency": min_frequency is not None,
         "encoder": encoder is not None,
+        "drop_missing_target": drop_missing_target,
+        "group": group,
+        "time": time,
         **dict.fromkeys(reading, True),
     }
     first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
@@ -182,17 +201,14 @@ def scan(
         held = bytes_of(memory)
         own = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
         return of_collections(source, target, weight, memory=held, **own)
-    unknown = next((name for name in reading if name not in _READING), None)
-    if unknown is not None:
-        raise TypeError(f"scan() has no parameter {unknown!r}")
+    _require_known(reading)
     names = _names_of(source)
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
             raise DataError("scan(X, y) of arrays needs the labels y")
         _require_files({**of_files, "ignore": ignore}, "arrays")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
-    if not (weight is None or isinstance(weight, str)):
-        raise DataError("the weights of files are a column: give its name, weight='column'")
+    _require_column(weight)
     options = ScanOptions(
         target=target,
         weight=weight,
@@ -215,6 +231,10 @@ def scan(
         on_progress=on_progress,
         engine=engine,
         reading=reading,
+        drop_missing_target=drop_missing_target,
+        group=group,
+        time=time,
+        on_target=on_target,
     )
     return scan_files(source if names is None else names, options)
 
@@ -230,6 +250,22 @@ def _by_old_name(
     warn("scan(heard=...) is called on_progress now; heard will be refused.", FutureWarning)
     found: ProgressCallback | None = reading.pop("heard")
     return found
+
+
+def _require_share(test_size: Any) -> None:
+    if not 0.0 <= float(test_size) < 1.0:
+        raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+
+
+def _require_known(reading: Mapping[str, Any]) -> None:
+    unknown = next((name for name in reading if name not in _READING), None)
+    if unknown is not None:
+        raise TypeError(f"scan() has no parameter {unknown!r}")
+
+
+def _require_column(weight: Any) -> None:
+    if not (weight is None or isinstance(weight, str)):
+        raise DataError("the weights of files are a column: give its name, weight='column'")
 
 
 def _require_files(options: Mapping[str, Any], what: str) -> None:

@@ -834,6 +834,28 @@ class Statistics:
                 return f"{source.label}, row {int(found['r'][0]) + 1:,}"
         raise AssertionError(column.name)
 
+    def lacks(self, column: SourceColumn) -> bool:
+        """Whether a row has no value."""
+        return self._totals(column, "count(*) FILTER ({v} IS NULL)")[0] > 0
+
+    def cut_of_highest(self, column: SourceColumn, n_rows: int) -> float | None:
+        """The number from which on at least so many rows have theirs, of numbers above the least.
+
+        None where all rows have the same number.
+        """
+        least = math.inf
+        values: np.ndarray = np.empty(0)
+        counts: np.ndarray = np.empty(0)
+        for found in self._grouped(column, "{v}"):
+            least = min(least, float(found["v"].min(initial=math.inf)))
+            values, at = np.unique(np.concatenate([values, found["v"]]), return_inverse=True)
+            counts = np.bincount(at, weights=np.concatenate([counts, found["n"]]))
+            # Where as many rows have higher numbers, a number is not the cut, whatever follows.
+            higher = np.cumsum(counts[::-1])[::-1] - counts
+            values, counts = values[higher < n_rows], counts[higher < n_rows]
+        above = values[values > least]
+        return float(above[0]) if len(above) else None
+
     def first_missing(self, column: SourceColumn) -> str:
         """Where the first row without a value is."""
         lost = "{v} IS NULL"

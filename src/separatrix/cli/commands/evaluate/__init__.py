@@ -21,6 +21,7 @@ class EvaluateOptions(options.Options):
     data: str = options.argument()
     target: str | None = options.target("The column with the labels. [default: the model's]")
     threshold: float | None = options.threshold()
+    drop_missing_target: bool = options.drop_missing_target()
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
     encoding: str | None = options.encoding()

@@ -43,7 +43,7 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
             out.warn(note)
         scores = score_blocks(stored.model, data, **shared)
     else:
-        table = read_like_training(stored, options)
+        table = read_like_training(stored, options, labels=target)
         found = labelled(stored, table, target)
         X = encode(out, stored, found.features)
         scores = score_rows(stored.model, X, found.y, weights=found.roles.weights, **shared)

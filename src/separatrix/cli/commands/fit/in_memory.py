@@ -18,6 +18,7 @@ from separatrix.cli.commands.fit.training import (
     TrainingRows,
     describe_split,
     given_roles,
+    how_held_out,
     positive_class,
     read_target,
 )
@@ -188,12 +189,7 @@ def _encode(
         share = percent(float(np.mean(target.y == positive)))
         why = f"{share} of the rows" if options.positive is not None else f"the rarer, {share}"
         of_positive = f"{quoted(positive)} ({why})"
-    if options.time is not None:
-        how = f"the latest by {quoted(options.time)}"
-    else:
-        how = "at random" if target.quantity else "stratified"
-        how = f"by {quoted(options.group)}" if options.group is not None else how
-        how = f"{how}, seed {options.seed}"
+    how = how_held_out(options, "at random" if target.quantity else "stratified")
     n_held = 0 if held is None else len(held.y)
     target.report(
         out,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar
@@ -14,10 +15,12 @@ from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.cli.commands.fit import FitOptions
-from separatrix.cli.commands.fit.models import OF_QUANTITIES, ModelOptions
+from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
 from separatrix.cli.commands.fit.training import (
     TrainingRows,
+    check_options_of_a_quantity,
     describe_split,
+    how_held_out,
     in_words,
     positive_class,
 )
@@ -39,9 +42,6 @@ from separatrix.scale import BlockedData, scan
 from separatrix.tables import DEFAULT_MISSING
 from separatrix.tables.table import missing_marks
 
-# Options for which a table in memory is needed.
-_IN_MEMORY = ("group", "time", "drop_missing_target")
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlockRows(TrainingRows):
@@ -51,7 +51,11 @@ class BlockRows(TrainingRows):
     test: BlockedData | None = None
 
     bar: ClassVar[Any] = staticmethod(passes_bar)
-    split_by: ClassVar[dict[str, str]] = {"by": "hash"}
+
+    @property
+    def split_by(self) -> dict[str, str]:
+        roles = (name for name in ("group", "time") if getattr(self.options, name, None))
+        return {"by": next(roles, "hash")}
 
     @property
     def checkpoint(self) -> str:
@@ -145,15 +149,14 @@ class BlockRows(TrainingRows):
 
 def read(out: Output, options: FitOptions) -> BlockRows:
     """Look through a table to fit, and encode it in row blocks."""
-    rows = scanned(out, options)
+    rows = scanned(out, options, _check_classes)
     options, data = rows.options, rows.data
-    options.check_model()
     rows = replace(rows, positive=positive_class(options, data.classes, data.class_rows))
     if options.test is not None:
         rows = replace(rows, test=_test(options, data))
     report_blocks(out, rows)
     n_test = 0 if rows.test is None else rows.test.n_rows
-    how = f"by a hash of the row, seed {options.seed}"
+    how = how_held_out(options, "by a hash of the row")
     out.report("split", describe_split(options, rows.n_fit, n_test or rows.n_held, how))
     if data.classes is not None and rows.positive is not None:
         share = data.class_rows[list(data.classes).index(rows.positive)] / max(rows.n_fit, 1)
@@ -165,13 +168,6 @@ def read(out: Output, options: FitOptions) -> BlockRows:
 
 def _require_no_whole_table(options: ModelOptions) -> None:
     """Refuse what needs the whole table."""
-    for name in _IN_MEMORY:
-        if getattr(options, name):
-            flag = f"--{name.replace('_', '-')}"
-            raise click.UsageError(
-                f"{flag} needs the whole table in memory, and this table is read in passes: leave "
-                f"out {flag}, or give a larger --memory"
-            )
     if getattr(options, "report", None) and options.sql:
         raise click.UsageError(
             "--report takes a sample of the file, which does not contain the rows that --sql "
@@ -179,14 +175,45 @@ def _require_no_whole_table(options: ModelOptions) -> None:
         )
 
 
-def scanned(out: Output, options: ModelOptions) -> BlockRows:
-    """The row blocks of the table to learn from, with the target and the model that they settle."""
+def _check_classes(options: FitOptions, classes: np.ndarray | None) -> None:
+    """Refuse options that the target does not suit."""
+    positive_class(options, classes, np.zeros(0 if classes is None else len(classes)))
+
+
+def scanned(
+    out: Output,
+    options: ModelOptions,
+    check: Callable[[Any, np.ndarray | None], None] = lambda options, classes: None,
+) -> BlockRows:
+    """The row blocks of the table to learn from, with the target and the model that they settle.
+
+    ``check``: called with the settled options and the classes, before rows are encoded.
+    """
     _require_no_whole_table(options)
+    named = replace(options, target=options.target or "target")
+    quantity = None
+    if options.model is not None and options.model != "lstsq":
+        quantity = options.model in OF_QUANTITIES
+
+    def settled(classes: np.ndarray | None) -> ModelOptions:
+        model = options.model or ("lstsq" if classes is None else MODELS[0])
+        return replace(named, model=model)
+
+    def on_target(classes: np.ndarray | None) -> dict[str, bool]:
+        own = settled(classes)
+        if classes is None:
+            check_options_of_a_quantity(own, chosen=options.model is None)
+        check(own, classes)
+        return {"standardise": own.standardises, "reference": own.in_units}
+
     with reading_bar(shown=not out.quiet) as on_progress, engine_of(options) as engine:
         data = scan(
             options.data,
-            options.target or "target",
+            named.target,
             weight=options.weight,
+            group=options.group,
+            time=getattr(options, "time", None),
+            drop_missing_target=options.drop_missing_target,
             memory=memory_of(options.memory),
             cache=options.cache,
             cache_limit=options.cache_limit,
@@ -199,19 +226,18 @@ def scanned(out: Output, options: ModelOptions) -> BlockRows:
             missing=options.missing or DEFAULT_MISSING,
             ignore=tuple(options.ignore),
             sql=options.sql,
-            quantity=True if options.model in OF_QUANTITIES else None,
+            quantity=quantity,
             on_progress=on_progress,
             engine=engine,
+            on_target=on_target,
             **{name: value for name in PASSED_ON if (value := getattr(options, name))},
         )
     # The connection of the reading has ended; the fit has one of its own.
     data = replace(data, engine=None)
-    quantity = data.classes is None
-    model = options.model or ("lstsq" if quantity else "logistic")
     return BlockRows(
-        options=replace(options, target=options.target or "target", model=model),
+        options=settled(data.classes),
         encoder=data.encoder,
-        quantity=quantity,
+        quantity=data.classes is None,
         n_classes=None if data.classes is None else len(data.classes),
         n_fit=data.n_rows,
         n_held=held_out(data).n_rows,
@@ -236,6 +262,7 @@ def _test(options: FitOptions, data: BlockedData) -> BlockedData:
         ignore=tuple(name for name in options.ignore if name not in data.encoder.kinds_),
         encoder=data.encoder,
         quantity=data.classes is None,
+        drop_missing_target=options.drop_missing_target,
         **{
             **{name: value for name in PASSED_ON if (value := getattr(options, name))},
             "ignore_unusable": True,

@@ -69,11 +69,6 @@ def decide(out: Output, model: Any, rows: TrainingRows) -> Decision | None:
     if options.threshold is not None:
         scale = PROBABILITY if gives_probabilities(model) else SCORE
         decision = Decision(positive, options.threshold, scale)
-        if scale == PROBABILITY and not 0.0 <= options.threshold <= 1.0:
-            out.warn(
-                f"--threshold {options.threshold:g} is not between 0 and 1, so every row is "
-                "assigned to the same class"
-            )
     elif options.optimise is not None:
         try:
             predicted, y = rows.held_predictions(model)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from separatrix.assessment.decision import Decision
+from separatrix.assessment.decision import PROBABILITY, SCORE, Decision
 from separatrix.assessment.documents import headline
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, in_memory, training
@@ -19,7 +19,7 @@ from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import exceeds_memory
+from separatrix.cli.reading import exceeds_memory, require_threshold
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import NotSeparableError
 from separatrix.messages import Message, quoted, said_by
@@ -41,6 +41,11 @@ def run(out: Output, options: FitOptions) -> Exit:
         check_writable(path)
     model = build_model(options)
     check_parameters(model)
+    if options.threshold is not None:
+        # A calibration that the fit has yet to make gives probabilities, too.
+        require_threshold(
+            options.threshold, PROBABILITY if hasattr(model, "predict_proba") else SCORE
+        )
     rows = _read(out, options)
     options = rows.options
     model = suit_table(model, options, n_classes=rows.n_classes, n_rows=rows.n_fit)

@@ -112,7 +112,7 @@ def read_target(options: O) -> tuple[O, Target]:
     settled = replace(options, target=name, model=model)
     remark = None
     if quantity:
-        _check_options_of_a_quantity(settled, chosen=chosen)
+        check_options_of_a_quantity(settled, chosen=chosen)
         features, y = take_quantity(table, name, least=OFFERS[model].least)
         features, roles = take_roles(features, given_roles(options))
         if chosen:
@@ -141,7 +141,7 @@ def _constant(table: Table, name: str) -> bool:
     return column.dtype == np.float64 and len(np.unique(np.ma.compressed(column))) == 1
 
 
-def _check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None:
+def check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None:
     column = f"column {quote(settled.target)} is a quantity"
     if settled.class_weight is not None:
         raise click.UsageError(f"--class-weight is for classes, and {column}")
@@ -199,8 +199,6 @@ class TrainingRows(ABC):
 
     # The bar that shows how far a fit is.
     bar: ClassVar[Any] = staticmethod(progress_bar)
-    # What a model file says of the split beside its numbers.
-    split_by: ClassVar[dict[str, str]] = {}
 
     @abstractmethod
     def held_predictions(self, model: Any) -> tuple[Predictions, np.ndarray]:
@@ -239,6 +237,11 @@ class TrainingRows(ABC):
     def fitted_scores(self, model: Any) -> dict[str, Any] | None:
         """How well a model predicts a quantity of the rows to fit; None where it is not printed."""
         return None
+
+    @property
+    def split_by(self) -> dict[str, str]:
+        """What a model file says of the split beside its numbers."""
+        return {}
 
     @property
     def held_notes(self) -> list[str]:
@@ -333,6 +336,14 @@ def positive_class(options: Any, classes: np.ndarray | None, counts: np.ndarray)
             f"{join(map(quoted, classes.tolist()))}"
         )
     return classes[found].item()
+
+
+def how_held_out(options: ModelOptions, otherwise: str) -> str:
+    """By what rows are held out: their times, their groups, or as it is done otherwise."""
+    if options.time is not None:
+        return f"the latest by {quoted(options.time)}"
+    by = otherwise if options.group is None else f"by {quoted(options.group)}"
+    return f"{by}, seed {options.seed}"
 
 
 def describe_split(options: ModelOptions, fitted: int, held: int, how: str) -> str:

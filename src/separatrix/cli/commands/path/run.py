@@ -110,12 +110,20 @@ def _over_blocks(out: Output, options: PathOptions) -> TrainingRows:
             f"--model {options.model} has no path in passes, and this table is read in passes: fit "
             "--model logistic or svm, or give a larger --memory"
         )
-    rows = passes.scanned(out, options)
-    if rows.quantity:
+    if options.group is not None:
         raise click.UsageError(
-            f"column {quoted(rows.options.target)} is a quantity, and least squares has no "
-            "path in passes, in which this table is read: give a larger --memory"
+            "--group makes folds of a table in memory, and this table is read in passes, where a "
+            "hash of each row decides its fold: leave out --group, or give a larger --memory"
         )
+
+    def check(settled: PathOptions, classes: np.ndarray | None) -> None:
+        if classes is None:
+            raise click.UsageError(
+                f"column {quoted(settled.target)} is a quantity, and least squares has no "
+                "path in passes, in which this table is read: give a larger --memory"
+            )
+
+    rows = passes.scanned(out, options, check)
     passes.report_blocks(out, rows)
     return replace(rows, options=_settled(rows.options)[0])
 

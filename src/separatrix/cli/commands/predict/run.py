@@ -44,9 +44,9 @@ def run(out: Output, options: PredictOptions) -> Exit:
     """Read a model and a table, predict and print."""
     stored = load_for_tables(options.model)
     _check_answers(options, stored)
+    answers = _Answers.of(options, stored)
     if options.output is not None:
         check_writable(options.output)
-    answers = _Answers.of(options, stored)
     with engine_of(options) as engine:
         if engine is not None or (
             not options.keep and exceeds_memory(options.data, options.memory)

@@ -39,6 +39,7 @@ class ReportOptions(options.Options):
         default=5.0,
         show_default=True,
     )
+    drop_missing_target: bool = options.drop_missing_target()
     missing: Sequence[str] | None = options.missing()
     unpacked_limit: str | None = options.unpacked_limit()
     memory: str | None = options.memory_limit()

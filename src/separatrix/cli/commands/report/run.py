@@ -147,7 +147,7 @@ def _table(stored: StoredModel, options: ReportOptions) -> Table:
         else:
             if table.fingerprint() == recorded:
                 return table
-    return read_like_training(stored, options)
+    return read_like_training(stored, options, labels=target_of(stored, options.target))
 
 
 def _save(out: Output, report: Report, output: str) -> None:
