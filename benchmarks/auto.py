@@ -56,6 +56,9 @@ NOTICED = 0.02
 _ENTRIES = {"words": (2.0, 150.0), "one-hot": (2.0, 40.0)}
 # Runs shorter than this are repeated, and how often a setting is run at most.
 _SHORT, _REPEATS = 0.2, 3
+# Contenders that are about as fast as the fastest, within this factor, are run in turns once more:
+# what else the machine does then slows all of them alike.
+_CLOSE = 2.0
 # Where another contender is far ahead nobody waits for one: so many times its time, and this.
 _PATIENCE, _LEAST = 8.0, 0.5
 
@@ -296,7 +299,28 @@ class Bench:
                 if name == PEER
                 else self._own(cell, solver, form, runs)
             )
+        own = {name: ready[name] for name in ("auto", *NAMED) if name in ready}
+        for gap in GAPS:
+            self._in_turns(cell, own, gap, runs)
         return runs
+
+    def _in_turns(
+        self, cell: Cell, own: dict[str, tuple[Solver, str]], gap: float, runs: dict[str, dict]
+    ) -> None:
+        """Run this library's contenders that are close together again, one after the other."""
+        fastest = fastest_of(runs, gap, own)
+        if fastest is None or fastest[0] >= _SHORT:
+            return
+        key = f"{gap:g}"
+        found = {name: runs[name]["seconds"] for name in own if name in runs}
+        found = {name: seconds for name, seconds in found.items() if key in seconds}
+        close = [name for name in found if found[name][key] <= _CLOSE * fastest[0]]
+        for _ in range(_REPEATS if len(close) > 1 else 0):
+            for name in close:
+                solver, form = own[name]
+                record = self.run(solver, form, cell, gap, self.limit)
+                if record is not None and "error" not in record:
+                    found[name][key] = min(found[name][key], record["seconds"])
 
     def _limit(self, runs: dict[str, dict], gap: float) -> float:
         fastest = fastest_of(runs, gap, runs)

@@ -182,7 +182,7 @@ def test_no_sample_is_taken_where_factorisations_take_longer_than_gram_matrices(
 
 
 def test_it_is_chosen_where_a_sample_leaves_rows_out() -> None:
-    X, y = data(n=20_000, d=8)
+    X, y = data(n=20_000, d=40)
     for loss in SMOOTH:
         assert isinstance(select_solver(MarginObjective(as_design(X), y, loss)), QuasiNewton)
     # Compiled steps are shorter, where they hold the rows.

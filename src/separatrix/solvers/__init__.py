@@ -93,9 +93,11 @@ def select_solver(problem: LinearProblem) -> Solver:
     data in passes
     ================  ==================  ==================================================
 
-    A sample is used where it leaves out two thirds of the rows or more, where forming its Hessian
-    costs little against the passes over all rows, and where the factorisation, which no sample
-    makes cheaper, takes less than forming it from all (:meth:`QuasiNewton.pays`); without a penalty
+    A sample is used from 100,000 stored entries on, 400,000 with a loss whose rows can lose all
+    curvature, as those of a squared hinge do; where it leaves out two thirds of the rows or more,
+    where forming its Hessian costs little against the passes over all rows, and where the
+    factorisation, which no sample makes cheaper, takes less than forming it from all
+    (:meth:`QuasiNewton.pays`); without a penalty
     where the Hessian costs two passes or more; for several outputs under an L2 penalty that is weak
     beside the losses, where that is forecast to be less by far; of data that are read in passes
     always.  Where no rows can be left out, and a Hessian costs as much as ten passes,

@@ -8,11 +8,10 @@ Of the passes of dual descent only the least number can be forecast.  Where the 
 a few dozen do what one Hessian costs; elsewhere it takes thousands, and sizes and norms alone do
 not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`.
 
-Forecasts of products are several times too high in the median, and when to leave dual descent was
-chosen beside them.  Forecasts without that bias, fitted to 200 drawn tables with a patience stated
-as a factor, looked better there and were worse on 48 others: 42 and 40 of these took at most 1.3
-times the best method's time to a gap of 1e-4 and of 1e-6, where 43 and 42 do, and 2.8 times at
-worst instead of 1.7.  It was better for log loss, and worse for the hinge and its square.
+They were set by hand to products, Hessians, iterations and passes that tables of the seeds 50 to 59
+of ``python -m benchmarks auto`` took to gaps of 1e-4 and 1e-6.  Where a fit takes a few
+milliseconds they are often off by a factor of two, and where the rows in play change from step to
+step by a factor of ten.
 """
 
 from __future__ import annotations
@@ -46,12 +45,16 @@ __all__ = [
 # A visit of a row by dual descent: for each entry, dense and sparse; for the row, whose best
 # multiplier has a formula, or is the root of an equation; and for a pass of whatever length.
 _DENSE_VISIT, _SPARSE_VISIT = 0.5, 2.0
-_ROW, _ROOT = 40.0, 160.0
-_PASS = 2e5
-# An extrapolation of passes, in evaluations: the products with its points and the search along it.
-_LEAP = 2.2
-# The share of the rows that have a curvature at the optimum, where rows settle.
-_SETTLED = 1.0 / 3.0
+_ROW, _ROOT = 60.0, 220.0
+_PASS = 1e5
+# An extrapolation of passes, in evaluations: the products with its points and the search along it;
+# what surrounds it, of whatever size; and the passes before the first of them.
+_LEAP, _LEAPING, _PLAIN = 2.2, 1.5e5, 8.0
+# The share of the rows that have a curvature at the optimum, where rows settle, and the power of
+# the losses' strength with which it falls.
+_SETTLED, _FEWER = 1.0 / 3.0, 0.03
+# So many rows for each dense column can be separated, as a rule.
+_SEPARABLE = 2.0
 # Value and gradient at a point, for each entry, and for the row.
 _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
 # A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
@@ -60,26 +63,43 @@ _DENSE_GRAM, _SPARSE_GRAM, _SQUARE, _CUBE = 0.055, 1.1, 5.0, 0.013
 _STEP = 2e5
 # Passes of dual descent to a gap of 1e-6: those in any case, and how many times the root of what
 # makes them many, of losses without rows that settle, dense and sparse, and with such rows.
-_LEAST, _MORE, _MORE_SPARSE, _SETTLING = 3.0, 9.0, 18.0, 11.0
+_LEAST, _MORE, _MORE_COLLINEAR, _SETTLING = 3.0, 9.0, 14.0, 11.0
+# Those more until the multipliers add up to what a free intercept asks; and the evaluations that a
+# certificate takes, of which there is at least one.
+_BALANCED, _JUDGED = 5.0, 4.0
 # Steps of Newton's method, in any case and for each decade of the losses' strength beside the
-# penalty; and the evaluations of each.
-_STEPS, _STEPS_MORE, _LOOKS = 2.5, 1.5, 4.0
+# penalty, of which there are fewer where rows settle and more of them are left than columns; and
+# the evaluations of each.
+_STEPS, _STEPS_MORE, _STEPS_FEWER, _LOOKS = 2.5, 1.5, 0.9, 2.5
 # The same of the quasi-Newton method, and its Hessians: in all, and for each step where the rows in
 # play change.
 _ITERATIONS, _ITERATIONS_MORE, _FACTORS, _RENEWED = 4.0, 2.5, 1.1, 0.7
+_FACTORS_SETTLING = 2.0
+# Hessians for each decade where margins grow; iterations with the diagonal, as the root of the
+# strength, the risk of a Hessian all the same, and those that show that the diagonal does not do.
+# A Hessian that costs as much as `DEAR` passes waits for them.  Where rows settle and it costs less
+# than `CHEAP`, steps are Newton's and take so many times as long, for the tangents.
+_FACTORS_MORE, _DIAGONAL, _RISK, _TRIED = 0.45, 10.0, 0.5, 5.0
+DEAR, CHEAP, _TANGENTS = 10.0, 2.0, 1.15
 # Where the rows in play change from step to step: the strength from which on this takes longer,
 # and the power of it with which it does; and how many times as long fewer rows than columns take.
 _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
 # Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
+# Their evaluations, and products with sparse rows instead of a Hessian that costs more; and the
+# evaluations where a Hessian costs less than this part of one: most rows are then out of play from
+# a sample on.
+_ENVELOPES, _SOLVING, _NARROW, _FEW_ENVELOPES = 2.0, 10.0, 0.1, 0.5
 # Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
-# than columns, of those of each category, and of fewer, of which dense rows take how many times as
-# many; and as its logarithm, of fewer rows with a loss whose curvature falls as margins grow.
-_PRODUCTS, _TALL, _COLLINEAR, _WIDE, _TOGETHER, _TAILED = 40.0, 6.0, 4.0, 20.0, 3.0, 17.0
+# than columns, dense and sparse, of those of each category, and of fewer; as its logarithm, of
+# fewer rows with a loss whose curvature falls as margins grow; and at most, for each column.  What
+# surrounds each of them, of whatever size.
+_PRODUCTS, _TALL, _WORDS, _COLLINEAR, _WIDE, _TAILED, _ENDS = 8.0, 18.0, 15.0, 4.0, 20.0, 9.0, 1.5
+_AROUND = 6e4
 # Those with two levels of columns: in any case, and as the root of the strength.  Each needs the
 # factor, for each of its entries; and the levels are made by adding up the products of the entries
 # of a row or, of long rows, by dense products.
-_LEVELLED, _LEVELLED_MORE, _SOLVED = 15.0, 2.5, 2.0
+_LEVELLED, _LEVELLED_MORE, _SOLVED = 10.0, 2.5, 2.0
 _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
 # Several outputs: the cost of a row's weights for each pair of them; the products of a step, as a
 # share of the root of the number of columns; and how many times more steps there are with products.
@@ -104,7 +124,7 @@ def visits(problem: LinearProblem, share: float = 1.0) -> float:
 
 def extrapolation(problem: LinearProblem) -> float:
     """What precedes a pass of dual descent that extrapolates those before it."""
-    return _LEAP * _evaluation(problem)
+    return _LEAPING + _LEAP * _evaluation(problem)
 
 
 def passes(problem: LinearProblem, tol: float) -> float:
@@ -112,19 +132,35 @@ def passes(problem: LinearProblem, tol: float) -> float:
     if not problem.smooth:
         return 0.0
     bond, spread = _bond(problem), _spread(_in_play(problem) / problem.design.n_features)
+    sparse = isinstance(problem.design, CSRDesign)
+    unattained = problem.loss.unattained  # type: ignore[attr-defined]
+    if _has_margins(problem) and not sparse:
+        # Rows with margins keep a strength of about these.
+        bond, spread = min(bond, math.log1p(4.0 * bond)), math.inf
     # The penalty and independent rows each keep the eigenvalues together.
     together = 1.0 / max(bond, 1e-300) + 1.0 / spread
     # Where the squares of the entries overflow, neither does.
     hard = 1.0 / together if together > 0.0 else math.inf
-    more = _MORE_SPARSE if isinstance(problem.design, CSRDesign) else _MORE
-    more = more if problem.loss.unattained else _SETTLING  # type: ignore[attr-defined]
-    return (_LEAST + more * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
+    more = _MORE_COLLINEAR if _categories(problem) else _MORE
+    more = more if unattained else _SETTLING
+    count = (_LEAST + more * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
+    if problem.balances:  # type: ignore[attr-defined]
+        count += _BALANCED
+    more = max(count - _PLAIN, 0.0) * extrapolation(problem) + _JUDGED * _evaluation(problem)
+    return count + more / visits(problem)
 
 
 def _in_play(problem: LinearProblem) -> float:
-    """The rows that have a curvature at the optimum: all, or about a third where rows settle."""
-    settles = not problem.loss.unattained  # type: ignore[attr-defined]
-    return problem.design.n_samples * (_SETTLED if settles else 1.0)
+    """The rows that have a curvature at the optimum: all, or a third at most where rows settle."""
+    if not _settles(problem):
+        return float(problem.design.n_samples)
+    # Where the squares of the entries overflow, some rows are left all the same.
+    bond = min(_bond(problem), 1e9)
+    return problem.design.n_samples * _SETTLED * float((1.0 + bond) ** -_FEWER)
+
+
+def _settles(problem: LinearProblem) -> bool:
+    return not problem.loss.unattained  # type: ignore[attr-defined]
 
 
 def _few_in_play(problem: LinearProblem) -> bool:
@@ -177,49 +213,82 @@ def _spread(ratio: float) -> float:
 def newton(problem: LinearProblem) -> float:
     """Newton's method with the Hessian of all rows."""
     a_step = _STEP + _hessian(problem) + _LOOKS * _evaluation(problem)
-    return _longer(problem) * _steps(problem, _STEPS, _STEPS_MORE) * a_step
+    calm = _settles(problem) and not _few_in_play(problem)
+    more = _STEPS_FEWER if calm else _STEPS_MORE
+    return _longer(problem) * _steps(problem, _STEPS, more) * a_step
 
 
 def quasi_newton(problem: LinearProblem) -> float:
-    """The quasi-Newton method that begins with the Hessian of all rows.
+    """The quasi-Newton method that begins with the Hessian of all rows, or with its diagonal.
 
-    Where the rows in play change, that soon tells little, and is formed anew with most steps.
+    Where the rows in play change, a Hessian soon tells little, and is formed anew with most steps.
     """
     longer, hessian = _longer(problem), _hessian(problem)
+    a_step = _STEP + _evaluation(problem)
     count = longer * _steps(problem, _ITERATIONS, _ITERATIONS_MORE)
-    hessians = _RENEWED * count if _few_in_play(problem) else longer * _FACTORS
-    return hessians * hessian + count * (_STEP + _evaluation(problem))
+    in_passes = hessian_in_passes(problem)
+    if _settles(problem) and in_passes < CHEAP:
+        return _TANGENTS * newton(problem)
+    factors = _FACTORS_SETTLING if _settles(problem) else _FACTORS
+    hessians = _RENEWED * count if _few_in_play(problem) else longer * factors
+    if _has_margins(problem):
+        hessians = max(hessians, longer * _FACTORS_MORE * math.log10(1.0 + _bond(problem)))
+    cost = hessians * hessian + count * a_step
+    if in_passes < DEAR:
+        return cost
+    bond = _bond(problem)
+    alone = (_ITERATIONS + _DIAGONAL * math.sqrt(bond)) * a_step
+    cost += _TRIED * a_step
+    if _few_in_play(problem) and bond > 1.0:
+        return cost
+    return min(alone + _RISK * min(bond, 1.0) * min(hessian, 2.0 * alone), cost)
 
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
     """The augmented Lagrangian, most of whose Hessians are those of a part of the rows."""
-    return _ENVELOPED * (_STEP + _SHARE * _hessian(problem) + 2.0 * _evaluation(problem))
+    evaluation, hessian = _evaluation(problem), _hessian(problem)
+    looks = _FEW_ENVELOPES if hessian < _NARROW * evaluation else _ENVELOPES
+    system = _SHARE * hessian
+    if isinstance(problem.design, CSRDesign):
+        system = min(system, _SOLVING * (_AROUND + evaluation))
+    return _ENVELOPED * (_STEP + system + looks * evaluation)
 
 
 def conjugate_gradients(problem: LinearProblem) -> float:
     """Newton's method with products in place of the Hessian."""
+    steps = _steps(problem, _STEPS, _STEPS_MORE)
+    return steps * _STEP + _products(problem) * (_AROUND + _evaluation(problem))
+
+
+def _has_margins(problem: LinearProblem) -> bool:
+    """Whether fewer rows than columns have a loss whose curvature falls as margins grow.
+
+    Nearly orthogonal rows all get their margins.  The stronger the loss, the larger these and the
+    less its curvature there, so that a row keeps a strength of about its margin, which grows with
+    the logarithm of what it was at zero.
+    """
+    n, d = problem.design.shape
+    enough = d if isinstance(problem.design, CSRDesign) else _SEPARABLE * d
+    return not _settles(problem) and n <= enough
+
+
+def _products(problem: LinearProblem) -> float:
+    """The products of Newton's method without a Hessian."""
     n, d = _in_play(problem), problem.design.n_features
     bond = _bond(problem)
-    if n <= d and problem.loss.unattained:  # type: ignore[attr-defined]
-        # Nearly orthogonal rows all get their margins.  The stronger the loss, the larger these
-        # and the less its curvature there, so that a row keeps a strength of about its margin,
-        # which grows with the logarithm of what it was at zero.
-        count = _PRODUCTS + _TAILED * math.log1p(4.0 * bond)
-        return count * (0.5 * _STEP + _evaluation(problem))
-    sparse = isinstance(problem.design, CSRDesign)
-    if n > d and sparse:
+    if _has_margins(problem):
+        return _PRODUCTS + _TAILED * min(bond, math.log1p(4.0 * bond))
+    if n <= d or _few_in_play(problem):
+        return _PRODUCTS + _WIDE * math.sqrt(bond)
+    if not isinstance(problem.design, CSRDesign):
+        more = _TALL * math.sqrt(min(bond, _spread(d / n)))
+    elif categories := _categories(problem):
+        more = _COLLINEAR * math.sqrt(categories * bond)
+    else:
         # Rows without curvature count for as little as those of a loss that settles.
         hard = min(bond, _spread(d / (_SETTLED * problem.design.n_samples)))
-        more = _COLLINEAR * math.sqrt(categories) if (categories := _categories(problem)) else _TALL
-        count = _PRODUCTS + more * math.sqrt(hard)
-    elif n > d:
-        count = _PRODUCTS + _TALL * math.sqrt(min(bond, _spread(d / n)))
-    else:
-        count = _PRODUCTS + _WIDE * math.sqrt(bond)
-    if not sparse:
-        # Columns of numbers go together more often than those of words and categories do.
-        count *= _TOGETHER
-    return count * (0.5 * _STEP + _evaluation(problem))
+        more = _PRODUCTS + _WORDS * math.sqrt(hard)
+    return _PRODUCTS + min(more, _ENDS * d)
 
 
 def _categories(problem: LinearProblem) -> float:

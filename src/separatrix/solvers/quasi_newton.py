@@ -192,6 +192,8 @@ class Tuning:
         So many pairs of steps and differences of gradients are remembered.
     large : float
         A sample is worth its overhead from so many stored entries on.
+    settling : float
+        From so many times as many where rows without curvature lessen the steps of Newton's method.
     dear : float
         A Hessian that costs as much as so many passes waits for steps with its diagonal; infinite
         for none that does.
@@ -217,7 +219,8 @@ class Tuning:
     far: float = 0.3
     memory: int = 12
     large: float = 100_000
-    dear: float = 10.0
+    settling: float = 4.0
+    dear: float = forecast.DEAR
     left: float = 6.0
     goal: float = 1e-6
     sure: float = 0.3
@@ -269,7 +272,8 @@ class QuasiNewton(Solver):
         if problem.output_shape:
             few = problem.penalty.ridge and int(np.prod(problem.shape)) <= DENSE_HESSIAN
             return few and rows < n and forecast.sample_serves_outputs(problem, rows / n)
-        if problem.design.n_stored < self.tuning.large:
+        large = self.tuning.large * (1.0 if problem.loss.unattained else self.tuning.settling)
+        if problem.design.n_stored < large:
             return False
         if (
             not problem.penalty.coercive

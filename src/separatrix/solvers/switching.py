@@ -29,7 +29,7 @@ __all__ = ["Switching", "SwitchingState"]
 
 # Passes from which on the rate means something: so many, and a part of what the other method is
 # forecast to take, which costs little beside it.  Early rates mislead where rows settle late.
-_TRY, _TRIAL = 5.0, 0.1
+_TRY, _TRIAL, _EXPECTED = 5.0, 0.1, 0.25
 # No way is longer than to this gap, where rounding ends it.
 _FINEST = 1e-14
 # The share of the passes that are forecast for dual descent which is certain enough to do without.
@@ -48,7 +48,8 @@ class SwitchingState:
     """The state of the method at work.
 
     ``work`` is that of the passes so far, with what precedes them, in passes over all rows;
-    ``marks`` are pairs of it and the logarithm of the gap then, ``looked`` the last of these.
+    ``marks`` are pairs of it and the logarithm of the gap then, ``looked`` the last of these, and
+    ``costs`` what a pass over no row takes, and an extrapolation.
     """
 
     inner: Any
@@ -56,6 +57,7 @@ class SwitchingState:
     work: float = 0.0
     marks: tuple[tuple[float, float], ...] = ()
     looked: float = 0.0
+    costs: tuple[float, float] = (0.0, 0.0)
     start: tuple[Any, ...] = ()
     # Where the first method ended.
     left: Candidate | None = None
@@ -114,18 +116,21 @@ class Switching(Solver):
         self.forecast[self._first.name] = expected
         if _SURE * expected > self.cost:
             return SwitchingState(self.second.init(problem, *start), handed_over=True)
-        return SwitchingState(self._first.init(problem, *start), start=start)
+        a_pass = forecast.visits(problem)
+        costs = forecast.visits(problem, 0.0) / a_pass, forecast.extrapolation(problem) / a_pass
+        return SwitchingState(self._first.init(problem, *start), start=start, costs=costs)
 
     def step(
         self, problem: MarginObjective, state: SwitchingState, check_interrupt: Callable[[], None]
     ) -> SwitchingState:
         if state.handed_over:
             return replace(state, inner=self.second.step(problem, state.inner, check_interrupt))
-        cost = forecast.visits(problem, self._first.part(problem, state.inner))
+        least, leap = state.costs
+        cost = least + (1.0 - least) * self._first.part(problem, state.inner)
         if self._first.extrapolates(problem, state.inner):
-            cost += forecast.extrapolation(problem)
+            cost += leap
         passed = self._first.step(problem, state.inner, check_interrupt)
-        work = state.work + cost / forecast.visits(problem)
+        work = state.work + cost
         state = replace(state, inner=passed, work=work)
         stuck = self._first.stopped(problem, passed) is not None
         # Passes over few rows are cheaper than to look at the way.
@@ -146,7 +151,8 @@ class Switching(Solver):
     def _is_slow(self, problem: MarginObjective, state: SwitchingState) -> bool:
         """Whether the way that is left is longer than the other one."""
         work, gap = state.marks[-1]
-        least = max(_TRY, _TRIAL * self.cost)
+        hopeful = 0.0 < self.forecast[self._first.name] < self.cost
+        least = max(_TRY, (_EXPECTED if hopeful else _TRIAL) * self.cost)
         earlier = [mark for mark in state.marks if mark[0] <= work - 0.5 * max(work, _TRY)]
         if work < least or not earlier:
             return False
