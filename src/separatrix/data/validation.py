@@ -240,6 +240,10 @@ def _pair_of(given: Any, what: str, wanted: str) -> tuple[Any, Any]:
 
 def _all_finite(x: np.ndarray) -> bool:
     """Whether all is finite; False where sums overflow, too."""
+    if x.size <= _ENTRIES:
+        # To share out what is summed in one piece takes longer than to sum it.
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return math.isfinite(x.sum())
     ranges = pool.ranges(x.shape[0], x.size)
     sums = np.zeros(len(ranges))
     rows = max(1, _ENTRIES * x.shape[0] // max(1, x.size))
