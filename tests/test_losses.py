@@ -480,6 +480,33 @@ def test_compiled_conjugate(loss: Loss) -> None:
     assert np.all(np.abs(found - true) <= loss.units * 2.0**-53 * sizes + 1e-300)
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [
+        SquaredResidual(),
+        EpsilonInsensitive(0.0),
+        EpsilonInsensitive(0.3),
+        SquaredEpsilonInsensitive(0.0),
+        SquaredEpsilonInsensitive(0.3),
+    ],
+    ids=repr,
+)
+def test_compiled_loss_of_the_residual_and_its_conjugate(loss: Loss) -> None:
+    rng = np.random.default_rng(6)
+    upper = 10.0 ** rng.uniform(-20.0, 20.0, 500)
+    z = np.append(10.0 ** rng.uniform(-9.0, 9.0, 499) * rng.choice([-1.0, 1.0], 499), 0.0)
+    found = np.array([loss.cost_at(v, loss.parameter) for v in z])
+    true = loss.value(z.astype(np.longdouble))
+    assert np.all(np.abs(found - true) <= loss.units * 2.0**-53 * np.abs(true))
+    a = upper * (np.clip(z, -1.0, 1.0) if loss.dual_upper == 1.0 else z)
+    found = np.array(
+        [loss.dual_cost_at(v, u, loss.parameter) for v, u in zip(a, upper, strict=True)]
+    )
+    wide = upper.astype(np.longdouble)
+    true = wide * loss.conjugate(np.clip(-a / wide, -loss.dual_upper, loss.dual_upper))
+    assert np.all(np.abs(found - true) <= loss.units * 2.0**-53 * np.abs(true))
+
+
 def test_logarithm_of_normal_numbers() -> None:
     rng = np.random.default_rng(5)
     near = 1.0 + rng.uniform(-1.0, 1.0, 2000) * 10.0 ** rng.uniform(-16.0, -1.0, 2000)

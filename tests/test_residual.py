@@ -15,11 +15,15 @@ from separatrix import Lasso, LinearSVR, SGDRegressor
 from separatrix.data.design import as_design
 from separatrix.losses import (
     EpsilonInsensitive,
+    Hinge,
     Huber,
+    LogLoss,
+    ModifiedHuber,
     SquaredEpsilonInsensitive,
     SquaredResidual,
 )
 from separatrix.objectives.enclosure import Level, gamma
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective, ScaledResidualObjective
@@ -66,6 +70,39 @@ def test_derivatives(problem):
     direction = rng.normal(size=problem.shape)
     assert_allclose(problem.hessian_product(curvature, direction), hessian @ direction, rtol=1e-9)
     assert_allclose(problem.hessian_diagonal(curvature), np.diagonal(hessian), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        EpsilonInsensitive(0.0),
+        EpsilonInsensitive(0.3),
+        SquaredEpsilonInsensitive(0.3),
+        SquaredResidual(),
+        LogLoss(),
+        Hinge(),
+        ModifiedHuber(),
+    ],
+    ids=repr,
+)
+def test_compiled_sums_are_those_of_arrays(loss, monkeypatch):
+    X, y = rows(5000)
+    targets = y if loss.of_residual else np.sign(y - 4.0)
+    weights = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    kind = ResidualObjective if loss.of_residual else MarginObjective
+    problem = kind(as_design(X), targets, loss, L2(), C=2.0, weights=weights)
+    theta = np.append(np.linspace(-0.5, 0.5, 4), 0.1)
+    proof = problem.bound(theta)
+    outside = 4.0 * proof.residual + 4.0 * problem.upper
+
+    def sums():
+        charged = problem.charged(theta, Level.NORMS, proof, proof)
+        terms = problem.dual_terms(proof.scores, proof.residual)
+        return *terms, *problem.dual_terms(proof.scores, outside), charged.primal, charged.dual
+
+    compiled = sums()
+    monkeypatch.setattr("separatrix.objectives.pointwise.scalars_of", lambda loss: None)
+    assert_allclose(compiled, sums(), rtol=1e-11)
 
 
 @pytest.mark.parametrize("problem", list(problems()))

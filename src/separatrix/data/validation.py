@@ -240,6 +240,10 @@ def _pair_of(given: Any, what: str, wanted: str) -> tuple[Any, Any]:
 
 def _all_finite(x: np.ndarray) -> bool:
     """Whether all is finite; False where sums overflow, too."""
+    if x.size <= _ENTRIES:
+        # To share out what is summed in one piece takes longer than to sum it.
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return math.isfinite(x.sum())
     ranges = pool.ranges(x.shape[0], x.size)
     sums = np.zeros(len(ranges))
     rows = max(1, _ENTRIES * x.shape[0] // max(1, x.size))
@@ -421,6 +425,22 @@ def _block_of(X: Any) -> np.ndarray | None:
     return X.to_numpy() if len(kinds) == 1 and kinds.issubset(_FLOATS) else None
 
 
+def _knows_columns(estimator: Any, X: Any, fitting: bool) -> bool:
+    """Whether all columns of a frame have names, which are kept by a fit or those kept before.
+
+    The others are for scikit-learn to judge, which takes a millisecond for a few hundred columns.
+    """
+    listed = X.columns.tolist()
+    if not X.columns.is_unique or any(type(name) is not str for name in listed):
+        return False
+    names = np.array(listed, dtype=object)
+    if fitting:
+        estimator.feature_names_in_, estimator.n_features_in_ = names, len(names)
+        return True
+    known = vars(estimator).get("feature_names_in_")
+    return known is not None and known.shape == names.shape and bool(np.all(known == names))
+
+
 def _require_numbers(X: Any) -> None:
     """Raise ValueError for the first column of a frame that holds something else, with its row."""
     if not (hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape")):
@@ -521,7 +541,8 @@ def validate(
             out = validate_data(estimator, X, y, reset=fitting, **accepted)
         else:
             # The names and the number of columns; then the numbers.
-            validate_data(estimator, X, y, reset=fitting, skip_check_array=True)
+            if y is None or not _knows_columns(estimator, X, fitting):
+                validate_data(estimator, X, y, reset=fitting, skip_check_array=True)
             accepted["estimator"] = estimator
             out = check_X_y(block, y, **accepted) if labelled else check_array(block, **accepted)
     except (TypeError, ValueError):

@@ -32,6 +32,8 @@ Everything that the rest of the library needs to know about a loss is one class 
 ``dual_slope``          a compiled scalar function, see below
 ``gap_at``              a compiled scalar function, see below
 ``conjugate_at``        a compiled scalar function, see below
+``cost_at``             compiled scalar functions of a loss of the residual, optional, see below
+``dual_cost_at``        likewise
 ``terms_at``            a compiled scalar function for small problems, optional, see below
 ``slack_at``            likewise, of a loss with a kink
 ``shift_at``            compiled scalar functions for rows that are seen once, optional, see below
@@ -51,11 +53,14 @@ for ``q = 1/sigma``, the proximal step of the augmented Lagrangian.  ``dual_slop
 :math:`z + \mathrm d/\mathrm da\,[U\,\ell^*(-a/U)]`, zero at the optimum in the interior.
 ``gap_at(a, z, U)`` is the term's share of the duality gap, :math:`U\ell(z) + U\ell^*(-a/U) + az`,
 and ``conjugate_at(a, U)`` is :math:`U\ell^*(-a/U)` for :math:`U > 0` and ``a`` in its range.
+``cost_at(z, parameter)`` is the loss and ``dual_cost_at(a, U, parameter)`` is
+:math:`U\ell^*(-a/U)`, likewise.
 ``terms_at(z, a, width, U, parameter)`` returns value, slope and curvature of :math:`U\,\ell` at
 ``z``; of a loss with a kink those of its Moreau envelope
 :math:`\max_t -tz - U\,\ell^*(-t/U) - \tfrac{width}2 (t - a)^2`.
-``slack_at(a, z, U, parameter)`` is ``gap_at`` of such a loss.  Both take the loss's ``parameter``,
-the number that distinguishes losses of one class, so that one compiled kernel serves all of them.
+``slack_at(a, z, U, parameter)`` is ``gap_at`` of such a loss.  All four take the loss's
+``parameter``, the number that distinguishes losses of one class, so that one compiled kernel serves
+all of them.
 ``shift_at(z)`` and ``shift_cost_at(z)`` are numbers :math:`k, m \ge 0` such that for every
 :math:`|\varepsilon| < 1` the multiplier :math:`a = -U\,\ell'(z)` moved to
 :math:`a \pm \varepsilon U k` is in its range, and the term's gap there is at most
@@ -188,6 +193,8 @@ class Loss(ABC):
     dual_slope: Callable[..., Any]
     gap_at: Callable[..., Any]
     conjugate_at: Callable[..., Any]
+    cost_at: Callable[..., Any]
+    dual_cost_at: Callable[..., Any]
     terms_at: Callable[..., Any]
     slack_at: Callable[..., Any]
     shift_at: Callable[..., Any]

@@ -30,6 +30,16 @@ def _part_beyond_one(z):
 
 
 @scalar
+def _tube_cost(z, epsilon):
+    return max(abs(z) - epsilon, 0.0)
+
+
+@scalar
+def _tube_dual_cost(a, upper, epsilon):
+    return epsilon * abs(a)
+
+
+@scalar
 def _tube_terms(z, centre, width, upper, epsilon):
     # The proximal step of the conjugate epsilon |a| on [-upper, upper].
     middle, edge = centre - z / width, epsilon / width
@@ -48,6 +58,17 @@ def _tube_slack(a, z, upper, epsilon):
     if size > epsilon:
         return (size - epsilon) * (upper - against) + epsilon * (pull - against)
     return (epsilon - size) * pull + size * (pull - against)
+
+
+@scalar
+def _squared_tube_cost(z, epsilon):
+    beyond = max(abs(z) - epsilon, 0.0)
+    return beyond * beyond
+
+
+@scalar
+def _squared_tube_dual_cost(a, upper, epsilon):
+    return epsilon * abs(a) + a * (a / (4.0 * upper))
 
 
 @scalar
@@ -85,6 +106,8 @@ class EpsilonInsensitive(ResidualLoss):
     smoothable = True
     smooth = False
     dual_lower, dual_upper = -1.0, 1.0
+    cost_at = staticmethod(_tube_cost)
+    dual_cost_at = staticmethod(_tube_dual_cost)
     terms_at = staticmethod(_tube_terms)
     slack_at = staticmethod(_tube_slack)
 
@@ -154,6 +177,8 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
     smooth = True
     dual_lower, dual_upper = -np.inf, np.inf
     edged = False
+    cost_at = staticmethod(_squared_tube_cost)
+    dual_cost_at = staticmethod(_squared_tube_dual_cost)
     terms_at = staticmethod(_squared_tube_terms)
 
     @property

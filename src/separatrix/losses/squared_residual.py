@@ -19,6 +19,16 @@ def _identity(z):
 
 
 @scalar
+def _squared_cost(z, parameter):
+    return 0.5 * (z * z)
+
+
+@scalar
+def _squared_dual_cost(a, upper, parameter):
+    return a * (a / (2.0 * upper))
+
+
+@scalar
 def _squared_terms(z, centre, width, upper, parameter):
     return 0.5 * upper * (z * z), upper * z, upper
 
@@ -48,6 +58,8 @@ class SquaredResidual(ResidualLoss):
     dual_lower = -np.inf
     edged = False
     shift_limit = np.inf
+    cost_at = staticmethod(_squared_cost)
+    dual_cost_at = staticmethod(_squared_dual_cost)
     terms_at = staticmethod(_squared_terms)
 
     @property

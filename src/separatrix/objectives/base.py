@@ -234,9 +234,12 @@ class LinearProblem(ABC):
         self.fit_intercept = fit_intercept
         self.C = float(C)
         n = design.n_samples
-        self.upper = np.full(n, float(C)) if weights is None else weighed(C, weights)
-        with np.errstate(over="ignore"):
-            total = float(np.add.reduce(self.upper))
+        if weights is None:
+            self.upper, total = np.full(n, self.C), n * self.C
+        else:
+            self.upper = weighed(C, weights)
+            with np.errstate(over="ignore"):
+                total = float(np.add.reduce(self.upper))
         if not total < math.inf:
             raise ValueError(
                 "The losses of all rows together weigh more than float64 can hold, "

@@ -9,12 +9,11 @@ import numpy as np
 
 from separatrix.objectives.passes import (
     Evaluation,
-    charges,
     margin_line,
     margin_pass,
     margin_slopes,
 )
-from separatrix.objectives.pointwise import Charges, PointwiseObjective
+from separatrix.objectives.pointwise import PointwiseObjective
 
 __all__ = ["MarginObjective"]
 
@@ -67,26 +66,6 @@ class MarginObjective(PointwiseObjective):
             # In registers and in threads; for few rows not worth the compilation.
             return margin_slopes(self.loss, self.y, self.upper, scores)
         return super().residual(scores)
-
-    def _charges(
-        self,
-        scores: np.ndarray,
-        residual: np.ndarray,
-        squares: np.ndarray,
-        rounding: tuple[float, float],
-        moves: tuple[float, float],
-        *,
-        balanced: bool,
-    ) -> Charges:
-        n, loss = len(self.y), self.loss
-        compiled = n >= _MANY or (self.design.n_stored >= _FUSED and n >= _SEVERAL)
-        able = hasattr(loss, "conjugate_at") and hasattr(loss, "value_at")
-        if not (compiled and able and moves == (0.0, 0.0)):
-            return super()._charges(scores, residual, squares, rounding, moves, balanced=balanced)
-        found = charges(loss, self.y, self.upper, scores, residual, squares, *rounding)
-        losses, conjugate, sizes, lengths, up, down, slope, outside = found.sum(axis=1).tolist()
-        # The sizes of the terms of the conjugate include those of the multipliers.
-        return Charges(losses, conjugate, sizes, lengths, up, down, slope, outside, mass=sizes)
 
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         # The intercept, and a stretch that lifts rows to their margin whom rounding left short of

@@ -7,6 +7,7 @@ time; so everything that a first-order method asks of a point is computed here a
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,23 +15,28 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import compilation, narrow_products, pool
-from separatrix._compiled.compilation import FASTMATH, njit
-from separatrix._compiled.elementary import exp_negative
+from separatrix._compiled.compilation import FASTMATH, inlined, njit
+from separatrix._compiled.elementary import exp_negative, larger, smaller
 from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
+from separatrix._compiled.rounding import UNIT
 from separatrix._compiled.row_access import block_add, block_dot
 from separatrix.data.design import Design
 from separatrix.losses import Loss
-from separatrix.losses.log import _log_conjugate as conjugate_at
 from separatrix.losses.log import _log_derivative as slope_at
 from separatrix.losses.log import _log_value as value_at
+from separatrix.losses.squared_residual import _squared_cost as cost_at
+from separatrix.losses.squared_residual import _squared_dual_cost as dual_cost_at
 
 __all__ = [
     "SUMMED",
     "Evaluation",
+    "balanced",
     "charges",
+    "dual_terms",
     "margin_line",
     "margin_pass",
     "margin_slopes",
+    "scalars_of",
     "softmax_line",
     "softmax_pass",
     "softmax_product",
@@ -171,64 +177,233 @@ def margin_line(
 SUMMED = 4096
 
 
-def _charges(y, upper, scores, residual, squares, wide, shift, low, high, sums, first, last):
+@functools.cache
+def _without_parameter(value_at: Any, conjugate_at: Any) -> tuple[Any, Any]:
+    """The compiled functions of a loss that has no parameter, with one that they ignore."""
+
+    @inlined
+    def value(z, parameter):
+        return value_at(z)
+
+    @inlined
+    def conjugate(a, upper, parameter):
+        return conjugate_at(a, upper)
+
+    return value, conjugate
+
+
+def scalars_of(loss: Loss) -> dict[str, Any] | None:
+    """The compiled loss and its conjugate, both of a parameter, too; None where there are none."""
+    if hasattr(loss, "cost_at") and hasattr(loss, "dual_cost_at"):
+        return {"cost_at": loss.cost_at, "dual_cost_at": loss.dual_cost_at}
+    if not (hasattr(loss, "value_at") and hasattr(loss, "conjugate_at")):
+        return None
+    value, conjugate = _without_parameter(loss.value_at, loss.conjugate_at)
+    return {"cost_at": value, "dual_cost_at": conjugate}
+
+
+def _charges(y, upper, scores, residual, squares, centres, numbers, sums, first, last):
     """Compute for each block of rows the sums of a charged bound; see :func:`charges`."""
+    wide, shift, share, spread, middle, unit, cancels, low, high, parameter = numbers
+    centred = centres.shape[0] > 0
     for start in range(first, last, SUMMED):
         loss, conjugate, sizes, lengths = 0.0, 0.0, 0.0, 0.0
-        up, down, slope, outside = 0.0, 0.0, 0.0, 0.0
+        up, down, slope, outside, mass = 0.0, 0.0, 0.0, 0.0, 0.0
+        paired, pairs, reached, reach = 0.0, 0.0, 0.0, 0.0
         for i in range(np.uint64(start), np.uint64(min(start + SUMMED, last))):
             u = upper[i]
             z, a = y[i] * scores[i], -y[i] * residual[i]
-            length = np.sqrt(squares[i])
-            off = wide * length + shift + 8.8e-16 * abs(z)
-            above = value_at(z - off)
+            size, length, off = abs(a), np.sqrt(squares[i]), 0.0
+            if centred:
+                z = y[i] * (scores[i] - centres[i])
+                off = unit * abs(centres[i])
+                centre = centres[i] - middle
+                paired += residual[i] * centre
+                pairs += size * abs(centre)
+                reached += u * abs(centre)
+            off += wide * length + shift + 8.8e-16 * abs(z)
+            above = cost_at(z - off, parameter)
             if low < 0.0:
-                above = max(above, value_at(z + off))
+                above = max(above, cost_at(z + off, parameter))
             loss += u * above
             # No branches: the loop runs in vector registers.
-            value = conjugate_at(a, u)
+            if spread > 0.0:
+                move = share * size + spread * u
+                value = max(
+                    dual_cost_at(min(max(a - move, low * u), high * u), u, parameter),
+                    dual_cost_at(min(max(a + move, low * u), high * u), u, parameter),
+                )
+                reach += u * length
+            else:
+                value = dual_cost_at(a, u, parameter)
             value = value if u > 0.0 else 0.0
             conjugate += value
-            sizes += abs(value) + abs(a)
+            sizes += abs(value) + cancels * size
             inside = (u > 0.0) & (a >= low * u) & (a <= high * u)
             outside += 0.0 if inside | (a == 0.0) else 1.0
-            lengths += abs(a) * length
+            lengths += size * length
             slope += residual[i]
+            mass += size
             side = 0.5 + 0.5 * y[i]
             up += side * a
             down += (1.0 - side) * a
         k = start // SUMMED
         sums[0, k], sums[1, k], sums[2, k], sums[3, k] = loss, conjugate, sizes, lengths
         sums[4, k], sums[5, k], sums[6, k], sums[7, k] = up, down, slope, outside
+        sums[8, k], sums[9, k], sums[10, k], sums[11, k] = mass, paired, pairs, reached
+        sums[12, k] = reach
+
+
+_NOTHING, _NO_ENDS = np.empty(0), np.empty((2, 0))
 
 
 def charges(
     loss: Loss,
+    scalars: dict[str, Any],
     y: np.ndarray,
     upper: np.ndarray,
     scores: np.ndarray,
     residual: np.ndarray,
     squares: np.ndarray,
-    wide: float,
-    shift: float,
+    centres: np.ndarray | None,
+    rounding: tuple[float, float],
+    moves: tuple[float, float],
+    middle: float,
 ) -> np.ndarray:
     """Sums over all rows at one look at vectors of their length, each with its blocks as a row.
 
-    With ``off_i = wide sqrt(squares_i) + shift`` and what the margin's own rounding adds: of
-    ``U l`` at the margins' least favourable ends, of ``U l*(-a/U)``, of the sizes of what the
-    latter is computed from, of ``|a| sqrt(squares)``, of the multipliers of either class, of the
-    residual, and of rows whose multiplier is out of its range.
+    In the order of :class:`~separatrix.objectives.pointwise.Charges`.  With ``rounding = (wide,
+    shift)`` the score of row ``i`` is off by at most ``wide sqrt(squares_i) + shift``.
     """
-    kernel = compilation.specialise(
-        _charges, value_at=loss.value_at, conjugate_at=loss.conjugate_at
-    )
+    kernel = compilation.specialise(_charges, **scalars)
     blocks = -(-len(y) // SUMMED)
-    sums = np.empty((8, blocks))
-    ends = float(loss.dual_lower), float(loss.dual_upper)
-    before = (y, upper, scores, residual, squares, wide, shift, *ends, sums)
+    sums = np.empty((13, blocks))
+    share, spread = moves
+    unit, ends = loss.centre_units * UNIT, (float(loss.dual_lower), float(loss.dual_upper))
+    # The quotients of multipliers and weights are rounded.
+    share += 4.0 * UNIT
+    numbers = (*rounding, share, spread, middle, unit, float(loss.cancels), *ends, loss.parameter)
+    centres = _NOTHING if centres is None else centres
+    before = (y, upper, scores, residual, squares, centres, numbers, sums)
     ranges = pool.ranges(blocks, 60.0 * len(y))
     pool.run([partial(kernel, *before, a * SUMMED, min(b * SUMMED, len(y))) for a, b in ranges])
     return sums
+
+
+def _dual_terms(y, upper, scores, residual, centres, low, high, parameter, sums):
+    """Compute for each block of rows the gap between loss and conjugate, and the conjugate."""
+    n = len(y)
+    centred = centres.shape[0] > 0
+    for start in range(0, n, SUMMED):
+        gaps, conjugates, outside = 0.0, 0.0, 0.0
+        for i in range(np.uint64(start), np.uint64(min(start + SUMMED, n))):
+            u, a = upper[i], -y[i] * residual[i]
+            z = y[i] * scores[i]
+            if centred:
+                z = y[i] * (scores[i] - centres[i])
+            # What is beyond the edge by an ulp stands for the edge.
+            least, most = low * u, high * u
+            inside = (a >= least - 1e-15 * abs(least)) & (a <= most + 1e-15 * abs(most))
+            outside += 0.0 if ((u > 0.0) & inside) | (a == 0.0) else 1.0
+            # No branches, as above.
+            conjugate = dual_cost_at(smaller(larger(a, least), most), u, parameter)
+            conjugate = conjugate if u > 0.0 else 0.0
+            conjugates += conjugate
+            gaps += larger(u * cost_at(z, parameter) + conjugate + a * z, 0.0)
+        k = start // SUMMED
+        sums[0, k] = gaps if outside == 0.0 else np.inf
+        sums[1, k] = conjugates if outside == 0.0 else np.inf
+
+
+def dual_terms(
+    loss: Loss,
+    scalars: dict[str, Any],
+    y: np.ndarray,
+    upper: np.ndarray,
+    scores: np.ndarray,
+    residual: np.ndarray,
+    centres: np.ndarray | None,
+) -> tuple[float, float]:
+    """``sum U l(z) + U l*(-a/U) + a z``, each term at least 0, and ``sum U l*(-a/U)``."""
+    kernel = compilation.specialise(_dual_terms, **scalars)
+    sums = np.empty((2, -(-len(y) // SUMMED)))
+    centres = _NOTHING if centres is None else centres
+    ends = float(loss.dual_lower), float(loss.dual_upper)
+    kernel(y, upper, scores, residual, centres, *ends, loss.parameter, sums)
+    gap, conjugate = np.add.reduce(sums, axis=1).tolist()
+    return gap, conjugate
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _balanced(y, residual, upper, ends, low, high, out):
+    """The kernel of :func:`balanced`."""
+    n = len(y)
+    given = ends.shape[1] > 0
+    excess, total, up, down = 0.0, 0.0, 0.0, 0.0
+    for turn in range(2):
+        share = excess / total if excess != 0.0 else 0.0
+        # Otherwise scale the heavier side down: the box survives.  Of labels the sides are the
+        # classes; multipliers of numbers have both signs.
+        scaled = turn > 0 and not abs(excess) <= 0.5 * total
+        if scaled and not (up > 0.0 and down > 0.0):
+            out[:] = 0.0
+            return
+        shrink_up = min(1.0, down / up) if scaled else 1.0
+        shrink_down = min(1.0, up / down) if scaled else 1.0
+        for start in range(0, n, SUMMED):
+            block, free, positive, negative = 0.0, 0.0, 0.0, 0.0
+            for i in range(start, min(start + SUMMED, n)):
+                u = upper[i]
+                if given:
+                    least, most = ends[0, i], ends[1, i]
+                else:
+                    least, most = (low * u, high * u) if u > 0.0 else (0.0, 0.0)
+                a = min(max(-y[i] * residual[i], least), most)
+                # Multipliers inside their range move, where the dual is flat to first order, by at
+                # most their slack.
+                slack = max(min(min(a - least, most - a), max(u, abs(a))), 0.0)
+                if turn > 0:
+                    if scaled:
+                        a *= shrink_up if a * y[i] > 0.0 else shrink_down
+                    else:
+                        a -= y[i] * slack * share
+                    out[i] = -y[i] * min(max(a, least), most)
+                else:
+                    pull = a * y[i]
+                    block += pull
+                    free += slack
+                    positive += max(pull, 0.0)
+                    negative += max(-pull, 0.0)
+            excess += block
+            total += free
+            up += positive
+            down += negative
+
+
+def balanced(
+    y: np.ndarray,
+    residual: np.ndarray,
+    upper: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray] | None,
+    low: float,
+    high: float,
+) -> np.ndarray:
+    """A residual near another whose sum is zero, of multipliers ``a = -y r`` within their ranges.
+
+    The excess is shared out among the multipliers that lie inside of their range, or the heavier
+    side is scaled down.
+
+    Parameters
+    ----------
+    y, residual, upper : ndarray of shape (n_samples,)
+    ends : tuple of ndarray of shape (n_samples,), optional
+        The ranges; without, those of ``low`` to ``high`` times ``upper``.
+    low, high : float
+    """
+    out = np.empty(len(y))
+    both = _NO_ENDS if ends is None else np.stack(ends)
+    _balanced(y, residual, upper, both, low, high, out)
+    return out
 
 
 # --- several scores a row -------------------------------------------------------------------

@@ -21,6 +21,7 @@ from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
 from separatrix.losses import Loss
+from separatrix.objectives import passes
 from separatrix.objectives.base import (
     ROWS,
     Bound,
@@ -44,7 +45,7 @@ from separatrix.objectives.enclosure import (
     total,
     total_above,
 )
-from separatrix.objectives.passes import SUMMED
+from separatrix.objectives.passes import SUMMED, scalars_of
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.root import bracketed_root
 from separatrix.objectives.row_sums import SUMS, RowSums
@@ -181,44 +182,9 @@ class PointwiseObjective(Objective):
     def balanced(self, residual: np.ndarray) -> np.ndarray:
         # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
         # the last clipping would undo the balance.
-        bounded = not self._unbounded()
-        low, high = self._ranges() if bounded else (self.upper, self.upper)
-        a = np.empty(len(self.y))
-        # A few rows at a time, because fresh memory costs more than what is done to it.
-        for rows in self._slices():
-            np.multiply(-self.y[rows], residual[rows], out=a[rows])
-            if bounded:
-                clipped(a[rows], low[rows], high[rows], out=a[rows])
-        excess = inner(a, self.y)
-        if excess == 0.0:
-            return -self.y * a
-        slack = np.empty_like(a)
-        # First choice: share the excess out among the multipliers that lie inside their range,
-        # where the dual is flat to first order; each moves by at most its slack.
-        for rows in self._slices():
-            most = np.maximum(self.upper[rows], np.abs(a[rows]), out=slack[rows])
-            if bounded:
-                near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
-                np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
-        total = slack.sum()
-        if abs(excess) <= 0.5 * total:
-            share = excess / total
-            for rows in self._slices():
-                a[rows] -= self.y[rows] * slack[rows] * share
-        else:
-            # Otherwise scale the heavier side down: the box survives.  Of labels the sides are the
-            # classes; multipliers of numbers have both signs.
-            pulls = a * self.y
-            positive = pulls > 0.0
-            up, down = float(pulls[positive].sum()), -float(pulls[~positive].sum())
-            if not (up > 0.0 and down > 0.0):
-                return np.zeros_like(residual)
-            a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
-        for rows in self._slices():
-            if bounded:
-                clipped(a[rows], low[rows], high[rows], out=a[rows])
-            np.multiply(-self.y[rows], a[rows], out=a[rows])
-        return a
+        ends = self._ranges() if self.loss.by_target else None
+        low, high = (0.0, 0.0) if ends else (self.loss.dual_lower, self.loss.dual_upper)
+        return passes.balanced(self.y, residual, self.upper, ends, low, high)
 
     def clipped(self, residual: np.ndarray) -> np.ndarray:
         return -self.y * self.multipliers(residual)
@@ -293,6 +259,12 @@ class PointwiseObjective(Objective):
         return upper, used, slopes
 
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        scalars = None if self.loss.by_target else scalars_of(self.loss)
+        if scalars is not None:
+            vectors = self.y, self.upper, scores, residual, self.centres
+            gap, conjugate = passes.dual_terms(self.loss, scalars, *vectors)
+            return gap, conjugate + self._at_centre(residual)
+
         def terms(rows: slice) -> tuple[float, float]:
             upper, used, slopes = self._slopes(residual, rows)
             given = self._given(rows, used)
@@ -565,6 +537,11 @@ class PointwiseObjective(Objective):
             # What is balanced feels no constant.
             ends = np.minimum.reduce(self.centres), np.maximum.reduce(self.centres)
             middle = 0.5 * float(ends[0] + ends[1])
+        scalars = None if loss.by_target else scalars_of(loss)
+        if scalars is not None:
+            vectors = self.y, self.upper, scores, residual, squares, self.centres
+            found = passes.charges(loss, scalars, *vectors, rounding, moves, middle)
+            return Charges(*np.add.reduce(found, axis=1).tolist())
         by_size = 2.0 * UNIT + share
         columns = []
         for start in range(0, n, SUMMED):
