@@ -25,7 +25,7 @@ from separatrix._compiled import compilation, pool
 from separatrix._compiled.row_access import block_dot, row_add
 from separatrix.data.design import Design
 from separatrix.losses import Loss
-from separatrix.objectives.row_sums import SUMMED
+from separatrix.objectives.passes import SUMMED
 
 __all__ = ["PARTITIONED", "Partition", "partitioned_sums"]
 

@@ -33,13 +33,12 @@ from separatrix.losses.log import _log_derivative as slope_at
 from separatrix.losses.log import _log_shift as shift_at
 from separatrix.losses.log import _log_shift_cost as shift_cost_at
 from separatrix.losses.log import _log_value as value_at
+from separatrix.objectives.passes import SUMMED
 
 __all__ = ["SUMS", "RowSums", "margin_sums"]
 
 # Rows at a time: with their slopes they stay in the second-level cache.
 _BLOCK = 64
-# Rows whose sums are added up by themselves, so that their rounding does not grow with all rows.
-SUMMED = 4096
 
 #: What is added up of every row, in the order of :attr:`RowSums.sums`.
 SUMS = (

@@ -24,16 +24,13 @@ from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
-from separatrix.losses import Loss
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.composing import objective_of
 from separatrix.objectives.enclosure import gamma, length_above, score_rounding
 from separatrix.objectives.partition import PARTITIONED, partitioned_sums
-from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.pointwise import PointwiseObjective
-from separatrix.scale.blocks import BlockedData, Rows
-from separatrix.scale.engines import Engine
-from separatrix.scale.objectives import BlockedObjective, PointwiseRows, null_loss_of_labels
+from separatrix.scale.blocks import Rows
+from separatrix.scale.objectives import BlockedLoss, PointwiseRows
 from separatrix.scale.sums import Sum
 
 __all__ = ["BlockedKinked", "ScreenedRows"]
@@ -150,7 +147,7 @@ def _find(
 ) -> _Found:
     of, theta, edges, share = shared
     design = rows.design
-    w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
+    w, b = of.split(theta)
     targets, upper = of.targets(rows), of.upper(rows)
     wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -173,17 +170,13 @@ def _find(
     return _Found(sums, near)
 
 
-class BlockedKinked(BlockedObjective):
+class BlockedKinked(BlockedLoss):
     """A loss that is straight between kinks, over blocks, with a strongly convex penalty.
 
     Parameters
     ----------
-    data, engine, penalty, C, fit_intercept, factors, passes
-        See :class:`~separatrix.scale.objectives.BlockedObjective`.
-    loss : Loss
-        One that has ``pieces``.
-    positive : int
-        The class whose label is +1, and all others are -1, where targets are classes.
+    data, engine, loss, penalty, positive, **options
+        See :class:`~separatrix.scale.objectives.BlockedLoss`; the loss has ``pieces``.
 
     Attributes
     ----------
@@ -194,18 +187,8 @@ class BlockedKinked(BlockedObjective):
         What the last pass has made of all rows.
     """
 
-    def __init__(
-        self,
-        data: BlockedData,
-        engine: Engine,
-        loss: Loss,
-        penalty: Penalty,
-        *,
-        positive: int = 1,
-        **options: Any,
-    ) -> None:
-        super().__init__(data, engine, penalty, **options)
-        self.loss, self.positive = loss, positive
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.width = math.inf
         self.latest: ScreenedRows | None = None
         # Whether the last near rows were too many.
@@ -214,25 +197,6 @@ class BlockedKinked(BlockedObjective):
         # The best lower bound so far: as it is, and before it was charged for rounding.
         self._dual, self._dual_near = 0.0, 0.0
         self._points: dict[bytes, dict[str, Any]] = {}
-
-    def _of(self) -> PointwiseRows:
-        return PointwiseRows(
-            self.loss,
-            self.penalty,
-            self.C,
-            self.fit_intercept,
-            self.positive,
-            self.factors,
-            self.fold,
-        )
-
-    def _of_rows(self, rows: Rows) -> PointwiseObjective:
-        return self._of().objective(rows)
-
-    def null_loss(self) -> float:
-        if self.data.classes is None:
-            return float(self.account(self.zero())["loss"])
-        return null_loss_of_labels(self)
 
     # --- passes -------------------------------------------------------------------------------
 
@@ -297,7 +261,7 @@ class BlockedKinked(BlockedObjective):
         self.n_passes += 1
         self.latest = None
         total, parts, kept = Sum(), [], 0
-        shared = (self._of(), theta, edges, share)
+        shared = (self._shared(), theta, edges, share)
         numbers = range(len(self.data.blocks))
         with contextlib.closing(self.passes.each(_find, shared, self._check, numbers)) as found:  # type: ignore[type-var]
             for one in found:
@@ -483,18 +447,11 @@ class BlockedKinked(BlockedObjective):
         self, theta: np.ndarray, here: dict[str, Any], proof: dict[str, np.ndarray] | None
     ) -> Bound:
         middle = self.penalty_value(theta) + float(here["loss"])
-        primal = self._primal_above(theta, here)
+        primal = here.get("above")
+        if primal is None:
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                primal = self._primal_above(theta, here, self.rounding(here)[0])
         return charged_bound((middle, self._dual_near), primal, self._dual, None)
-
-    def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
-        if "above" in here:
-            return float(here["above"])
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            rounding, _ = self.rounding(here)
-            units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
-            underflow = float(self.data.n_rows) * (here["upper"] * 2.0**-1020 + 4.0 * TINY)
-            loss = float(here["loss_above"]) * (1.0 + units) + underflow
-            return self.penalty.value_above(self.weights_of(theta)) + loss
 
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
         bound = self.bound(theta)

@@ -2,9 +2,9 @@ r"""Objectives as sums over blocks of rows.
 
 The face is that of every objective, so that solvers and the driver take them; but nothing here is
 as long as the data.  Where a method asks for scores, it is given the point that they are of
-(:class:`At`), and what it asks about them is answered by one pass over the blocks, or by the last
-passes, whose sums are kept.  A pass gives everything that is asked of a point: loss, gradient and
-both sides of the certificate, with what rounding can have done to them.
+(:class:`At`), and the sums at that point are those of one pass over the blocks, or of the last
+passes, which are kept.  A pass gives everything that is needed of a point: loss, gradient and
+both sides of the certificate, with bounds on their rounding.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from separatrix.objectives.base import (
 from separatrix.objectives.composing import objective_of
 from separatrix.objectives.enclosure import Enclosure, Level, gamma, length_above, score_rounding
 from separatrix.objectives.formula import Formula
-from separatrix.objectives.passes import Evaluation
+from separatrix.objectives.passes import SUMMED, Evaluation
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.pointwise import PointwiseObjective
-from separatrix.objectives.row_sums import SUMMED, SUMS, margin_sums
+from separatrix.objectives.row_sums import SUMS, margin_sums
 from separatrix.scale.blocks import BlockedData, Rows, Shape
 from separatrix.scale.engines import Engine
 from separatrix.scale.folds import Fold
@@ -42,6 +42,7 @@ from separatrix.scale.shared_passes import parted, several
 
 __all__ = [
     "At",
+    "BlockedLoss",
     "BlockedObjective",
     "BlockedPointwise",
     "PointwiseRows",
@@ -117,7 +118,7 @@ class BlockedObjective(LinearProblem):
     # --- passes -------------------------------------------------------------------------------
 
     def _sums(self, task: Any, shared: Any) -> dict[str, np.ndarray]:
-        """What a pass over all blocks adds up to."""
+        """The sums of a pass over all blocks."""
         self.n_passes += 1
         beside, self._beside = self._beside, None
         if beside is None:
@@ -127,9 +128,9 @@ class BlockedObjective(LinearProblem):
         return {**found, **{f"loss_{name}": value for name, value in other.items()}}
 
     def look_twice(self, theta: np.ndarray, *, diagonal: bool = False) -> None:
-        """Find out by one pass what :meth:`account` and :meth:`hessian` are asked for.
+        """Compute the sums of :meth:`account` and :meth:`hessian` in one pass.
 
-        Or, instead of the latter, :meth:`hessian_diagonal`.
+        With ``diagonal``, those of :meth:`hessian_diagonal` instead of the latter.
         """
         self._beside = (_hessian_diagonal if diagonal else _hessian, (self._shared(), theta))
         try:
@@ -410,7 +411,7 @@ def _has_kernel(loss: Loss) -> bool:
 
 
 def summable(loss: Loss) -> bool:
-    """Whether a pass over the rows gives a bound: whether a loss says how its slopes can move."""
+    """Whether a pass over the rows gives a bound: whether a loss states how its slopes can move."""
     return bool(loss.smooth) and (_has_kernel(loss) or type(loss).shift is not Loss.shift)
 
 
@@ -438,14 +439,14 @@ class PointwiseRows:
             return rows.target
         return np.where(rows.target == self.positive, 1.0, -1.0)
 
-    def objective(self, rows: Rows) -> PointwiseObjective:
-        out = objective_of(
-            rows.design,
-            self.targets(rows),
-            self.loss,
-            self.penalty,
-            fit_intercept=self.fit_intercept,
-        )
+    def split(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
+        """The weights of a point, and its intercept."""
+        return (theta[:-1], float(theta[-1])) if self.fit_intercept else (theta, 0.0)
+
+    def objective(self, rows: Rows, kind: Any = objective_of) -> Any:
+        """The objective on the rows of a block, of a kind."""
+        options = {"fit_intercept": self.fit_intercept}
+        out = kind(rows.design, self.targets(rows), self.loss, self.penalty, **options)
         out.upper = self.upper(rows)
         return out
 
@@ -458,7 +459,7 @@ def _account(
     squares = rows.row_squares(design)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if _has_kernel(of.loss):
-            w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
+            w, b = of.split(theta)
             wide, shift = score_rounding(design, w, b)
             found = margin_sums(
                 design,
@@ -504,15 +505,14 @@ def _hessian_product(
     return {"product": part.adjoint(along)}
 
 
-class BlockedPointwise(BlockedObjective):
-    """A smooth loss of one score a row and its target over blocks.
+class BlockedLoss(BlockedObjective):
+    """A loss of one score a row and its target over blocks.
 
     Parameters
     ----------
     data, engine, penalty, C, fit_intercept, factors, passes
         See :class:`BlockedObjective`.
     loss : Loss
-        One that is :func:`summable`.
     positive : int
         The class whose label is +1, and all others are -1, where targets are classes.
     """
@@ -543,7 +543,8 @@ class BlockedPointwise(BlockedObjective):
         )
 
     def _of_rows(self, rows: Rows) -> PointwiseObjective:
-        return self._shared().objective(rows)
+        out: PointwiseObjective = self._shared().objective(rows)
+        return out
 
     def null_loss(self) -> float:
         if self.data.classes is not None:
@@ -551,6 +552,24 @@ class BlockedPointwise(BlockedObjective):
         if self._null is None:
             self._null = float(self.account(self.zero())["loss"])
         return self._null
+
+    def _primal_above(self, theta: np.ndarray, here: dict[str, Any], rounding: float) -> float:
+        """The objective at a point at most; ``rounding``: of the sums over all rows, relative."""
+        # Sums of weights are more than the largest of them.
+        units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
+        underflow = float(self.data.n_rows) * (float(here["upper"]) * 2.0**-1020 + 4.0 * TINY)
+        loss = float(here["loss_above"]) * (1.0 + units) + underflow
+        return self.penalty.value_above(self.weights_of(theta)) + loss
+
+
+class BlockedPointwise(BlockedLoss):
+    """A smooth loss of one score a row and its target over blocks: :func:`summable`.
+
+    Parameters
+    ----------
+    data, engine, loss, penalty, positive, **options
+        See :class:`BlockedLoss`.
+    """
 
     def null_point(self) -> np.ndarray:
         theta = self.zero()
@@ -570,8 +589,12 @@ class BlockedPointwise(BlockedObjective):
             theta[-1] = 0.5 * (low + high)
         return theta
 
+    def _row_sums(self, of: PointwiseRows, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """The sums of all rows at a point, as :class:`~separatrix.objectives.row_sums.RowSums`."""
+        return self._sums(_account, (of, theta))
+
     def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        found = self._sums(_account, (self._shared(), theta))
+        found = self._row_sums(self._shared(), theta)
         sums = dict(zip(SUMS, found["sums"], strict=True))
         gradient = self.join(found["adjoint"], sums["slope"])
         return {**found, **sums, "gradient": gradient}
@@ -589,7 +612,7 @@ class BlockedPointwise(BlockedObjective):
         return slope / shift if far else math.inf
 
     def _cost(self, move: float) -> float:
-        """What moves by so many shifts cost at most, in units of ``shift_cost``."""
+        """The cost of moves by so many shifts, at most, in units of ``shift_cost``."""
         return (move / (1.0 - move / self.loss.shift_limit)) ** 2
 
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
@@ -606,15 +629,8 @@ class BlockedPointwise(BlockedObjective):
     def _charged(
         self, theta: np.ndarray, here: dict[str, np.ndarray], proof: dict[str, np.ndarray] | None
     ) -> Bound:
-        w = self.weights_of(theta)
-        # Sums of weights are more than the largest of them.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            rounding, _ = self.rounding(here)
-            units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
-            n = float(self.data.n_rows)
-            underflow = n * (float(here["upper"]) * 2.0**-1020 + 4.0 * TINY)
-            loss = float(here["loss_above"]) * (1.0 + units) + underflow
-            primal = self.penalty.value_above(w) + loss
+            primal = self._primal_above(theta, here, self.rounding(here)[0])
             middle = self.penalty_value(theta) + float(here["loss"])
             found = None if proof is None else self._dual_point(proof)
             dual, near = (0.0, 0.0) if found is None else self._dual_of(*found)

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
-from separatrix._compiled.rounding import TINY, UNIT
-from separatrix.losses import Loss, PerceptronLoss
+from separatrix._compiled.rounding import UNIT
+from separatrix.losses import PerceptronLoss
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import Level, gamma, length_above, score_rounding
 from separatrix.objectives.mistakes import MistakeObjective
-from separatrix.objectives.penalties import Penalty
-from separatrix.scale.blocks import BlockedData, Rows, Shape
-from separatrix.scale.engines import Engine
-from separatrix.scale.objectives import BlockedObjective, BlockedPointwise
+from separatrix.scale.blocks import Rows, Shape
+from separatrix.scale.objectives import BlockedPointwise
 from separatrix.scale.passes import Passes
 from separatrix.solvers.perceptron import MistakeDriven, is_hopeless, reach_of
 from separatrix.solvers.protocol import Candidate, Solver
@@ -469,7 +467,7 @@ def _kinked(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, n
     """The loss at a point, and at the ends of the scores' enclosures."""
     of, theta = shared
     design = rows.design
-    w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
+    w, b = of.split(theta)
     wide, shift = score_rounding(design, w, b)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         z = of.targets(rows) * (design.dot(np.ascontiguousarray(w)) + b)
@@ -491,19 +489,6 @@ class BlockedKink(BlockedPointwise):
     data, engine, loss, penalty, positive, **options
         See :class:`~separatrix.scale.objectives.BlockedPointwise`; the penalty is L2.
     """
-
-    def __init__(
-        self,
-        data: BlockedData,
-        engine: Engine,
-        loss: Loss,
-        penalty: Penalty,
-        *,
-        positive: int = 1,
-        **options: Any,
-    ) -> None:
-        BlockedObjective.__init__(self, data, engine, penalty, **options)
-        self.loss, self.positive = loss, positive
 
     @property
     def margin(self) -> float:
@@ -532,11 +517,7 @@ class BlockedKink(BlockedPointwise):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         here: Any = self.account(theta)
-        n = float(self.data.n_rows)
-        units = (gamma(n) + (self.loss.units + 8.0) * UNIT) * _SPARE
-        underflow = n * (float(here["upper"]) * 2.0**-1020 + 4.0 * TINY)
-        loss = float(here["loss_above"]) * (1.0 + units) + underflow
-        primal = self.penalty.value_above(self.weights_of(theta)) + loss
+        primal = self._primal_above(theta, here, gamma(float(self.data.n_rows)))
         middle = self.penalty_value(theta) + float(here["loss"])
         near, dual = self._dual(proof.residual)
         found = charged_bound((middle, max(near, 0.0)), primal, dual, None)

@@ -24,7 +24,6 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import UNIT
 from separatrix.losses import Huber
-from separatrix.objectives.base import Bound
 from separatrix.objectives.enclosure import length_above
 from separatrix.objectives.formula import Formula
 from separatrix.objectives.residual import (
@@ -51,25 +50,8 @@ _SHARE = 1.0 - 1e-8
 class _ScaledRows(PointwiseRows):
     """Huber's loss at a scale on the rows of a block."""
 
-    def objective(self, rows: Rows) -> HeldScaleObjective:
-        assert isinstance(self.loss, Huber)
-        out = HeldScaleObjective(
-            rows.design,
-            self.targets(rows),
-            self.loss,
-            self.penalty,
-            fit_intercept=self.fit_intercept,
-        )
-        out.upper = self.upper(rows)
-        return out
-
-
-def _account(rows: Rows, shared: tuple[_ScaledRows, np.ndarray], own: Any) -> dict[str, np.ndarray]:
-    of, theta = shared
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        squares = rows.row_squares(rows.design)
-        found = of.objective(rows).row_sums(theta, squares, balance=of.fit_intercept)
-    return {"sums": found.sums, "adjoint": found.adjoint, "shifted": found.shifted}
+    def objective(self, rows: Rows, kind: Any = HeldScaleObjective) -> Any:
+        return super().objective(rows, kind)
 
 
 def _bent(rows: Rows, shared: tuple[_ScaledRows, np.ndarray], own: Any) -> dict[str, np.ndarray]:
@@ -108,11 +90,7 @@ class BlockedScaled(BlockedPointwise):
         return _ScaledRows(**own)
 
     def _of_rows(self, rows: Rows) -> ScaledResidualObjective:
-        of = self._shared()
-        options = {"fit_intercept": self.fit_intercept}
-        targets = of.targets(rows)
-        out = ScaledResidualObjective(rows.design, targets, self.loss, self.penalty, **options)
-        out.upper = of.upper(rows)
+        out: ScaledResidualObjective = self._shared().objective(rows, ScaledResidualObjective)
         return out
 
     def scale_at(self, theta: np.ndarray) -> float:
@@ -129,7 +107,7 @@ class BlockedScaled(BlockedPointwise):
         square, whole = self.loss.threshold**2, self.total_upper
         for _ in range(_PASSES):
             scale = root
-            found = self._sums(_account, (self._rows_at(scale), theta))
+            found = self._row_sums(self._rows_at(scale), theta)
             sums = dict(zip((*SUMS, *HELD), found["sums"], strict=True))
             rest = whole - square * float(sums["beyond"])
             # Where more rows than the scale allows are beyond it, it has to grow.
@@ -185,10 +163,11 @@ class BlockedScaled(BlockedPointwise):
     # --- the certificate ------------------------------------------------------------------------
 
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
-        found = self._dual_point(account)
-        if found is None:
-            return math.inf, 0.0
-        _, dual = self._dual_of(*found)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            found = self._dual_point(account)
+            if found is None:
+                return math.inf, 0.0
+            _, dual = self._dual_of(*found)
         return self.penalty_value(theta) + float(account["loss"]) - dual, dual
 
     def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
@@ -225,13 +204,3 @@ class BlockedScaled(BlockedPointwise):
         wrong = rounding * p["slope_size"] * (1.0 + rounding)
         epsilon = p["slope"] / p["shift"]
         return epsilon, (wrong / least + 8.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE
-
-    def bound(
-        self,
-        theta: np.ndarray,
-        residual: Any = None,
-        scores: Any = None,
-        adjoint: np.ndarray | None = None,
-    ) -> Bound:
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return super().bound(theta)
