@@ -71,11 +71,6 @@ class LevelFacts:
             return len(self.hashes)
         return int((SKETCH - 1) * 2.0**64 / (float(self.hashes[-1]) + 1.0))
 
-    @property
-    def distinct_hashes(self) -> bool:
-        """Whether no two values have the same hash."""
-        return len(np.unique(self.hashes)) == len(self.hashes)
-
     @classmethod
     def of_hashes(cls, hashes: np.ndarray) -> LevelFacts:
         """Facts of which the smallest hashes are all that is known."""

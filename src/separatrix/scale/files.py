@@ -143,7 +143,7 @@ class ScanOptions:
             self.on_progress(stage, rows, n_rows)
 
     def identity(self) -> str:
-        """What of it decides how rows are encoded."""
+        """The digest of the options that decide how rows are encoded."""
         settings = {
             name: getattr(self, name)
             for name in (
@@ -158,7 +158,7 @@ class ScanOptions:
         }
         complete = isinstance(self.missing, frozenset)
         settings["missing"] = complete, tuple(sorted(self.missing) if complete else self.missing)
-        # Who decodes on every pass needs files that are removed once all rows are encoded.
+        # Blocks that are decoded on every pass need files that are removed once rows are stored.
         settings["decodes"] = self.limit == 0
         settings["coding"] = sorted(self.text.items(), key=str), self.min_frequency
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
@@ -185,7 +185,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
             return found
         _make_folder(folder)
         stack.enter_context(_alone(folder))
-        # Somebody else may have written them while this one waited.
+        # Another process may have written them while this one waited.
         found = _remembered(folder, options)
         if found is not None:
             return found
@@ -198,7 +198,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
             if options.sql is None and not options.drop_missing_target and _are_parquet(source):
                 layout = _laid_out_there(there, source, options, folder)
                 return start(there, None, layout).data()
-            # What is written here first is read by those who see it.
+            # Files that this process converts first are read by workers that see its folder.
             readers = there if there.shares_cache else readers
         with files.limited(options.reading_memory, scratch):
             data = open_files(
@@ -216,7 +216,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
 
 
 def _are_parquet(names: Sequence[str]) -> bool:
-    """Whether names and patterns stand for nothing but Parquet files."""
+    """Whether all files that names and patterns stand for are Parquet files."""
     paths = [path for path, _, _ in _files_of(names)]
     return all(path.lower().endswith(".parquet") for path in paths)
 
@@ -323,7 +323,7 @@ def _make_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Have a folder to oneself: who scans the same data meanwhile waits, and finds them there.
+    """A context with a folder of its own: another scan of the same data waits, and finds them.
 
     The system lets go of the lock when a process ends, however it does.
     """
@@ -397,7 +397,7 @@ def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def _written(relation: Any, root: Path, stack: contextlib.ExitStack, options: ScanOptions) -> str:
-    """What DuckDB can read, as a Parquet file; an open file as a file of its kind."""
+    """The name of a Parquet file with the rows of a relation; of a copy of an open file."""
     scratch = _scratch(root, stack)
     path = scratch / "rows.parquet"
     if hasattr(relation, "read"):
@@ -629,7 +629,7 @@ class _Scan:
         return f"{f} IS NOT NULL" + (f" AND {is_number(f)}" if numbers else "")
 
     def _note_left_out(self, sources: Sequence[SourceFile]) -> None:
-        """Say how many rows have no target and were left out."""
+        """Note how many rows have no target and were left out."""
         relations = (part.relation() for part in self.layout.parts)
         counts = [
             part.run(self.connection, f"SELECT count(*) AS n FROM {relation}")["n"][0]
@@ -699,7 +699,7 @@ class _Scan:
         return replace(plan, columns=tuple(kept), encoder=encoder, stage=stage), labels
 
     def _split(self) -> SourceColumn | None:
-        """Whether a row is held out, by its group or its time; None where a hash decides it.
+        """A column of whether rows are held out, by group or time; None where a hash decides it.
 
         Rows are put in the order of a number, that of their time or a hash of their group, and the
         last of them are held out; those of one number stay together.
@@ -773,7 +773,7 @@ class _Scan:
         if options.encoder is not None or not (options.single and options.standardise):
             return None
         if not self.readers.shares_cache:
-            # Who encodes rows need not be who put them aside.
+            # Another worker may encode the rows than the one that put them aside.
             return None
         known.look_for(plan.encoder)
         columns = [known.column(name) for name in names]
@@ -899,7 +899,7 @@ class _Scan:
         return column, given, None, own
 
     def _name_placeholders(self, found: Sequence[Placeholders]) -> None:
-        """Say which values of a quantity to predict may stand for missing ones."""
+        """Note which values of a quantity to predict may stand for missing ones."""
         name = self.options.target
         if name is not None and self.options.encoder is None and name not in self.layout.wanted:
             self.notes += [sentence(name, one, target=True) for one in found]
@@ -961,71 +961,63 @@ class _Scan:
         width: float,
         stored: bool,
     ) -> BlockedData:
-        options = self.options
-        meta, arrays = plan.encoder.state()
+        options, encoder = self.options, plan.encoder
+        meta, arrays = encoder.state()
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
         most = int(_SAMPLE * options.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), most) / n_rows)
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
         quiet = replace(options, on_progress=None, engine=None)
         work = _Encoding(plan, self.folder, quiet, share, stored, sha256_of(state, work_text))
-        fit: list[Block] = []
-        held: list[Block] = []
-        sample: list[Rows] = []
-        counts = np.zeros(0 if labels is None else len(labels), dtype=np.int64)
-        totals = np.zeros(1 if labels is None else len(labels))
-        contents, aside = RowDigest(), RowDigest()
-        rows = 0
-        # What the readers hold finds room together.
-        each = max(span.n_rows for span in spans) * (self.statistics.row_bytes() + width)
-        readers = self.readers.at_most(int(options.available / each))
-        found = readers.map(_blocks_of, work, [*enumerate(spans)])
-        with contextlib.closing(found):  # type: ignore[type-var]
-            for span, done in zip(spans, found, strict=True):
-                fit += done.fit
-                held += done.held
-                sample += done.sample
-                contents = contents.then(done.contents)
-                aside = aside.then(done.aside)
-                counts += done.counts
-                totals += done.totals
-                rows += span.n_rows
-                options.report("encoding", rows, n_rows)
-        self._require_classes(labels, counts)
-        self._require_weight(totals, "every row to fit" if held else "every row")
-        if labels is None:
-            totals = np.empty(0)
-        names = tuple(plan.encoder.feature_names_)
+        found = self._all_encoded(work, spans, n_rows, width)
+        self._require_classes(labels, found.counts)
+        self._require_weight(found.totals, "every row to fit" if found.held else "every row")
+        names = tuple(encoder.feature_names_)
         # The digest is of rows, not of how they are cut: with other memory the data are the same.
-        header = repr((contents, aside, None if labels is None else labels.tolist(), names))
-        fingerprint = sha256_of(header)
-        notes = [*self.notes]
-        kept: Rows | None = None
-        if sample:
-            block = write_block(self.folder / "sample.block", sample, "the sample")
-            sample.clear()
-            kept = block.load()
-        note = _note(fit, "encoded into the cache" if stored else None, self.readers.shares_cache)
-        if stored:
-            self._remember(meta, state, fit, held, block if kept is not None else None, labels,
-                           counts, totals, fingerprint, notes, plan.encoder.alerts_)  # fmt: skip
-        return BlockedData(
-            blocks=tuple(fit),
-            n_features=plan.encoder.n_features_,
+        listed = None if labels is None else labels.tolist()
+        header = repr((found.contents, found.aside, listed, names))
+        sample: StoredBlock | None = None
+        if found.sample:
+            sample = write_block(self.folder / "sample.block", found.sample, "the sample")
+            found.sample.clear()
+        place = "encoded into the cache" if stored else None
+        data = BlockedData(
+            blocks=tuple(found.fit),
+            n_features=encoder.n_features_,
             classes=labels,
-            class_rows=counts,
-            class_totals=totals,
-            held=tuple(held),
+            class_rows=found.counts,
+            class_totals=np.empty(0) if labels is None else found.totals,
+            held=tuple(found.held),
             feature_names=names,
-            encoder=plan.encoder,
+            encoder=encoder,
             source=self.layout.source,
-            fingerprint=fingerprint,
-            sample=kept,
+            fingerprint=sha256_of(header),
+            sample=None if sample is None else sample.load(),
             single=options.single,
             memory=options.memory,
-            notes=(note, *notes),
+            notes=(_note(found.fit, place, self.readers.shares_cache), *self.notes),
             engine=options.engine,
         )
+        if stored:
+            self._remember(meta, state, data, sample)
+        return data
+
+    def _all_encoded(
+        self, work: _Encoding, spans: list[RowRange], n_rows: int, width: float
+    ) -> _EncodedRows:
+        """The blocks of all stretches, in their order, and what their rows add up to."""
+        out = _EncodedRows.none(work.plan.n_classes)
+        # What the readers hold finds room together.
+        each = max(span.n_rows for span in spans) * (self.statistics.row_bytes() + width)
+        readers = self.readers.at_most(int(self.options.available / each))
+        found = readers.map(_blocks_of, work, [*enumerate(spans)])
+        rows = 0
+        with contextlib.closing(found):  # type: ignore[type-var]
+            for span, one in zip(spans, found, strict=True):
+                out.add(one)
+                rows += span.n_rows
+                self.options.report("encoding", rows, n_rows)
+        return out
 
     def _require_weight(self, totals: np.ndarray, every: str) -> None:
         if self.options.weight is not None and not totals.any():
@@ -1038,21 +1030,11 @@ class _Scan:
             raise DataError(Message("class_held_out", label=quote(str(label)), **options))
 
     def _remember(
-        self,
-        meta: dict[str, Any],
-        state: bytes,
-        fit: Sequence[Block],
-        held: Sequence[Block],
-        sample: StoredBlock | None,
-        labels: np.ndarray | None,
-        counts: np.ndarray,
-        totals: np.ndarray,
-        fingerprint: str,
-        notes: list[str],
-        alerts: list[str],
+        self, meta: dict[str, Any], state: bytes, data: BlockedData, sample: StoredBlock | None
     ) -> None:
-        """Write down last what makes the cache whole."""
-        blocks = [*fit, *held, *([] if sample is None else [sample])]
+        """Write the manifest, which makes the cache whole, last."""
+        blocks = [*data.blocks, *data.held, *([] if sample is None else [sample])]
+        classes = data.classes
         manifest = {
             "format": _FORMAT,
             "meta": meta,
@@ -1061,15 +1043,15 @@ class _Scan:
                 {**block.__dict__, "path": os.path.basename(block.__dict__["path"])}
                 for block in blocks
             ],
-            "fit": len(fit),
-            "held": len(held),
-            "classes": None if labels is None else [labels.dtype.str, labels.tolist()],
-            "class_rows": counts.tolist(),
-            "class_totals": totals.tolist(),
-            "source": self.layout.source,
-            "fingerprint": fingerprint,
-            "notes": [record_of(one) for one in notes],
-            "alerts": [record_of(one) for one in alerts],
+            "fit": len(data.blocks),
+            "held": len(data.held),
+            "classes": None if classes is None else [classes.dtype.str, classes.tolist()],
+            "class_rows": data.class_rows.tolist(),
+            "class_totals": data.class_totals.tolist(),
+            "source": data.source,
+            "fingerprint": data.fingerprint,
+            "notes": [record_of(one) for one in self.notes],
+            "alerts": [record_of(one) for one in data.encoder.alerts_],
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
@@ -1119,8 +1101,8 @@ def _note(fit: Sequence[Block], place: str | None, shared: bool = True) -> str:
 
 
 @dataclass
-class _Done:
-    """What came of a stretch."""
+class _EncodedRows:
+    """The blocks of one stretch of rows, or of several that follow one after the other."""
 
     fit: list[Block]
     held: list[Block]
@@ -1130,10 +1112,25 @@ class _Done:
     counts: np.ndarray
     totals: np.ndarray
 
+    @classmethod
+    def none(cls, n_classes: int) -> _EncodedRows:
+        counts, totals = np.zeros(n_classes, dtype=np.int64), np.zeros(max(n_classes, 1))
+        return cls([], [], [], RowDigest(), RowDigest(), counts, totals)
+
+    def add(self, other: _EncodedRows) -> None:
+        """Append the rows that follow."""
+        self.fit += other.fit
+        self.held += other.held
+        self.sample += other.sample
+        self.contents = self.contents.then(other.contents)
+        self.aside = self.aside.then(other.aside)
+        self.counts += other.counts
+        self.totals += other.totals
+
 
 @dataclass(frozen=True)
 class _Encoding:
-    """The way from ranges of rows to blocks."""
+    """The encoding of ranges of rows into blocks, in a form that can be sent to a worker."""
 
     plan: EncodingPlan
     folder: Path
@@ -1142,7 +1139,7 @@ class _Encoding:
     stored: bool
     mark: str
 
-    def blocks_of(self, k: int, span: RowRange) -> _Done:
+    def blocks_of(self, k: int, span: RowRange) -> _EncodedRows:
         """The blocks of a stretch: those that an earlier process finished, or new ones."""
         blocks = self._finished(k)
         if blocks is None:
@@ -1153,9 +1150,7 @@ class _Encoding:
                 text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
         n = self.plan.n_classes
-        done = _Done(
-            [], [], [], RowDigest(), RowDigest(), np.zeros(n, dtype=np.int64), np.zeros(max(n, 1))
-        )
+        done = _EncodedRows.none(n)
         for i, (block, rows, held) in enumerate(blocks):
             if held:
                 done.held.append(block)
@@ -1222,5 +1217,5 @@ def _staged(
     return plan.staged(span, centres, stage, looked_at)
 
 
-def _blocks_of(work: _Encoding, numbered: tuple[int, RowRange]) -> _Done:
+def _blocks_of(work: _Encoding, numbered: tuple[int, RowRange]) -> _EncodedRows:
     return work.blocks_of(*numbered)

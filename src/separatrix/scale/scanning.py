@@ -193,14 +193,12 @@ def scan(
         "time": time,
         **dict.fromkeys(reading, True),
     }
-    first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
-    if hasattr(first, "__dask_graph__"):
+    if _is_collection(source):
         _require_files(of_files, "Dask collections")
         from separatrix.scale.collections import of_collections
 
-        held = bytes_of(memory)
         own = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
-        return of_collections(source, target, weight, memory=held, **own)
+        return of_collections(source, target, weight, memory=bytes_of(memory), **own)
     _require_known(reading)
     names = _names_of(source)
     if names is None and not _is_relation(source):
@@ -288,6 +286,12 @@ def _names_of(source: Any) -> list[str] | None:
         return None
     named = all(isinstance(one, (str, os.PathLike)) for one in source)
     return [os.fspath(one) for one in source] if named else None
+
+
+def _is_collection(source: Any) -> bool:
+    """Whether this is a Dask collection, or a pair of two."""
+    first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
+    return hasattr(first, "__dask_graph__")
 
 
 def _is_relation(source: Any) -> bool:
