@@ -1,6 +1,6 @@
 """Engines: what goes over the blocks, and where.
 
-An engine has three verbs.  ``place`` puts blocks where they will be worked on, ``map`` applies a
+An engine has three methods.  ``place`` puts blocks where they will be worked on, ``map`` applies a
 function to the rows of every block, and ``reduce`` adds up what a function gives, along the tree of
 :mod:`~separatrix.scale.sums`, wherever parts of it are worked out.  Everything else, the objective,
 the method, the certificate, knows blocks and sums and no engine.  A function is given the rows of a
@@ -10,6 +10,7 @@ that it can be sent to another process.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -114,6 +115,29 @@ def work(task: Task, block: Block, shared: Any, own: Any) -> Any:
         return task(block.load(), shared, own)
 
 
+def in_order(
+    function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], workers: int, name: str
+) -> Iterator[Any]:
+    """What a function gives for each tuple of arguments, in their order, by threads of a name."""
+    if workers == 1 or len(calls) == 1:
+        yield from itertools.starmap(function, calls)
+        return
+    with ThreadPoolExecutor(workers, name) as threads:
+        # One more than can be worked on is under way, so that no thread waits; not all of them,
+        # because each result is held until it is its turn.
+        waiting: deque[Future[Any]] = deque()
+        try:
+            for call in calls:
+                waiting.append(threads.submit(function, *call))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
 class Local(Engine):
     """Threads of this process: compiled loops and reading let each other run.
 
@@ -143,21 +167,6 @@ class Local(Engine):
     ) -> Iterator[Any]:
         workers = pool.n_threads() if self.workers is None else self.workers
         own = [None] * len(blocks) if each is None else each
-        if workers == 1 or len(blocks) == 1:
-            for block, mine in zip(blocks, own, strict=True):
-                yield work(task, block, shared, mine)
-            return
-        with pool.one_blas_thread(), ThreadPoolExecutor(workers, "separatrix-block") as threads:
-            # One more than can be worked on is under way, so that nobody waits; not all of them,
-            # because what comes back is held until it is its turn.
-            waiting: deque[Future[Any]] = deque()
-            try:
-                for block, mine in zip(blocks, own, strict=True):
-                    waiting.append(threads.submit(work, task, block, shared, mine))
-                    if len(waiting) > workers:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        calls = [(task, block, shared, mine) for block, mine in zip(blocks, own, strict=True)]
+        with pool.one_blas_thread():
+            yield from in_order(work, calls, workers, "separatrix-block")

@@ -1,4 +1,4 @@
-"""Where files are read: by threads of this process, or by the workers of a cluster.
+"""Readers of files: threads of this process, or the workers of a cluster.
 
 A task is a function of what all tasks share and of one part of the files.  It is importable by
 name, and what it gives depends on nothing else, so that it is the same wherever it runs.  Facts
@@ -16,12 +16,12 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from separatrix.scale.dask_engine import Dask, fetched, pickled
+from separatrix.scale.engines import in_order
 from separatrix.tables import source_files as files
 
 __all__ = ["ClusterReaders", "LocalReaders", "Readers", "Session", "Task"]
@@ -35,7 +35,7 @@ Merge = Callable[[Sequence[Any]], Any]
 _TOGETHER = 8
 # What tasks share is unpacked once on every worker, which keeps what the last ones shared.
 _KEPT = 2
-# Cluster tasks whose results are asked for at once.
+# Cluster tasks whose results are fetched at once.
 _BATCH = 16
 
 
@@ -44,7 +44,7 @@ _BATCH = 16
 
 @dataclass(frozen=True)
 class Session:
-    """What DuckDB may use while files are read.
+    """The connections and the memory with which DuckDB reads files.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def opened(session: Session) -> Opened:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with files.limited(session.memory, folder):
                 connection = files.connect()
-            # A query is then answered by the thread that asks, in the order of the rows.
+            # A query then runs in the thread that calls it, in the order of the rows.
             connection.execute("SET threads = 1")
             connection.execute("SET parquet_metadata_cache = true")
             found = Opened(connection, threading.Semaphore(session.readers))
@@ -130,7 +130,7 @@ def close(session: Session) -> None:
 
 
 class Readers(ABC):
-    """Who reads parts of files.
+    """Threads or workers that read parts of files.
 
     Attributes
     ----------
@@ -146,11 +146,11 @@ class Readers(ABC):
 
     @abstractmethod
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
-        """What a task gives for every part, in the order of the parts."""
+        """The results of a task for all parts, in their order."""
 
     @abstractmethod
     def merged(self, task: Task, shared: Any, parts: Sequence[Any], merge: Merge) -> Any:
-        """What a task gives for all parts, merged; there is at least one part."""
+        """The merged results of a task for all parts, of which there is one at least."""
 
     @abstractmethod
     def close(self, session: Session) -> None:
@@ -172,22 +172,8 @@ class LocalReaders(Readers):
         return LocalReaders(max(1, min(self.workers, tasks)))
 
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
-        if self.workers == 1 or len(parts) == 1:
-            for part in parts:
-                yield task(shared, part)
-            return
-        with ThreadPoolExecutor(self.workers, "separatrix-scan") as threads:
-            waiting: deque[Future[Any]] = deque()
-            try:
-                for part in parts:
-                    waiting.append(threads.submit(task, shared, part))
-                    if len(waiting) > self.workers:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        calls = [(shared, part) for part in parts]
+        yield from in_order(task, calls, self.workers, "separatrix-scan")
 
     def merged(self, task: Task, shared: Any, parts: Sequence[Any], merge: Merge) -> Any:
         found: list[Any] = []
@@ -288,7 +274,7 @@ _shared: OrderedDict[str, Any] = OrderedDict()
 
 
 def _done(common: tuple[str, bytes], part: bytes) -> bytes:
-    """What a task gives for a part, in bytes, so that arrays are as NumPy makes them."""
+    """The result of a task for a part, in bytes, so that arrays are as NumPy makes them."""
     key, packed = common
     with _lock:
         known = _shared.get(key)

@@ -1,6 +1,6 @@
 """What the rows of files add up to, found by DuckDB in passes that hold none of them.
 
-Every fact is found for one part of one file at a time, by one thread of whoever reads it, and
+Every fact is found for one part of one file at a time, by one thread of its reader, and
 merged: see :mod:`~separatrix.scale.facts`.  Sums of numbers are taken about a centre that a few
 rows suggest: the same bits every time, and the digits of two passes over rows in memory.
 """
@@ -206,8 +206,8 @@ class Statistics:
             return f"CAST(CAST({c} AS DOUBLE) AS VARCHAR)"
         return f"CAST({c} AS VARCHAR)"
 
-    def ask(self, queries: Iterable[tuple[int, str]]) -> Iterator[dict[str, Any]]:
-        """What queries of sources give, in their order."""
+    def results(self, queries: Iterable[tuple[int, str]]) -> Iterator[dict[str, Any]]:
+        """The results of queries of sources, in their order."""
         every = [(self.sources[k], sql) for k, sql in queries]
         return self.readers.map(_answered, self.session, every)
 
@@ -392,7 +392,7 @@ class Statistics:
             chosen = ", ".join(f"{one.sql[k]} AS {one.key}" for one in columns)
             where = f"r >= {start} AND r < {stop}"
             queries.append((k, f"SELECT {chosen} FROM {self.sources[k].relation()} WHERE {where}"))
-        for found in self.ask(queries):
+        for found in self.results(queries):
             for values, one in zip(out, columns, strict=True):
                 gone = missing_mask(found[one.key]).tolist()
                 data = np.ma.getdata(found[one.key]).tolist()
@@ -677,7 +677,7 @@ class Statistics:
                     f"WHERE r >= {start} AND r < {stop} AND {value} IS NOT NULL GROUP BY 1",
                 )
             )
-        for found in self.ask(queries):
+        for found in self.results(queries):
             yield {name: np.ma.getdata(values) for name, values in found.items()}
 
     def _identifies(self, column: SourceColumn, there: int) -> bool:
@@ -686,7 +686,7 @@ class Statistics:
         v = "CAST({v} AS DOUBLE)"
         parts = [*self._over_parts(column, f"count(*) FILTER ({v} <> floor({v}))", f"min({v})",
                                    f"max({v})", f"count(DISTINCT {v})")]  # fmt: skip
-        parts = sorted(part for part in parts if part[1] is not None)
+        parts = [part for part in parts if part[1] is not None]
         if any(part[0] for part in parts) or sum(part[3] for part in parts) < there:
             return False
         parts.sort(key=lambda part: part[1])
@@ -768,7 +768,7 @@ class Statistics:
             for k, start, stop, _, _ in self._pieces()
         ]  # fmt: skip
         done = 0
-        for piece, found in zip(self._pieces(), self.ask(every), strict=True):
+        for piece, found in zip(self._pieces(), self.results(every), strict=True):
             done += piece[2] - piece[1]
             if reports:
                 self.on_progress(done)
@@ -829,7 +829,7 @@ class Statistics:
             (k, f"SELECT min(r) AS r FROM {one.relation()} WHERE {where.format(v=column.sql[k])}")
             for k, one in enumerate(self.sources)
         ]
-        for source, found in zip(self.sources, self.ask(queries), strict=True):
+        for source, found in zip(self.sources, self.results(queries), strict=True):
             if not missing_mask(found["r"])[0]:
                 return f"{source.label}, row {int(found['r'][0]) + 1:,}"
         raise AssertionError(column.name)
@@ -864,7 +864,7 @@ class Statistics:
         return self._first_row(column, lost)
 
 
-# --- on whoever reads -----------------------------------------------------------------------------
+# --- on the readers -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
