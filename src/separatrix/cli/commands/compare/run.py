@@ -81,11 +81,9 @@ def _chosen(options: CompareOptions, target: Target) -> tuple[str, ...]:
 
 
 def _of_model(options: CompareOptions, name: str, n_rows: int) -> CompareOptions:
-    """The options under which one model is fitted, which are those of the command shown."""
+    """The options under which one model is fitted to the folds."""
     takes = OFFERS[name].takes
     given = {"model": name, **settings_of(name, n_rows)}
-    # The command that is shown fits more closely than a comparison needs.
-    given.pop("tol", None)
     for option in ("C", "class_weight", "time_limit"):
         if option not in takes:
             given[option] = None
@@ -105,9 +103,6 @@ def _entries(options: Any, target: Target, names: tuple[str, ...]) -> tuple[dict
             model = contenders(n_rows, quantity=target.quantity)["constant"]
         else:
             model = suit_table(build_model(own), own, n_classes=target.n_classes, n_rows=n_rows)
-            settings = settings_of(name, n_rows)
-            if "tol" in settings:
-                model.set_params(tol=settings["tol"])
         if in_units not in encoders:
             encoder = target.fit_encoder(
                 target.features, in_units=in_units, encoding=options.of_encoder()
@@ -135,11 +130,13 @@ def _say(out: Output, options: CompareOptions, target: Target, found: Comparison
     out.answer("verdict", found.verdict)
     for remark in found.remarks():
         out.warn(TERMINAL(remark))
-    commands = {
-        one.name: _command(_of_model(options, one.name, len(target.y)), target.name)
+    own = {
+        one.name: _of_model(options, one.name, len(target.y))
         for one in found.contenders
         if one.name != "constant"
     }
+    # The command that is shown fits more closely than a comparison needs.
+    commands = {name: _command(replace(one, tol=None), target.name) for name, one in own.items()}
     if not out.quiet:
         out.text()
         for name, command in commands.items():
