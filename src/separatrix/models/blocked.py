@@ -39,6 +39,7 @@ __all__ = [
     "refuse",
     "require_alone",
     "require_blocks",
+    "require_passes",
     "require_same",
     "share",
     "starts",
@@ -53,7 +54,7 @@ _SHARE, _FORMED = 0.25, 2500
 
 @dataclass(frozen=True, eq=False)
 class InPasses:
-    """A fit in passes: the data, who goes over them, and what is known of their targets.
+    """A fit in passes: the data, the passes, and the facts about the targets.
 
     It stands for the design and for the targets of rows in memory, so that an estimator composes
     its problems of either.
@@ -186,13 +187,20 @@ def in_blocks(
 
 
 def keeps_passes(model: Any) -> bool:
-    """Whether a fit to row blocks continues from a checkpoint, which its passes leave."""
+    """Whether the passes of a fit to row blocks leave a checkpoint to continue from."""
     return bool(getattr(model, "_resumes", True))
 
 
 def refuse(model: Any, why: str) -> TypeError:
     """Return the error of an estimator, or of parameters, that cannot be fitted in passes."""
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
+
+
+def require_passes(model: Any) -> None:
+    """Refuse a model, or parameters, that need all rows at once."""
+    why = model._needs_all_rows()
+    if why is not None:
+        raise refuse(model, why)
 
 
 def begin(

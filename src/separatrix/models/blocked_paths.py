@@ -56,10 +56,7 @@ class BlockSearch(Search):
     ) -> None:
         super().__init__(model, given, scoring, keep_folds=keep_folds)
         if scoring not in (None, "accuracy"):
-            raise blocked.refuse(
-                model,
-                Message("scoring_in_passes"),
-            )
+            raise blocked.refuse(model, Message("scoring_in_passes"))
         if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
             raise blocked.refuse(
                 model,
@@ -109,9 +106,9 @@ class BlockSearch(Search):
                 yield i // len(fits), i % len(fits), member
 
     def _unless_ended(self, job: Callable[[], Solution]) -> Solution | None:
-        """The result of a fit; None where Ctrl-C came before the fit knew anything of its start.
+        """The result of a fit; None where Ctrl-C came before a pass bounded its start.
 
-        The bounds of so many starts would take a pass as long as any.
+        The bounds of all starts would take a whole pass.
         """
         passes = self._whole.passes
         first = passes.count + 1

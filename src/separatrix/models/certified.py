@@ -178,9 +178,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         self._check_parameters()
         fit = FitContext(begin=begin, given=(X, y, groups))
         if blocks:
-            why = self._needs_all_rows()
-            if why is not None:
-                raise blocked.refuse(self, why)
+            blocked.require_passes(self)
             fit.blocks = blocked.begin(self, X, engine, checkpoint)
             fit.design = fit.target = fit.blocks
         else:
@@ -327,11 +325,9 @@ class Certified(Parameters, metaclass=ABCMeta):
     def _blocked_claims(
         self, data: Any, engine: Any
     ) -> list[tuple[str, LinearProblem, np.ndarray, Solver]]:
-        """:meth:`_claims` over row blocks, with who would solve each."""
+        """:meth:`_claims` over row blocks, with the solver of each."""
         blocked.require_same(self, data)
-        why = self._needs_all_rows()
-        if why is not None:
-            raise blocked.refuse(self, why)
+        blocked.require_passes(self)
         # A fit settles things on its way.
         other = copy.copy(self)
         rows = blocked.begin(other, data, engine)

@@ -1,4 +1,4 @@
-"""What the estimators share that solve equations: the one sequence of a fit, and its proof."""
+"""Estimators that solve equations: the one sequence of their fits, and their certificates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ClosedForm(
     There is nothing to keep before the end: Ctrl-C ends such a fit where it is.
     """
 
-    # A few passes leave nothing to keep, and the first one finds all that is asked of the targets.
+    # A few passes leave no checkpoint, and the first one finds all facts about the targets.
     _resumes = False
     _sums_targets = False
 
@@ -108,9 +108,7 @@ class ClosedForm(
         fit = FitContext()
         if blocked.is_blocked(X):
             blocked.require_same(self, X)
-            why = self._needs_all_rows()
-            if why is not None:
-                raise blocked.refuse(self, why)
+            blocked.require_passes(self)
             fit.blocks = fit.design = fit.target = blocked.begin(copy.copy(self), X, engine)
         else:
             fit.design, fit.target = self._rows_again(X, y, sample_weight)
