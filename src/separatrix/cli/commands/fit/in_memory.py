@@ -14,8 +14,8 @@ from separatrix.assessment.scoring import Predictions, predictions, score_rows
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
 from separatrix.cli.commands.fit.training import (
+    SplitRows,
     Target,
-    TrainingRows,
     describe_split,
     given_roles,
     how_held_out,
@@ -47,7 +47,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MatrixRows(TrainingRows):
+class MatrixRows(SplitRows):
     """The rows to fit as a matrix, and those to measure on."""
 
     target: Target

@@ -17,7 +17,7 @@ from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
 from separatrix.cli.commands.fit.training import (
-    TrainingRows,
+    SplitRows,
     check_options_of_a_quantity,
     describe_split,
     how_held_out,
@@ -44,7 +44,7 @@ from separatrix.tables.table import missing_marks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BlockRows(TrainingRows):
+class BlockRows(SplitRows):
     """Row blocks in the place of encoded matrices: those of the fit, and those to measure on."""
 
     data: BlockedData

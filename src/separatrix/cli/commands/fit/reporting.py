@@ -8,7 +8,7 @@ from separatrix.assessment import records
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
 from separatrix.assessment.documents import headline
 from separatrix.assessment.scoring import constant, further, gives_probabilities
-from separatrix.cli.commands.fit.training import TrainingRows
+from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.info.details import (
     degree_alert,
     print_weights,
@@ -63,7 +63,7 @@ def save_fit(
     }
 
 
-def decide(out: Output, model: Any, rows: TrainingRows) -> Decision | None:
+def decide(out: Output, model: Any, rows: SplitRows) -> Decision | None:
     """The threshold that was given or is to be chosen, in a line of its own."""
     options, positive = rows.options, rows.positive
     if options.threshold is not None:

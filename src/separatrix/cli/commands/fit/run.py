@@ -14,7 +14,7 @@ from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, in_memory, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.reporting import decide, report_measures, report_model, save_fit
-from separatrix.cli.commands.fit.training import TrainingRows
+from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
 from separatrix.cli.interruption import fitting, keeping, undisturbed
@@ -81,7 +81,7 @@ def run(out: Output, options: FitOptions) -> Exit:
 # -------------------------------------------------------------------------------- before the fit
 
 
-def _read(out: Output, options: FitOptions) -> TrainingRows:
+def _read(out: Output, options: FitOptions) -> SplitRows:
     """The rows: in passes where the table would not fit, or a cluster is to read it."""
     apart = options.engine == "dask" or options.resume or options.cache is not None
     if not (apart or exceeds_memory(options.data, options.memory, options.sql)):
@@ -109,7 +109,7 @@ def check_parameters(model: Any) -> None:
 # ---------------------------------------------------------------------------- the fit, and after
 
 
-def _fit(out: Output, model: Any, rows: TrainingRows) -> None:
+def _fit(out: Output, model: Any, rows: SplitRows) -> None:
     try:
         with training.catching_warnings(rows.encoder) as caught:
             rows.fit(model)
@@ -124,7 +124,7 @@ def _fit(out: Output, model: Any, rows: TrainingRows) -> None:
 def _measure(
     out: Output,
     model: Any,
-    rows: TrainingRows,
+    rows: SplitRows,
     details: dict[str, Any],
     decision: Decision | None,
 ) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _exact(scores: dict[str, Any], details: dict[str, Any]) -> bool:
     return r2 is not None and 1.0 - r2 < 1e-14 and 2 * details["rank"] < scores["n"]
 
 
-def _report_not_separable(out: Output, error: NotSeparableError, rows: TrainingRows) -> Exit:
+def _report_not_separable(out: Output, error: NotSeparableError, rows: SplitRows) -> Exit:
     """There is no hard margin: say so, with the proof where there is one."""
     verdict = error.verdict
     record: dict[str, Any] = {"status": "not_separable"}

@@ -159,7 +159,7 @@ def check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TrainingRows(ABC):
+class SplitRows(ABC):
     """The rows that are fitted and those to measure on: in memory, or in row blocks.
 
     Attributes
@@ -240,7 +240,7 @@ class TrainingRows(ABC):
 
     @property
     def split_by(self) -> dict[str, str]:
-        """What a model file says of the split beside its numbers."""
+        """The fields of a model file about the split, beside its numbers."""
         return {}
 
     @property
@@ -339,7 +339,7 @@ def positive_class(options: Any, classes: np.ndarray | None, counts: np.ndarray)
 
 
 def how_held_out(options: ModelOptions, otherwise: str) -> str:
-    """By what rows are held out: their times, their groups, or as it is done otherwise."""
+    """The rule by which rows are held out, in words: times, groups, or what ``otherwise`` names."""
     if options.time is not None:
         return f"the latest by {quoted(options.time)}"
     by = otherwise if options.group is None else f"by {quoted(options.group)}"

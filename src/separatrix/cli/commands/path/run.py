@@ -15,7 +15,7 @@ from separatrix.certificate import Certificate
 from separatrix.cli.commands.fit import training
 from separatrix.cli.commands.fit.in_memory import encoded
 from separatrix.cli.commands.fit.models import build_model, suit_table
-from separatrix.cli.commands.fit.training import TrainingRows
+from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar, say
@@ -92,7 +92,7 @@ def _settled(options: PathOptions) -> tuple[PathOptions, bool]:
     return options, replace(options, lam=1.0 if closed else None).in_units
 
 
-def _in_memory(out: Output, options: PathOptions) -> TrainingRows:
+def _in_memory(out: Output, options: PathOptions) -> SplitRows:
     options, target = training.read_target(options)
     options, in_units = _settled(options)
     encoder = target.fit_encoder(target.features, in_units=in_units, encoding=options.of_encoder())
@@ -101,7 +101,7 @@ def _in_memory(out: Output, options: PathOptions) -> TrainingRows:
     return encoded(options, target, encoder, X, np.arange(len(target.y)))
 
 
-def _over_blocks(out: Output, options: PathOptions) -> TrainingRows:
+def _over_blocks(out: Output, options: PathOptions) -> SplitRows:
     """Row blocks of a table that does not fit the memory; all values and folds share the passes."""
     from separatrix.cli.commands.fit import passes
 
@@ -129,7 +129,7 @@ def _over_blocks(out: Output, options: PathOptions) -> TrainingRows:
 
 
 def _fit_path(
-    out: Output, options: PathOptions, model: Any, rows: TrainingRows
+    out: Output, options: PathOptions, model: Any, rows: SplitRows
 ) -> tuple[Path, bool, list[str]]:
     """The path, whether it was interrupted, and what it warned of."""
     shared: dict[str, Any] = {"scoring": options.scoring, **rows.weighted}
@@ -162,7 +162,7 @@ def _is_to_be_widened(options: PathOptions, path: Path) -> bool:
 
 
 def _widened(
-    model: Any, options: PathOptions, path: Path, start: float, rows: TrainingRows, shared: Any
+    model: Any, options: PathOptions, path: Path, start: float, rows: SplitRows, shared: Any
 ) -> Path:
     """The path and what lies beyond its edge, once; in the time that is left."""
     if options.time_limit is not None:
@@ -196,7 +196,7 @@ def _report(out: Output, path: Path, options: PathOptions) -> None:
         out.text(text)
 
 
-def _save(out: Output, options: PathOptions, path: Path, rows: TrainingRows) -> None:
+def _save(out: Output, options: PathOptions, path: Path, rows: SplitRows) -> None:
     model, output = path.best_model, str(options.output)
     config = options.record()
     values = config.pop("values")
