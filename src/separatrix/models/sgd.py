@@ -215,8 +215,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     not take steps of single rows: unless some parameter of the steps is given, it goes to the
     certified optimum by the method that :func:`~separatrix.select_solver` gives.  Where
     ``learning_rate``, ``eta0``, ``power_t``, ``batch_size``, ``average``, ``shuffle``, ``step_tol``
-    or ``early_stopping`` is given, in :meth:`partial_fit`, in passes over row blocks, and for the
-    perceptron's loss it takes a step along the slope of one row at a time:
+    or ``early_stopping`` is given, in :meth:`partial_fit`, and for the perceptron's loss it takes a
+    step along the slope of one row at a time:
 
     .. math:: w \leftarrow (1 - \eta_k \alpha)\, w - \eta_k\, \ell'(z_i)\, y_i x_i, \qquad
         b \leftarrow b - \eta_k\, \ell'(z_i)\, y_i .
@@ -542,8 +542,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         engine : separatrix.scale.Engine, optional
             What loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
-            For row blocks: a file in which every pass saves its state; not for steps that were
-            asked for, whose next pass needs more than the weights of the last one.
+            For row blocks: a file in which every pass saves its state; not for steps of a
+            chosen size, whose next pass needs more than the weights of the last one.
 
         Returns
         -------
@@ -591,7 +591,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         return next((why for given, why in whys if given), None)
 
     def _steps_over(self, fit: InPasses) -> Problems:
-        """The problems of steps that were asked for, over row blocks."""
+        """The problems of steps of a chosen size, over row blocks."""
         from separatrix.scale.online import BlockedKink
 
         loss = self._loss()
@@ -910,7 +910,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
 
     @property
     def _follows_dtype(self) -> bool:  # type: ignore[override]
-        # Steps that were asked for end where they end, to the last digit.
+        # Steps of a chosen size keep the digits at which they end.
         return not self._by_rows
 
     def _loss(self) -> Loss:
