@@ -200,7 +200,7 @@ def _compiling() -> Iterator[None]:
 
 
 def _of_any_value(template: Callable[..., Any]) -> Callable[..., Any]:
-    """How calls of a compiled function are typed, with the type of a constant for the constant.
+    """A template that types calls of a compiled function without the values of constants.
 
     Numba takes ``f(x, 0)`` and ``f(x, n)`` for calls of two types, and would compile ``f`` twice,
     although the machine code of both is the same.

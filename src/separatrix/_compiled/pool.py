@@ -60,7 +60,7 @@ def tuned(tuning: Tuning) -> Iterator[None]:
     Parameters
     ----------
     tuning : Tuning
-        They decide how sums are rounded.
+        Where it splits work, and so how sums are rounded.
     """
     global _tuning
     before, _tuning = _tuning, tuning

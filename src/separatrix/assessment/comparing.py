@@ -191,7 +191,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What may be said of the differences, in a sentence."""
+        """The conclusion about the differences, in a sentence."""
         if self.best.why:
             return "no model could be scored"
         scored = [one for one in self.contenders if not one.why]

@@ -42,7 +42,7 @@ def leave_out_dependent(encoder: Encoder, X: Any, *, fit_intercept: bool) -> str
         What was left out and why, in one sentence.
     """
     n, d = X.shape
-    # With too few rows everything depends on everything, and the user hears of it after the fit.
+    # With too few rows everything depends on everything, which the fit itself reports.
     if d > _MOST_COLUMNS or n * d > _MOST_ENTRIES or n <= d + 1:
         return None
     design = as_design(X)

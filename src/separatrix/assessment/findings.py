@@ -1,4 +1,4 @@
-"""What will hurt, from the table, from the encoded matrix and from the fit, told once."""
+"""Findings from the table, from the encoded matrix and from the fit, each reported once."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from separatrix.tables.roles import Roles, take_roles
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """The rows of a table: the features of a model, what it predicts, and what else is said."""
+    """The rows of a table: the features of a model, the target, and the columns of other roles."""
 
     features: Table
     y: np.ndarray

@@ -226,7 +226,7 @@ def command(
 def _set_threads(context: click.Context, param: click.Parameter, number: int | None) -> None:
     if number is None:
         try:
-            # A bad one is a mistake in the call, to be told before there is work.
+            # A bad one is a mistake in the call, reported before any work is done.
             from_environment()
         except ValueError as error:
             raise click.UsageError(str(error), context) from None

@@ -258,7 +258,7 @@ def read_like_training(
 
 
 def _drops_missing_target(stored: StoredModel, options: Any) -> bool:
-    """Whether rows without a target are left out, as the command says or the fit did it."""
+    """Whether rows without a target are left out, by an option or as in the fit."""
     config = stored.provenance.get("config") or {}
     own = getattr(options, "drop_missing_target", False)
     return bool(own or config.get("drop_missing_target"))

@@ -549,7 +549,7 @@ def covariances_by_estimator(
                 f"covariance_estimator={estimator!r} has a covariance_ of the shape {found.shape} "
                 f"for class {names.label(k)}, which has {p:,} columns."
             )
-        # What overflows does so on the diagonal, too, and is told by column.
+        # What overflows does so on the diagonal, too, where it is reported by column.
         if np.isfinite(np.diagonal(found)).all() and not np.isfinite(found).all():
             raise ValueError(
                 f"covariance_estimator={estimator!r} has NaN or infinity in its covariance_ of "

@@ -821,7 +821,7 @@ def _information(
     information = np.ascontiguousarray(0.5 * (information + information.T))
     factor = Factor.of(information)
     if factor is None:
-        # Columns that depend on one another: whoever asks is told which.
+        # Columns that depend on one another, which the caller reports by name.
         return information, scores, gradient
     step = -factor.solve(gradient)
     direction = np.zeros_like(theta)

@@ -224,7 +224,7 @@ def known_classes(given: Any, earlier: np.ndarray | None) -> np.ndarray:
     Raises
     ------
     ValueError
-        If nobody said, if there are fewer than two, or if they differ from the earlier ones.
+        If they are not given, if there are fewer than two, or if they differ from the earlier ones.
     """
     if given is None:
         if earlier is None:

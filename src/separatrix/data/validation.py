@@ -426,9 +426,9 @@ def _block_of(X: Any) -> np.ndarray | None:
 
 
 def _knows_columns(estimator: Any, X: Any, fitting: bool) -> bool:
-    """Whether all columns of a frame have names, which are kept by a fit or those kept before.
+    """Whether all columns of a frame have unique names, which a fit keeps or has kept.
 
-    The others are for scikit-learn to judge, which takes a millisecond for a few hundred columns.
+    Other frames are left to scikit-learn, which takes a millisecond for a few hundred columns.
     """
     listed = X.columns.tolist()
     if not X.columns.is_unique or any(type(name) is not str for name in listed):

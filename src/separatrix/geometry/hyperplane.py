@@ -589,7 +589,7 @@ def _add(text: str, value: float, name: str) -> str:
 
 
 def design_of(X: Any, n_features: int | None = None) -> Design:
-    """The design of points to look at, of ``n_features`` columns where that is said."""
+    """The design of points to look at, of ``n_features`` columns where that is given."""
     if isinstance(X, Design):
         X = X.matrix
     # As to fit: of names of columns nothing is expected here.

@@ -73,7 +73,7 @@ class LeastSquares(ClosedForm):
     _other_classes = 0.0
     # Whether weights are float32 where the data are, as scikit-learn's are.
     _in_single = False
-    # Whether ``factor_`` is of use after the fit.
+    # Whether ``factor_`` is used after the fit.
     _keeps_factor = True
     # Whether NaN is looked for before the fit; the sums of a fit find it by themselves.
     _checks_entries = False
@@ -170,7 +170,7 @@ class LeastSquares(ClosedForm):
 
     @property
     def _by_one_factor(self) -> bool:
-        """Whether a triangular factor of the rows is all that fits along a path need of them."""
+        """Whether all fits along a path follow from one triangular factor of the rows."""
         return not self._bounding
 
     def _continue(self, rows: TrainingRows) -> None:
@@ -222,7 +222,7 @@ class LeastSquares(ClosedForm):
         return TriangularFactor.of(design, rows.targets, rows.weights, self._centred)
 
     def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
-        """Set the fitted attributes; of the rows only what says how many there were of what."""
+        """Set the fitted attributes; of the rows only their numbers and classes are used."""
         self._keep_coefficients(solution, rows.alone)
         self._keep_classes(rows)
         self.rank_ = solution.rank

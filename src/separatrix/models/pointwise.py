@@ -1,4 +1,4 @@
-"""What the regressions share that minimise: numbers, and what is kept of the solutions."""
+"""Regressions that minimise: their targets, and the attributes of their solutions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ __all__ = ["CertifiedRegressor", "solution_values"]
 class CertifiedRegressor(NumberPredictions, Certified):
     """A regression by a loss of the score, with a certificate.
 
-    Subclasses say what they minimise for the numbers of one target (``_problem``) and which
-    parameters it has.
+    Subclasses state the problem of one target (``_problem``) and its parameters.
     """
 
     fit_intercept: bool = parameter(default=True)

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class TrainingRows(NamedTuple):
-    """What a least-squares fit is to, once it is checked.
+    """The checked rows, targets and weights of a regression.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class TrainingRows(NamedTuple):
 
     @classmethod
     def of_blocks(cls, fit: InPasses, total: float) -> TrainingRows:
-        """What is known of rows in blocks: neither they nor their targets."""
+        """The record of rows in blocks, without the rows and their targets."""
         classes = fit.classes if len(fit.classes) else None
         return cls(None, np.empty((0, 1)), None, total, classes is None, classes)
 

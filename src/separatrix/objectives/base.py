@@ -368,7 +368,7 @@ class LinearProblem(ABC):
         """Objective, lower bound and gap at ``theta``."""
 
     def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
-        """:meth:`bound` where one pass over the data has told all about ``theta``."""
+        """:meth:`bound` where one pass over the data has found all sums at ``theta``."""
         return self.bound(theta, None, evaluation.scores)
 
     @abstractmethod

@@ -416,7 +416,7 @@ class PointwiseObjective(Objective):
         return charged_bound((known.primal, middle), primal, dual, r)
 
     def row_sums(self, theta: np.ndarray, squares: np.ndarray, *, balance: bool) -> RowSums:
-        """All that a certificate asks of these rows, as sums of blocks of them.
+        """All sums that a certificate needs of these rows, in blocks of them.
 
         The same as :func:`~separatrix.objectives.row_sums.margin_sums`, for any smooth loss.
 
@@ -478,7 +478,7 @@ class PointwiseObjective(Objective):
         return RowSums(values, self.design.t_dot(r), shifted)
 
     def _sums_beside(self, z: np.ndarray, r: np.ndarray, move: np.ndarray) -> Sequence[float]:
-        """What a kind of objective adds to :meth:`row_sums`, of arguments, slopes and moves."""
+        """Further sums of a kind of objective, of arguments, slopes and moves."""
         return ()
 
     @staticmethod

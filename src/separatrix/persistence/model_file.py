@@ -21,7 +21,7 @@ fixed list and every value is plain data; and these numbers are checked against 
 ``digest`` is that of the class, the parameters, everything fitted with its certificate, and the
 encoder. A program that edits the file and only brings the checksum of the whole up to date is
 noticed by it: weights that are not those of the certificate beside them. Whoever computes this
-digest, too, is not noticed; what a certificate is worth for other weights is told by evaluating it
+digest, too, is not noticed; what a certificate is worth for other weights is found by evaluating it
 anew, from the data, as `separatrix.verify` does. That finds what changes the objective by more
 than rounding, and not, say, a weight near its optimum whose last digits differ.
 

@@ -44,7 +44,7 @@ from separatrix.tables.table import is_nothing, missing_mask, nearest, quote, te
 
 __all__ = ["of_collections"]
 
-# A description of the encoding that is larger than Dask likes to be told in one message.
+# The size of a message above which Dask warns, which a description of the encoding exceeds.
 _GRAPH = "distributed.admin.large-graph-warning-threshold"
 
 
@@ -282,7 +282,7 @@ def _seen(y: np.ndarray, w: Any, quantity: bool) -> np.ndarray:
     try:
         return np.unique(used)
     except TypeError:
-        # Labels of several types, which are told of once all are known.
+        # Labels of several types, which are reported once all are known.
         return np.array(list(dict.fromkeys(used.tolist())), dtype=object)
 
 

@@ -9,8 +9,8 @@ that only its root is sent to the client.  The tree is that of the blocks and no
 the sums have the same bits for any number of workers, and after one of them died: what was lost
 with it is sent again and computed again, and it is the same.
 
-Not ``dask.array``: what is asked for here is a function of each block and nothing else, which
-futures say directly.
+Not ``dask.array``: a pass is a function of each block and nothing else, which futures express
+directly.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _TASKS = 2
 # Tasks that are under way for each thread of the cluster: one is worked on, and the others wait
 # beside it, so that no worker waits for the driver.
 _AHEAD = 4
-# How often what was lost with a worker is sent again before it is said that it cannot be done.
+# How often what was lost with a worker is sent again before the pass fails.
 _TRIES = 3
 # Seconds that a scheduler has to answer in.
 _ANSWER = 5.0
-# Seconds without any worker after which it is said that there is none.
+# Seconds without any worker after which the pass fails.
 _PATIENCE = 30.0
 # Seconds between looks at whether what is fetched is still there.
 _LOOK = 2.0
@@ -81,7 +81,7 @@ def require_distributed() -> Any:
 
 
 def client_of(client: Any) -> tuple[Any, bool]:
-    """A connected client of a client or of a scheduler's address, and whether it was made here.
+    """A connected client, from a client or from a scheduler's address, and whether it is a new one.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def client_of(client: Any) -> tuple[Any, bool]:
 
 
 def _close(client: Any) -> None:
-    """End a connection; where the scheduler is gone, there is nothing to say goodbye to."""
+    """End a connection; where the scheduler is gone, there is none."""
     with contextlib.suppress(Exception):
         client.close(timeout=_ANSWER)
 
@@ -300,12 +300,12 @@ def _results_of(
 
 
 def _run(*given: Any) -> bytes:
-    """On a worker: the results for some blocks."""
+    """The results for some blocks, on a worker."""
     return pickle.dumps(list(_results_of(*given)), protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def _add_up(*given: Any) -> Sum:
-    """On a worker: the sum of the results for some blocks."""
+    """The sum of the results for some blocks, on a worker."""
     total = TreeSum()
     for part in _results_of(*given):
         total.add(part)
@@ -313,7 +313,7 @@ def _add_up(*given: Any) -> Sum:
 
 
 def _join(sums: Sequence[Sum], is_root: bool) -> Sum:
-    """On a worker: the sum of the sums of several tasks; of all of them, rounded once."""
+    """The sum of the sums of several tasks, on a worker; the root is rounded once."""
     total = Sum()
     for part in sums:
         total.add(part)
@@ -387,7 +387,7 @@ class Dask(Engine):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # --- the three verbs --------------------------------------------------------------------------
+    # --- the three methods of an engine -----------------------------------------------------------
 
     def place(self, blocks: Sequence[Block]) -> Sequence[Any]:
         with self.connected():
@@ -452,7 +452,7 @@ class Dask(Engine):
         """The tasks of all blocks, each of as many as lie below one sum of the tree."""
         workers = self._workers()
         size, threads = 1, sum(workers.values())
-        # Where rows of the cluster lie is for it to say: a block's neighbour may lie elsewhere.
+        # The cluster decides where its own rows lie: a block's neighbour may lie elsewhere.
         if not any(isinstance(one.block, ClusterBlock) for one in placed):
             while (more := FAN_IN * size) <= _TOGETHER and more * _TASKS * threads <= len(placed):
                 size = more
@@ -755,7 +755,7 @@ class Dask(Engine):
             try:
                 found = self._fetched(done)
             except Exception:
-                # The error is of one of them; asking each finds out which.
+                # The error is of one of them; fetching each by itself finds out which.
                 pass
             else:
                 yield from found

@@ -365,7 +365,7 @@ class EncodingPlan:
         return sums, np.array(ends, dtype=np.float64).reshape(-1, 2)
 
     def _fetch(self, row_range: RowRange, wanted: list[SourceColumn] | None = None) -> Columns:
-        """Some columns of a stretch; by default all that are encoded."""
+        """The values of some columns in a range of rows; by default of all that are encoded."""
         parts = []
         cursor, tables, gate = _readied(self)
         wanted = self.fetched() if wanted is None else wanted

@@ -1,7 +1,7 @@
 r"""Closed forms over row blocks: moments and factors that are merged, and the normal equations.
 
-What a closed form asks of the rows are their moments, or a triangular factor, which are made of
-each block and merged in the order of the blocks, and what is left of the normal equations at the
+A closed form needs the moments of the rows, or a triangular factor, which are computed of each
+block and merged in the order of the blocks, and the residual of the normal equations at the
 returned numbers, which is a sum over them: one pass to solve, and one that certifies, or refines.
 """
 
@@ -79,7 +79,7 @@ def class_moments(passes: Passes, *, pooled: bool, fourth: bool = False) -> Mome
 
 
 def _merged(passes: Passes, task: Any, shared: Any) -> Any:
-    """What a function makes of every block, merged in their order."""
+    """The results of a function for all blocks, merged in their order."""
     found: Any = None
     for part in passes.each(task, shared):
         found = part if found is None else found.merge(part)
@@ -91,7 +91,7 @@ def _merged(passes: Passes, task: Any, shared: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What least squares fits to the rows: a quantity, or numbers that stand for classes.
+    """The targets of least squares: a quantity, or numbers that stand for classes.
 
     Attributes
     ----------
@@ -129,16 +129,16 @@ class Targets:
 
 
 def _made(rows: Rows, shared: tuple[Targets, Callable[..., Any]], own: Any) -> Any:
-    """What a function makes of the rows of a block, their targets and weights."""
+    """The result of a function of the rows of a block, their targets and weights."""
     targets, of = shared
-    # What overflows is looked at when all is there.
+    # Overflow is found in the merged result.
     with np.errstate(all="ignore"):
         return of(rows.design, *targets.of(rows))
 
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """What the rows of a block have to know to add their part to the equations of all rows."""
+    """The parts of the equations of all rows that each block needs to add its own."""
 
     targets: Targets
     ridge: float
@@ -166,7 +166,7 @@ def _sums(rows: Rows, shared: tuple[_Shared, str, tuple[Any, ...]], own: Any) ->
 
 @dataclass(frozen=True, eq=False)
 class BlockedProblem(LeastSquaresProblem):
-    """Least squares over blocks: the rows are where the passes go.
+    """Least squares over blocks of rows.
 
     Examples
     --------
@@ -230,7 +230,7 @@ class BlockedProblem(LeastSquaresProblem):
 
 
 class BlockedEquations(NormalEquations):
-    """The normal equations of rows in blocks: what is left of them is a sum, taken in one pass."""
+    """The normal equations of rows in blocks: their residual is a sum, taken in one pass."""
 
     problem: BlockedProblem
 

@@ -1,4 +1,4 @@
-"""Passes over the blocks: run, counted, told of, and kept for whoever goes on after an end."""
+"""Passes over the blocks: run, counted, reported, and kept for a fit that continues later."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Passes:
         self.count = 0
         self.seconds = 0.0
         self.rounds: PassScheduler | None = None
-        # Whether rows have weights of their own; of numbers whoever looks at them finds out.
+        # Whether rows have weights of their own; of numbers the pass for their facts finds it out.
         self.weighted = bool(np.any(data.class_rows != data.class_totals))
         # The part of the fit whose points are kept, where these come one after another.
         self.part = ""

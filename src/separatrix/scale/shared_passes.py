@@ -184,7 +184,7 @@ class PassScheduler:
 
     @staticmethod
     def _stopped(members: list[_Member]) -> bool:
-        """Whether the pass ended because some of the fits want no more; these are told."""
+        """Whether the pass ended because some of the fits want no more; these are notified."""
         found = False
         for member in members:
             assert member.request is not None

@@ -162,7 +162,7 @@ class Sum:
         """The sums, rounded once."""
         return {name: pair.value() for name, pair in self._pairs.items()}
 
-    # What a cluster is told of its size, and what is sent of it.
+    # The size that a cluster counts, and the state that is sent.
 
     def __sizeof__(self) -> int:
         pairs = self._pairs.values()

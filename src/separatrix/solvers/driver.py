@@ -1092,7 +1092,7 @@ class _Fit:
         good = good or found.primal - primal <= 1e-6 * abs(primal)
         return found if good else None
 
-    # --- what others hear of it ---------------------------------------------------------------
+    # --- records and reports ------------------------------------------------------------------
 
     def follow(self, solver: Solver, state: Any) -> None:
         """Record and print which method begins, and what it and the others are expected to take."""

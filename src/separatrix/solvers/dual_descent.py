@@ -566,7 +566,7 @@ class DualDescent(Solver):
 
     def should_check(self, problem: MarginObjective, state: DualDescentState, tol: float) -> bool:
         # A certificate costs a few passes, so it waits until the gap that the last pass met,
-        # corrected by what the last certificate said, promises success; with many passes done,
+        # corrected by what the last certificate found, promises success; with many passes done,
         # now and then to correct the correction.
         if state.passes >= 3 * state.checked + 50:
             return True

@@ -64,8 +64,8 @@ _STEP = 2e5
 # Passes of dual descent to a gap of 1e-6: those in any case, and how many times the root of what
 # makes them many, of losses without rows that settle, dense and sparse, and with such rows.
 _LEAST, _MORE, _MORE_COLLINEAR, _SETTLING = 3.0, 9.0, 14.0, 11.0
-# Those more until the multipliers add up to what a free intercept asks; and the evaluations that a
-# certificate takes, of which there is at least one.
+# Further passes until the multipliers balance, as a free intercept requires; and the evaluations of
+# a certificate, of which there is at least one.
 _BALANCED, _JUDGED = 5.0, 4.0
 # Steps of Newton's method, in any case and for each decade of the losses' strength beside the
 # penalty, of which there are fewer where rows settle and more of them are left than columns; and
@@ -221,7 +221,7 @@ def newton(problem: LinearProblem) -> float:
 def quasi_newton(problem: LinearProblem) -> float:
     """The quasi-Newton method that begins with the Hessian of all rows, or with its diagonal.
 
-    Where the rows in play change, a Hessian soon tells little, and is formed anew with most steps.
+    Where the rows in play change, a Hessian is soon far off, and is formed anew with most steps.
     """
     longer, hessian = _longer(problem), _hessian(problem)
     a_step = _STEP + _evaluation(problem)

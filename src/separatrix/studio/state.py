@@ -66,7 +66,7 @@ def number_of(given: Any, what: str, low: float = -FAR, high: float = FAR) -> fl
     return float(given)
 
 
-# A row for each model: its name, what it is called and is said to do, the estimator, its panels,
+# A row for each model: its name, its label and its description, the estimator, its panels,
 # and what its picture can show.
 _ROWS = [
     ("perceptron", "Perceptron", "Corrects its line mistake by mistake.",

@@ -89,7 +89,7 @@ class Encoder:
     reference : bool, default=False
         Whether every category leaves out the level of the most rows, with which its other levels
         are then compared, so that no sum of features is constant. Coefficients without a penalty
-        are determined then, and what they mean is told by ``references_``. Constant columns are
+        are determined then, and ``references_`` states what they mean. Constant columns are
         left out, and a missing number is the mean, in the units of the column.
 
     Attributes
@@ -524,7 +524,7 @@ class Encoder:
         lacking = [
             name
             for name in self.kinds_
-            # The parts of a date come with it; where it is no date, it is the one to be told of.
+            # The parts of a date come with it; where it is no date, its own name is reported.
             if name not in table.columns and (part_of(name) or ("",))[0] not in self.kinds_
         ]
         if lacking:

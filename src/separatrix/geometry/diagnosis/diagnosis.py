@@ -148,7 +148,7 @@ def diagnose(
 
     Notes
     -----
-    What is said of every row was checked on every row. Of condition numbers, and of which
+    Statements about every row were checked on every row. Of condition numbers, and of which
     columns may depend on others, a sample of rows decides where the Gram matrix of all of them
     would take more than 2e10 multiplications; the finding says so.
 

@@ -66,7 +66,7 @@ _DIVERGES = (
 )
 _KEEP_A_PENALTY = Message("keep_a_penalty")
 
-# What is said of each finding, in a few words of its own where a code has several: what was found,
+# The words of each finding, with a key of their own where a code has several: what was found,
 # why it matters, and what to do.  In braces are values of the finding; see ``_Words``.
 _SAID: dict[str, tuple[str, str, str]] = {
     "tiny_class": (
@@ -232,7 +232,7 @@ def finding(
     said : str
         The key of the words, where it is not the code.
     table : mapping of str to (str, str, str)
-        What is said of what was found, why it matters, and what to do about it.
+        The words for what was found, why it matters, and what to do about it.
     **values : object
         What else the words use.
     """

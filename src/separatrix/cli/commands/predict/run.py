@@ -103,7 +103,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """What is answered for the rows of a matrix, in a form that can be sent to a worker."""
+    """The model and the form of its answers, which can be sent to a worker."""
 
     model: Any
     decision: Decision | None
@@ -163,12 +163,12 @@ def _in_passes(
     answers: _Answers,
     engine: Engine | None,
 ) -> Iterator[_Part]:
-    """The answers for a table that does not fit the memory, by the workers of an engine."""
+    """The answers for a table that does not fit in memory, by the workers of an engine."""
     from separatrix.scale import Local
     from separatrix.scale.passes import Passes
 
     data = blocks_like_training(out, stored, options)
-    # Behind how the rows lie.
+    # The first note is about where the rows lie.
     for note in data.notes[1:]:
         out.warn(note)
     return Passes(data, engine or Local()).each(_answered, answers)

@@ -13,7 +13,7 @@
 
 Each verdict is what ``Separability.to_dict`` gives, with exact numbers as text. ``sha256`` is that
 of the encoded matrix, so that another version of a library that encodes to other numbers can be
-told from a witness that is wrong.
+distinguished from a witness that is wrong.
 
 There is no checksum over the file: nothing in it is believed.
 """

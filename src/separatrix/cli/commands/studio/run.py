@@ -134,7 +134,7 @@ def _serve(
             "--port"
         ) from None
     except KeyboardInterrupt:
-        # Once it serves, this is how it is told to end, and nothing is lost.
+        # Once it serves, Ctrl-C is how its user ends it, and nothing is lost.
         if not begun:
             raise
         out.note("ended by Ctrl-C")

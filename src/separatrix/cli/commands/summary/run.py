@@ -45,7 +45,7 @@ def run(out: Output, options: SummaryOptions) -> Exit:
             "and logistic regression have standard errors; fit --model lstsq, poly, or logistic "
             "--penalty none"
         )
-    # So that the table, and what may be said of a column, has the names of the file.
+    # So that the table, and messages about a column, have the names of the file.
     model.feature_names_in_ = np.array(stored.encoder.feature_names_, dtype=object)
     rows = None if data is None else _rows(out, stored, options)
     try:
