@@ -29,7 +29,7 @@ from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import said_by
 
-# By which a shell asks what a line may go on with.
+# By which a shell requests completions of a line.
 _COMPLETE = "_SEPARATRIX_COMPLETE"
 
 # In the order of use. A new command is a folder of `commands` of that name, and a name here.
@@ -71,7 +71,7 @@ class _Group(ExamplesFirst, click.Group):
 
 
 class _OnDemand(Mapping[str, click.Command]):
-    """The commands by their names, each imported when it is asked for."""
+    """The commands by their names, each imported at its first use."""
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in COMMANDS:

@@ -34,7 +34,7 @@ KINDS = ("number", "date", "category", "text", "ignore")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked of a command.
+    """The options of a command.
 
     Attributes
     ----------

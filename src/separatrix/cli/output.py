@@ -74,7 +74,7 @@ class Output:
             _labelled(label, text, sys.stdout)
 
     def answer(self, label: str, text: str) -> None:
-        """Print a labelled line that is what the user asked for."""
+        """Print a labelled line of the result."""
         if not self.as_json:
             _labelled(label, text, sys.stdout)
 
@@ -117,7 +117,7 @@ class Output:
             say("note", TERMINAL(message))
 
     def document(self, code: Exit, body: dict[str, Any]) -> None:
-        """Print the JSON document, when one is asked for."""
+        """Print the JSON document, under ``--json``."""
         if self.as_json:
             print_document(_document(self.command, code, {**body, "warnings": self.warnings}))
 
@@ -180,7 +180,7 @@ def _labelled(label: str, text: str, stream: TextIO) -> None:
 
 
 def _wrapped(text: str, stream: TextIO) -> str:
-    """On a terminal in as many lines as its width asks for, under the first word."""
+    """The text, on a terminal in as many lines as its width needs, under the first word."""
     if not stream.isatty():
         return text
     width = max(20, shutil.get_terminal_size().columns - LABEL_WIDTH)
@@ -316,7 +316,7 @@ class FitScales:
 def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractContextManager[None]:
     """Show how far the fits that run inside are, when stderr is a terminal.
 
-    ``before`` says, whenever it is asked, what stands before a fit's own words.
+    ``before`` returns the text that stands before a fit's own words, at every update.
     """
 
     def state(record: Any) -> str:

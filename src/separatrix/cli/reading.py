@@ -433,7 +433,7 @@ def target_of(stored: StoredModel, given: str | None) -> str:
 
 
 def decision_of(stored: StoredModel, threshold: float | None) -> Decision | None:
-    """From where on a row is of the positive class: as asked for, or as the model was fitted."""
+    """The score from which a row is of the positive class: as given, or as in the fit."""
     if threshold is None:
         return Decision.of(stored.provenance, stored.model)
     classes: Any = getattr(stored.model, "classes_", ())

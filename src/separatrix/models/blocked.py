@@ -1,4 +1,4 @@
-"""Fits to row blocks: what estimators share who take :class:`~separatrix.scale.BlockedData`."""
+"""Fits to row blocks, :class:`~separatrix.scale.BlockedData`: what estimators have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from separatrix.messages import Message
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.driver import lent_interrupt
 
-# Passes over row blocks are loaded by those who have some: every estimator knows of them.
+# Passes over row blocks are imported where there are some: every estimator imports this module.
 if TYPE_CHECKING:
     from separatrix.scale.blocks import BlockedData
     from separatrix.scale.engines import Engine

@@ -482,7 +482,7 @@ class CalibrationMixin(Parameters):
     def _require_rows_for_folds(self, y: Any, sample_weight: Any = None) -> None:
         """Refuse a class with a single row now, and not after a long fit.
 
-        Scikit-learn's name for the sigmoid asks for probabilities whatever they are worth: a
+        Scikit-learn's name for the sigmoid requests probabilities whatever they are worth: a
         single row is then in every fit, and judged by one that knew it.
         """
         if self.calibrate is None:

@@ -296,7 +296,7 @@ class GaussianClassifier(ClassPredictions, ClosedForm):
         try:
             found = self._estimate(moments, known)
         except DataError:
-            # Raised again when the model is asked for something.
+            # Raised again when the model is used.
             return self
         self._set(moments, found, start)
         changed = not np.array_equal(before, self.independent_columns_)

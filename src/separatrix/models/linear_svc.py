@@ -266,7 +266,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
 
     @property
     def _hard(self) -> bool:
-        # By comparison: asked before the parameters are checked, too, and C may be no number.
+        # By comparison: it is read before the parameters are checked, too, and C may be no number.
         return bool(self.lam == 0 or math.inf == self.C)
 
     def _problems(self, design: Design, labels: Labels) -> Problems:

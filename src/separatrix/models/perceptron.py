@@ -528,7 +528,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
             keep="average" if self.average else otherwise,
             most=self._passes if otherwise == "best" else None,
             patience=self._patience,
-            # Who follows a fit follows every pass.
+            # A callback follows every pass.
             at_once=not (self.verbose or self.record or self._has_callbacks or watched()),
         )
 

@@ -1,4 +1,4 @@
-"""The estimators by their names, each loaded when it is asked for, and the models of commands.
+"""The estimators by their names, each loaded at its first use, and the models of commands.
 
 Imports nothing that takes long, so that a mistyped option answers at once.
 """

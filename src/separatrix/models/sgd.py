@@ -1049,7 +1049,7 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
         if not isinstance(problem, StochasticObjective):
             return select_solver(problem)
         followed = self.record or self._has_callbacks or self.verbose or watched()
-        # Who follows a fit follows every pass.
+        # A callback follows every pass.
         return self._descent(None if followed else int(self.max_iter), self._gap or None)
 
     def _descent(self, most: int | None = None, tol: float | None = None) -> StochasticDescent:

@@ -211,13 +211,13 @@ def _row(
             None if predicted.probabilities is None else float(predicted.probabilities[i, k])
         )
     entry["causes"] = causes
-    text = _text(evaluation, part, i)
+    text = _text(part, i)
     if text is not None:
         entry["text"] = text
     return entry
 
 
-def _text(evaluation: EvaluationData, part: Part, i: int) -> str | None:
+def _text(part: Part, i: int) -> str | None:
     if part.table is None:
         return None
     names = [name for name in part.table.names if part.table.kinds[name] == "text"]

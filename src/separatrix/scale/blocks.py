@@ -1,6 +1,6 @@
 """Row blocks: a data set as a list of pieces, each of which fits memory many times over.
 
-What is fitted to blocks asks for nothing but sums over rows.  A block is a description, small
+A fit to blocks needs nothing but sums over rows.  A block is a description, small
 enough to be sent to another process; :meth:`Block.load` gives its rows.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["ArrayBlock", "Block", "BlockedData", "Rows", "Shape"]
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Stands for a matrix that is nowhere as a whole: what is asked beside products with it."""
+    """The shape of a matrix that is nowhere as a whole, with what is needed beside products."""
 
     shape: tuple[int, int]
     n_stored: int = 0

@@ -125,7 +125,7 @@ class Held:
         return self.rows
 
     def __sizeof__(self) -> int:
-        # Without it the cluster would take a block for some bytes, and move it to whoever is idle.
+        # Without it the cluster would take a block for some bytes, and move it to an idle worker.
         return 64 + nbytes_of(self.rows)
 
     # Arrays come from another process as parts of a message.
@@ -364,7 +364,7 @@ class Dask(Engine):
         # A connection that was made here ends with the engine, however that comes to its end.
         self._closed = finalize(self, _close, self.client) if made else None
         self._sent: WeakKeyDictionary[Block, Any] = WeakKeyDictionary()
-        # Who reaches a scheduler on the loopback reaches its workers, without a detour.
+        # A client that reaches a scheduler on the loopback reaches its workers, without a detour.
         local = ("inproc://", "tcp://127.", "tcp://[::1]")
         self._direct = True if self.address.startswith(local) else None
 

@@ -323,7 +323,7 @@ class EncodingPlan:
             matrix = self.plan.of_raw(raw, [one.key for one in self.stage.columns])
         else:
             fetched = self._fetch(row_range)
-            matrix = self.plan.matrix(fetched, row_range)
+            matrix = self.plan.matrix(fetched)
             target = self._target(fetched, row_range)
             weights = self._weights(fetched, row_range)
         if self.single:
@@ -656,10 +656,10 @@ class _Plan:
         features[own & (features >= 0)] += start
         return features
 
-    def matrix(self, fetched: Columns, row_range: RowRange) -> Any:
+    def matrix(self, fetched: Columns) -> Any:
         """The matrix of what was fetched."""
         n = fetched.n_rows
-        numbers, places = self._features(fetched, row_range)
+        numbers, places = self._features(fetched)
         kept = self.plan.encoder.kept
         if self.plan.encoder.dense:
             matrix: Any = numbers
@@ -703,14 +703,12 @@ class _Plan:
         column = fetched.arrays[self.by_name[one.name].key]
         name, n = one.name, fetched.n_rows
         table = Table((name,), {name: column}, {name: "text"}, n, "the block")
-        with self.words:  # scikit-learn's vectorizer is made when it is first asked for
+        with self.words:  # scikit-learn's vectorizer is made at its first use
             return one.encode(table, self.settings, Remarks()).astype(
                 np.float32 if self.plan.single else np.float64
             )
 
-    def _features(
-        self, fetched: Columns, row_range: RowRange
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _features(self, fetched: Columns) -> tuple[np.ndarray, list[np.ndarray]]:
         """Features of numbers, a row each, and of every category the place of its one."""
         n = fetched.n_rows
         kind = np.float32 if self.plan.single else np.float64

@@ -34,7 +34,7 @@ class Engine(ABC):
 
     Examples
     --------
-    One block after another, in the process that asks:
+    One block after another, in the calling process:
 
     >>> import numpy as np
     >>> from separatrix import LogisticRegression

@@ -279,7 +279,7 @@ def _by_encoder(options: ScanOptions) -> dict[str, Any]:
     reading, encoder = dict(options.reading), options.encoder
     if encoder is None:
         return {"kinds": options.kinds, **reading}
-    # Numbers are read by their looks: as what was asked for they would come as they are written.
+    # Numbers are read by their looks: a requested kind would keep them as they are written.
     own = {
         name: kind
         for name, kind in encoder.kinds_.items()

@@ -219,7 +219,7 @@ class BlockedObjective(LinearProblem):
     def some(self, rows: int, rng: np.random.Generator) -> Any:
         """The objective on about so many rows in memory, weighing as much as all of them.
 
-        As many as were drawn when the data were scanned; all rows, where more are asked for and
+        As many as were drawn when the data were scanned; all rows, where more are requested and
         a Hessian of all rows can be had.
         """
         sample = self.data.sample

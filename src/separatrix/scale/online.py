@@ -434,7 +434,7 @@ class MistakePasses(Solver):
 class DualSums:
     r"""A dual point of the hinge as sums: :math:`\sum \alpha_i x_i` by class, and what bounds them.
 
-    Where the conjugate of a loss is linear, its dual objective asks for nothing else, and sums of
+    Where the conjugate of a loss is linear, its dual objective depends on nothing else, and sums of
     multipliers of several passes are averaged like the multipliers themselves.
 
     Attributes

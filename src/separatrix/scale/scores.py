@@ -1,7 +1,7 @@
 r"""How well a model predicts the rows of blocks, by sums.
 
-What is asked of a model is a function of a matrix; models are not known here.  Shares, losses and
-the table of classes are sums over rows and exact.  The area under the ROC curve asks for the order
+Predictions are a function of a matrix; models are not known here.  Shares, losses and
+the table of classes are sums over rows and exact.  The area under the ROC curve needs the order
 of all scores: they are held, 8 bytes each, where that fits the memory of the data, and counted in
 bins otherwise.  Pairs of rows in the same bin then count as a half, so that the area is off by at
 most

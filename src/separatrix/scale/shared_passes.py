@@ -1,8 +1,8 @@
-"""Several fits that go over the blocks together: one pass answers what each of them asks.
+"""Several fits that go over the blocks together: one pass computes the sums of all of them.
 
 Values of a strength, folds and the classes of one-vs-rest are problems of their own on the same
-rows.  Each fit runs as it would alone, on a thread of its own, until it asks for a pass; when all
-that are still under way have asked, the rows are read once and every task is given them.  No two
+rows.  Each fit runs as it would alone, on a thread of its own, until it needs a pass; when all
+that are still under way need one, the rows are read once and every task is given them.  No two
 fits run at the same time, so that nothing depends on which thread is faster, and a fit has the
 bits that it has alone.
 """
@@ -165,7 +165,7 @@ class PassScheduler:
         return [member.result for member in members]
 
     def _answer(self, members: list[_Member]) -> None:
-        """One pass, for all that have asked."""
+        """One pass, for all members that wait for one."""
         requests = [member.request for member in members if member.request is not None]
         checks = [check for _, _, check in requests if check is not None]
 
@@ -200,7 +200,7 @@ class PassScheduler:
 
 @contextmanager
 def in_rounds(passes: Any) -> Iterator[PassScheduler]:
-    """Within which fits that are run by the rounds share the passes they ask for."""
+    """A context in which fits that are run by the rounds share their passes."""
     rounds = PassScheduler(passes.at_once)
     passes.rounds = rounds
     try:

@@ -355,9 +355,9 @@ class HardMargin(Solver):
         state.alpha = self._balanced(problem, descent.alpha)
         w = problem.design.t_dot(problem.y * state.alpha)
         self._look(problem, state, w, float(descent.b[0]))
-        self._give_up(problem, state)
+        self._give_up(state)
 
-    def _give_up(self, problem: HardMarginObjective, state: HardMarginState) -> None:
+    def _give_up(self, state: HardMarginState) -> None:
         """End what has come to nothing: no plane at all, or a point that gets no better."""
         shortfall = 1.0 - state.margin
         state.shortfalls.append(shortfall)

@@ -359,7 +359,7 @@ class Category(Encoding):
     kind = "category"
     noun = ("category", "categories")
 
-    # Made when they are first asked for: of a million levels they take more than the levels do.
+    # Made at their first use: of a million levels they take more than the levels do.
     @cached_property
     def _match(self) -> LevelMatch:
         # Rare levels are found like the others and point at one feature.

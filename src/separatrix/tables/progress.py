@@ -24,8 +24,8 @@ def watch_reading(watcher: Watcher) -> Iterator[None]:
     Parameters
     ----------
     watcher : callable
-        Takes what tells the share of the present scan that is done, which may be asked from any
-        thread, and about how many rows there are (None where that is not known); gives a context.
+        Takes a function of the share of the present scan that is done, which any thread may call,
+        and about how many rows there are (None where that is not known); gives a context.
     """
     _watchers.append(watcher)
     try:

@@ -286,7 +286,7 @@ class ValueSql:
         )
 
     def count_unlike(self, c: str, kind: str) -> str:
-        """What :func:`_unlike_kinds` asks of a value: neither missing nor written like a kind."""
+        """The condition of :func:`_unlike_kinds`: neither missing nor written like a kind."""
         text = self.clean(c)
         like = {
             "number": f"regexp_full_match({text}, {literal(NUMBER.pattern)}, 'i')",
@@ -728,8 +728,8 @@ class Part:
         """Columns by name, of each its own and what is selected of it; the file is read once.
 
         Strings of which many are the same come as numbers of their levels, and what is selected of
-        them is asked of the levels alone.  Levels that the first rows have are known while the file
-        is read, and take a byte or two a row; other strings are kept until all have been seen.
+        them is computed of the levels alone.  Levels that the first rows have are known while the
+        file is read, and take a byte or two a row; other strings are kept until all have been seen.
         """
         own = {f: columns[f][0] for f in strings}
         text = {f: f"CAST({c} AS VARCHAR)" for f, c in own.items()}

@@ -110,7 +110,7 @@ class Facts:
     derived: bool = field(default=False, kw_only=True)
     """Whether it is a part of a date."""
     overridden: bool = field(default=False, kw_only=True)
-    """Whether its kind was asked for."""
+    """Whether its kind was requested."""
 
     def learned(self, settings: Settings, alert: Alert) -> Number | Category | Text:
         """The encoding of the column."""

@@ -46,7 +46,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             out.warn(training.in_words(message, encoder))
         _report(out, path, options)
         if edge is not None:
-            _say_edge(out, path, options, edge)
+            _say_edge(out, path, edge)
         document: dict[str, Any] = {
             "model": type(model).__name__,
             "parameter": path.parameter,
@@ -175,7 +175,7 @@ def _widened(
         raise PathInterrupt(path.joined(beyond) if len(beyond) else path) from None
 
 
-def _say_edge(out: Output, path: Path, options: PathOptions, edge: str) -> None:
+def _say_edge(out: Output, path: Path, edge: str) -> None:
     further = "smaller" if (edge == "weakest") != (path.parameter == "C") else "larger"
     out.warn(
         f"the best {path.parameter}, {path.best:.6g}, is at the end of the values, with the {edge} "
