@@ -231,8 +231,8 @@ FAULTS = (
     Fault(
         "columns are standardised by another standard deviation",
         "tables/column_encodings.py",
-        "scale = float(np.sqrt(np.mean((unit - mean) ** 2)))",
-        "scale = float(np.std(unit, ddof=1))",
+        "scale = math.sqrt(np.add.reduce(unit) / n)",
+        "scale = math.sqrt(np.add.reduce(unit) / max(n - 1, 1))",
         "tables/test_encoder.py",
     ),
     Fault(

@@ -20,9 +20,12 @@ from separatrix.losses import (
     Loss,
     MarginLoss,
     MarginPerceptronLoss,
+    ModifiedHuber,
     PoissonDeviance,
     Softmax,
     SquaredEpsilonInsensitive,
+    SquaredError,
+    SquaredHinge,
     SquaredResidual,
     ZeroOneLoss,
     loss_of,
@@ -30,6 +33,8 @@ from separatrix.losses import (
     table,
 )
 from separatrix.losses.smoothed import Smoothed
+from separatrix.objectives.passes import charges, dual_terms, scalars_of
+from separatrix.objectives.pointwise import Charges
 
 LOSSES = margin_losses()
 SMOOTH = [loss for loss in LOSSES if loss.smooth]
@@ -505,6 +510,32 @@ def test_compiled_loss_of_the_residual_and_its_conjugate(loss: Loss) -> None:
     wide = upper.astype(np.longdouble)
     true = wide * loss.conjugate(np.clip(-a / wide, -loss.dual_upper, loss.dual_upper))
     assert np.all(np.abs(found - true) <= loss.units * 2.0**-53 * np.abs(true))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        SquaredHinge(),
+        ModifiedHuber(),
+        SquaredError(),
+        SquaredResidual(),
+        SquaredEpsilonInsensitive(0.3),
+    ],
+    ids=repr,
+)
+def test_squares_of_multipliers_do_not_underflow_in_compiled_sums(loss: Loss) -> None:
+    y, nothing = np.array([-1.0 if loss.of_residual else 1.0]), np.zeros(1)
+    centres, scalars = nothing if loss.of_residual else None, scalars_of(loss)
+    assert scalars is not None
+    for upper in (np.array([size]) for size in (1e-300, 1e-170, 1.0, 1e170, 1e308)):
+        r = -0.5 * y * upper
+        vectors = y, upper, nothing, r
+        true = float((upper * loss.conjugate(np.array([-0.5])))[0])
+        _, conjugate = dual_terms(loss, scalars, *vectors, centres)
+        assert conjugate == pytest.approx(true, rel=1e-14)
+        for moves in ((0.0, 0.0), (0.0, 1e-30)):
+            sums = charges(loss, scalars, *vectors, nothing, centres, (0.0, 0.0), moves, 0.0)
+            assert sums[Charges._fields.index("conjugate"), 0] == pytest.approx(true, rel=1e-14)
 
 
 def test_logarithm_of_normal_numbers() -> None:

@@ -94,13 +94,18 @@ def test_compiled_sums_are_those_of_arrays(loss, monkeypatch):
     theta = np.append(np.linspace(-0.5, 0.5, 4), 0.1)
     proof = problem.bound(theta)
     outside = 4.0 * proof.residual + 4.0 * problem.upper
+    stray = np.where(weights > 0.0, proof.residual, 1.0)
 
     def sums():
         charged = problem.charged(theta, Level.NORMS, proof, proof)
         terms = problem.dual_terms(proof.scores, proof.residual)
-        return *terms, *problem.dual_terms(proof.scores, outside), charged.primal, charged.dual
+        for residual in (outside, stray):
+            terms += problem.dual_terms(proof.scores, residual)
+        return *terms, charged.primal, charged.dual
 
     compiled = sums()
+    # A row without weight has no multiplier.
+    assert compiled[4:6] == (np.inf, np.inf) and problem.conjugate_value(stray) == np.inf
     monkeypatch.setattr("separatrix.objectives.pointwise.scalars_of", lambda loss: None)
     assert_allclose(compiled, sums(), rtol=1e-11)
 

@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from helpers import minimum_smooth, pad, primal_margin, primal_softmax
 from separatrix import LogisticRegression, LogisticRegressionCV, verify
-from separatrix.scale import scan
 
 
 def data(classes: int = 2, n: int = 120):
@@ -512,8 +511,6 @@ def test_bad_bounds_are_refused(bounds, match: str) -> None:
 
 def test_other_ways_to_fit_say_that_they_know_no_bounds() -> None:
     X, y = data()
-    with pytest.raises(TypeError, match="bounds need all rows in memory"):
-        LogisticRegression(bounds=(0, 1)).fit(scan(X, y))
     with pytest.raises(TypeError, match="bounds are kinks"):
         LogisticRegression(bounds=(0, 1), solver="newton").fit(X, y)
     model = LogisticRegression(bounds=(0, 1)).fit(X, y)

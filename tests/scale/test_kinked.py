@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from separatrix import LinearSVC
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge
+from separatrix.objectives.enclosure import Level
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2
 from separatrix.scale import Local, scan
@@ -159,6 +160,12 @@ def test_bounds_hold_in_exact_arithmetic(name, C):
         bound = problem.certify(theta, problem.bound(theta), 1e-6)
         assert Fraction(bound.dual) <= lowest
         assert Fraction(bound.primal) >= exact_value(theta, X, signs, upper)
+
+
+def test_the_objective_is_bounded_where_lengths_of_rows_overflow():
+    data = scan(np.full((4, 1), 1e200), np.arange(4) % 2, block_rows=2)
+    problem, theta = BlockedKinked(data, Local(1), Hinge(), L2()), np.array([0.0, 3.0])
+    assert problem.charged(theta, Level.NORMS, problem.bound(theta)).primal >= 8.0
 
 
 def test_any_number_of_workers_gives_the_same_bits(banded):

@@ -39,7 +39,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.untyped_passes import FixupArgs
 
-__all__ = ["FASTMATH", "inlined", "njit", "scalar", "specialise"]
+__all__ = ["FASTMATH", "inlined", "njit", "ordered", "scalar", "specialise"]
 
 # Reordering and contraction only.  ``fastmath=True`` also assumes that infinities and NaN do
 # not occur, and then a shrinking bound that starts at infinity is compiled away.
@@ -271,6 +271,12 @@ def scalar(function: _F) -> _F:
     """Compile a small function that kernels call and that inlines into them."""
     # numpy's error model: x / 0 is an infinity, as everywhere else in the library.
     return cast(_F, _jit(function, **_SCALAR))
+
+
+def ordered(function: _F) -> _F:
+    """The same for one whose operations stay in their order, because another would underflow."""
+    # Of a (a / U) LLVM otherwise makes (a a) / U.
+    return cast(_F, _jit(function, **{**_SCALAR, "fastmath": {"contract"}}))
 
 
 def inlined(function: _F) -> _F:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.compilation import scalar
+from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import ResidualLoss
 from separatrix.losses.squared_residual import _identity
 
@@ -66,9 +66,9 @@ def _squared_tube_cost(z, epsilon):
     return beyond * beyond
 
 
-@scalar
+@ordered
 def _squared_tube_dual_cost(a, upper, epsilon):
-    return epsilon * abs(a) + a * (a / (4.0 * upper))
+    return epsilon * abs(a) + a * (0.25 * (a / upper))
 
 
 @scalar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix._compiled.compilation import scalar
+from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import MarginLoss
 
 __all__ = ["ModifiedHuber"]
@@ -43,9 +43,9 @@ def _modified_huber_gap(a, z, upper):
     return upper * left * (left + 2.0 * (-1.0 - z))
 
 
-@scalar
+@ordered
 def _modified_huber_conjugate(a, upper):
-    return a * (a / (4.0 * upper)) - a
+    return a * (0.25 * (a / upper)) - a
 
 
 @scalar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix._compiled.compilation import scalar
+from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import MarginLoss
 
 __all__ = ["SquaredError"]
@@ -36,9 +36,9 @@ def _squared_error_gap(a, z, upper):
     return 0.5 * upper * t * t
 
 
-@scalar
+@ordered
 def _squared_error_conjugate(a, upper):
-    return a * (a / (2.0 * upper)) - a
+    return a * (0.5 * (a / upper)) - a
 
 
 class SquaredError(MarginLoss):

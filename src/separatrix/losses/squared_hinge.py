@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix._compiled.compilation import scalar
+from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import MarginLoss
 
 __all__ = ["SquaredHinge"]
@@ -39,9 +39,9 @@ def _squared_hinge_gap(a, z, upper):
     return a * (z - 1.0) + upper * t * t
 
 
-@scalar
+@ordered
 def _squared_hinge_conjugate(a, upper):
-    return a * (a / (4.0 * upper)) - a
+    return a * (0.25 * (a / upper)) - a
 
 
 @scalar

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.compilation import scalar
+from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import ResidualLoss
 
 __all__ = ["SquaredResidual"]
@@ -23,9 +23,9 @@ def _squared_cost(z, parameter):
     return 0.5 * (z * z)
 
 
-@scalar
+@ordered
 def _squared_dual_cost(a, upper, parameter):
-    return a * (a / (2.0 * upper))
+    return a * (0.5 * (a / upper))
 
 
 @scalar

@@ -94,7 +94,8 @@ def _partitioned_sums(
                 value = max(value, slope * z + level)
                 above = max(above, slope * z + abs(slope) * off + level)
             losses[k] = u * value
-            aboves[k] = u * above
+            # Not where the length of a row overflows, which a maximum may not show.
+            aboves[k] = u * (above if off < np.inf else np.inf) if u > 0.0 else 0.0
             distance, side = np.inf, lines if y[i] > 0.0 else 0
             for kink in kinks:
                 distance = min(distance, abs(kink - z))

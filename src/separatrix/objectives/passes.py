@@ -18,7 +18,7 @@ from separatrix._compiled import compilation, narrow_products, pool
 from separatrix._compiled.compilation import FASTMATH, inlined, njit
 from separatrix._compiled.elementary import exp_negative, larger, smaller
 from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
-from separatrix._compiled.rounding import UNIT
+from separatrix._compiled.rounding import TINY, UNIT
 from separatrix._compiled.row_access import block_add, block_dot
 from separatrix.data.design import Design
 from separatrix.losses import Loss
@@ -228,7 +228,7 @@ def _charges(y, upper, scores, residual, squares, centres, numbers, sums, first,
             loss += u * above
             # No branches: the loop runs in vector registers.
             if spread > 0.0:
-                move = share * size + spread * u
+                move = share * size + spread * u + TINY
                 value = max(
                     dual_cost_at(min(max(a - move, low * u), high * u), u, parameter),
                     dual_cost_at(min(max(a + move, low * u), high * u), u, parameter),

@@ -258,12 +258,18 @@ class PointwiseObjective(Objective):
                 slopes[np.abs(slopes + edge) < 1e-15 * abs(edge)] = -edge
         return upper, used, slopes
 
+    def _without_weight(self, residual: np.ndarray) -> bool:
+        """Whether a row without weight has a multiplier, whose conjugate is infinite."""
+        return not self.upper.all() and bool(np.any(residual[self.upper == 0.0]))
+
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
         scalars = None if self.loss.by_target else scalars_of(self.loss)
         if scalars is not None:
             vectors = self.y, self.upper, scores, residual, self.centres
             gap, conjugate = passes.dual_terms(self.loss, scalars, *vectors)
             return gap, conjugate + self._at_centre(residual)
+        if self._without_weight(residual):
+            return math.inf, math.inf
 
         def terms(rows: slice) -> tuple[float, float]:
             upper, used, slopes = self._slopes(residual, rows)
@@ -280,6 +286,9 @@ class PointwiseObjective(Objective):
         return self.dual_terms(scores, residual)[0]
 
     def conjugate_value(self, residual: np.ndarray) -> float:
+        if self._without_weight(residual):
+            return math.inf
+
         def terms(rows: slice) -> float:
             upper, used, slopes = self._slopes(residual, rows)
             return inner(upper, self._given(rows, used).conjugate(slopes))

@@ -39,7 +39,7 @@ from separatrix.scale.facts import (
     merged_values,
     merged_words,
 )
-from separatrix.scale.reading import Readers, Session, cursor
+from separatrix.scale.reading import Readers, Session, cursor, opened
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
@@ -932,7 +932,9 @@ def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
 def _answered(session: Session, query: tuple[SourceFile, str]) -> dict[str, Any]:
     """The columns of a query of one file."""
     source, sql = query
-    found: dict[str, Any] = source.run(cursor(session), sql)
+    # The memory of the connection is that of so many readers.
+    with opened(session).gate:
+        found: dict[str, Any] = source.run(cursor(session), sql)
     return found
 
 
@@ -960,19 +962,19 @@ class _Levels:
 def _levels_of(shared: tuple[Session, Sequence[_Levels]], part: _Part) -> list[LevelFacts]:
     """The levels of some columns in some rows."""
     session, columns = shared
-    source, own, out = part.source, cursor(session), []
+    source, out = part.source, []
     for one in columns:
         clean = ""
         if one.clean is not None:
             differs = f"{one.clean} IS DISTINCT FROM c"
             clean = f", {differs} AS other, CASE WHEN {differs} THEN {one.clean} END AS t"
-        found = source.run(
-            own,
+        sql = (
             f"WITH found AS (SELECT {one.sql[part.k]} AS c, count(*) AS n, min(r) AS row "
             f"FROM {source.relation()} WHERE r >= {part.start} AND r < {part.stop} "
             f"GROUP BY 1) SELECT c, n, row, {one.hashed} AS h{clean} "
-            "FROM found WHERE c IS NOT NULL ORDER BY 1",
+            "FROM found WHERE c IS NOT NULL ORDER BY 1"
         )
+        found = _answered(session, (source, sql))
         plain = {name: np.ma.getdata(values) for name, values in found.items()}
         cleaned: dict[str, str | None] = {}
         if one.clean is not None and plain["other"].any():
@@ -1011,7 +1013,7 @@ def _words_of(
     """The words of a column in some rows."""
     (session, column, text, most), (k, source, start, stop) = shared, piece
     sql = f"SELECT {column.chosen(k)} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
-    texts = source.run(cursor(session), sql)[column.key]
+    texts = _answered(session, (source, sql))[column.key]
     words = WordCounts(column.name, Encoder(text=text), most=most)
     words.add(texts)
     return WordFacts(words.rows, words.uses, int(missing_mask(texts).sum()))
