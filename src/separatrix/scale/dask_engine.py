@@ -364,7 +364,7 @@ class Dask(Engine):
         # A connection that was made here ends with the engine, however that comes to its end.
         self._closed = finalize(self, _close, self.client) if made else None
         self._sent: WeakKeyDictionary[Block, Any] = WeakKeyDictionary()
-        # A client that reaches a scheduler on the loopback reaches its workers, without a detour.
+        # Who reaches a scheduler on the loopback reaches its workers, without a detour.
         local = ("inproc://", "tcp://127.", "tcp://[::1]")
         self._direct = True if self.address.startswith(local) else None
 
