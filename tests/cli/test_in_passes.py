@@ -254,6 +254,37 @@ def test_rows_without_a_target_are_left_out_where_that_is_asked_for(run, table, 
     assert run("verify", str(tmp_path / "part.separatrix"), str(some)).code == 0
     ran = run("fit", str(some), "--target", "paid", "-o", output, *options)
     assert "300 rows without 'paid' left out" in ran.err
+    empty = [lines[0], *(line.rpartition(",")[0] + "," for line in lines[1:20])]
+    some.write_text("\n".join(empty) + "\n")
+    for memory in ("4GB", "100MB"):
+        words = ["--target", "paid", "--drop-missing-target"]
+        ran = run("fit", str(some), *words, "-o", output, "--memory", memory)
+        assert ran.code == 3 and f"has no value in any row of {some}" in ran.err
+
+
+def test_weights_that_are_written_as_people_do_are_numbers(run, table):
+    lines = [line.split(",") for line in table.read_text().splitlines()]
+    for line in lines[1:]:
+        line[3] = f"${line[3]}.00"
+    written = table.parent / "dollars.csv"
+    written.write_text("\n".join(map(",".join, lines)) + "\n")
+    _, plain = fitted(run, table, "--weight", "weight")
+    _, same = fitted(run, written, "--weight", "weight")
+    np.testing.assert_array_equal(plain.model.coef_, same.model.coef_)
+    words = ["fit", str(table), "--target", "paid", "--weight", "town"]
+    refused = run(*words, "--cache", str(table.parent / "cache"))
+    assert refused.code == 3 and "--weight town: column 'town' holds texts" in refused.err
+
+
+def test_what_passes_cannot_read_is_refused_in_words_of_the_terminal(run, tmp_path):
+    (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
+    for data, said in (
+        ("s3://bucket/a.parquet", "download the file and give its name"),
+        (str(tmp_path / "delta"), "is a Delta table"),
+        ("iris", "iris can only be read into memory; leave out --cache"),
+    ):
+        refused = run("fit", data, "--cache", str(tmp_path / "cache"))
+        assert refused.code == 3 and said in refused.err and "scan()" not in refused.err
 
 
 def test_a_quantity_is_known_before_rows_are_encoded(run, table):
@@ -485,7 +516,8 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--model", "svm", "--calibrate", "sigmoid"], "leave out --calibrate"),
         (["--penalty", "none"], "give a large -C"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
-        (["--memory", "a lot"], "not an amount of memory"),
+        (["--memory", "a lot"], "'--memory': 'a lot' is not an amount of memory"),
+        (["--cache-limit", "-1"], "'--cache-limit': '-1' is not an amount of memory"),
         (["--positive", "maybe"], "--positive maybe is not one of the classes"),
         (["--target", "town", "--positive", "Ulm"], "column 'town' has 3 classes"),
         (["--target", "debt", "--threshold", "0.4"], "column 'debt' is a quantity"),

@@ -583,6 +583,16 @@ def test_folders_and_open_files(tmp_path: Path) -> None:
     expected = data.encoder.transform(features).astype(np.float32)
     np.testing.assert_array_equal(matrix_of(data.blocks), expected)
     assert expected[:, 1].sum() == 50
+    # A column of the files of the same name has its values, in memory and in passes.
+    for year in (2023, 2024):
+        sql = f"SELECT i / 7.0 AS year, i * {year - 2022.5} AS x, i % 2 AS y FROM range(50) t(i)"
+        (tmp_path / f"both/year={year}").mkdir(parents=True)
+        write(tmp_path / f"both/year={year}/0.parquet", sql)
+    both = scan(tmp_path / "both", "y", cache=tmp_path / "cache")
+    assert both.feature_names == ("x", "year=2023", "year=2024")
+    features, _ = take_target(read_table(tmp_path / "both", target="y"), "y")
+    expected = both.encoder.transform(features).astype(np.float32)
+    np.testing.assert_array_equal(matrix_of(both.blocks), expected)
     # Without the folder there is no such column.
     pattern = scan(str(tmp_path / "data/*/*.parquet"), "y", cache=tmp_path / "cache")
     assert pattern.feature_names == ("x",)

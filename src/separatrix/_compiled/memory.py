@@ -34,8 +34,10 @@ _NO_ROOM = (
 )
 
 
-def bytes_of(memory: str | int) -> int:
+def bytes_of(memory: str | int, called: str = "memory") -> int:
     """Bytes, of a number of them or of a text such as ``"1GB"`` or ``"500 MiB"``.
+
+    ``called``: the parameter that the message names; none where it is empty.
 
     Raises
     ------
@@ -52,18 +54,17 @@ def bytes_of(memory: str | int) -> int:
         return int(memory)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", str(memory), re.I)
     if found is None or not float(found[1]) > 0.0:
-        raise ValueError(
-            f"memory={memory!r} is not an amount of memory; write it as '1GB' or '500MB'."
-        )
+        given = f"{called}={memory!r}" if called else f"{memory!r}"
+        raise ValueError(f"{given} is not an amount of memory; write it as '1GB' or '500MB'.")
     unit = _UNITS[found[2].upper()]
     if found[3]:
         unit = 1024 ** ("KMGT".index(found[2].upper()) + 1) if found[2] else 1
     return int(float(found[1]) * unit)
 
 
-def limit_of(limit: str | int) -> int:
+def limit_of(limit: str | int, called: str = "cache_limit") -> int:
     """Bytes, as :func:`bytes_of` has them, or none at all where it is 0."""
-    return 0 if str(limit).strip() == "0" else bytes_of(limit)
+    return 0 if str(limit).strip() == "0" else bytes_of(limit, called)
 
 
 def installed() -> int:

@@ -314,13 +314,13 @@ SHRINKAGE = _number("a number from 0 to 1", lambda x: 0 <= x <= 1, names=("auto"
 
 def _parse_size(text: str) -> str:
     """An amount of memory, as it was written."""
-    memory.bytes_of(text)
+    memory.bytes_of(text, called="")
     return text
 
 
 def _parse_limit(text: str) -> str:
     """An amount of memory or none at all, as it was written."""
-    memory.limit_of(text)
+    memory.limit_of(text, called="")
     return text
 
 

@@ -115,6 +115,13 @@ class Terminal(Wording):
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
         "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in "
         "{where}; fill them in, or leave those rows out with --drop-missing-target",
+        "address": "{name} is an address, and files are read from this machine's disks; download "
+        "the file and give its name",
+        "logged_table": "{folder} is {system} table, whose log says which of its files count; "
+        "write the rows of these to a folder of their own, in Python with "
+        "pyarrow.dataset.write_dataset({how}, folder, format='parquet')",
+        "memory_only": "{what} can only be read into memory; leave out --cache, --resume and "
+        "--engine and give a larger --memory, or save it as a Parquet or CSV file",
         "one_group": "--group: all rows belong to one group, so no group can be held out; name a "
         "column with several groups",
         "few_groups": "--cv {folds} needs as many groups of --group, and there {are}",

@@ -69,8 +69,10 @@ class SourceFile:
         In bytes, and when it was changed, in nanoseconds.
     largest : int
         Bytes of its largest row group, unpacked.
-    hive : int
-        How many of the columns, the last ones, are names of folders such as ``year=2024``.
+    hive : int or None
+        How many of the columns, the last ones, are names of folders such as ``year=2024``; None
+        where such names are no columns. A column of the file that has the name of such a folder
+        takes its value from there, where it stands in the file.
     """
 
     path: str
@@ -80,7 +82,7 @@ class SourceFile:
     size: int
     time: int
     largest: int
-    hive: int = 0
+    hive: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -89,12 +91,10 @@ class SourceFile:
     def relation(self) -> str:
         """SQL for all rows: columns ``c0, c1, ...``, and ``r``, the number of the row."""
         places = [f"c{j}" for j in range(self.n_columns)]
-        places.insert(self.n_columns - self.hive, "r")
+        places.insert(self.n_columns - (self.hive or 0), "r")
         where = files.literal(escaped(self.path))
-        return (
-            f"read_parquet({where}, {files.partitioning(self.hive > 0)}, file_row_number = true) "
-            f"AS t({', '.join(places)})"
-        )
+        named = files.partitioning(self.hive is not None)
+        return f"read_parquet({where}, {named}, file_row_number = true) AS t({', '.join(places)})"
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """The columns of a query, or one sentence about this file."""

@@ -71,7 +71,14 @@ from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
 from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
 from separatrix.tables.reader import Layout, column_notes, files_in, no_rows, open_files
-from separatrix.tables.table import NoSuchColumn, joined, missing_mask, quote, unknown_columns
+from separatrix.tables.table import (
+    NoSuchColumn,
+    joined,
+    missing_mask,
+    no_value,
+    quote,
+    unknown_columns,
+)
 
 __all__ = ["ScanOptions", "scan_files"]
 
@@ -208,10 +215,8 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
                 **_reading_options(options),
             )
         if data is None:
-            raise DataError(
-                f"{source[0]} can only be read into memory; read it with read_table, or convert it "
-                "to Parquet or CSV"
-            )
+            what = "standard input" if source[0] == "-" else source[0]
+            raise DataError(Message("memory_only", what=what))
         return data
 
 
@@ -635,10 +640,12 @@ class _Scan:
             part.run(self.connection, f"SELECT count(*) AS n FROM {relation}")["n"][0]
             for part, relation in zip(self.layout.parts, relations, strict=True)
         ]
-        left_out = int(sum(counts)) - sum(source.n_rows for source in sources)
+        name, n_rows = str(self.options.target), sum(source.n_rows for source in sources)
+        left_out = int(sum(counts)) - n_rows
+        if left_out and not n_rows:
+            raise no_value(name, self.layout.source)
         if left_out:
-            name = quote(str(self.options.target))
-            self.notes.append(f"{counted(left_out, 'row')} without {name} left out")
+            self.notes.append(f"{counted(left_out, 'row')} without {quote(name)} left out")
 
     # --- the encoding plan ----------------------------------------------------------------------
 
@@ -651,10 +658,11 @@ class _Scan:
         if options.weight is not None:
             weight = known.column(options.weight)
             if weight.way == "levels":
-                raise DataError(
-                    f"column {quote(options.weight)} holds texts, which cannot be weights; name a "
-                    "column of numbers"
-                )
+                weight = known.of_levels(weight)[0]
+            if weight.way == "levels" and weight.numbers is None:
+                fault = f"column {quote(options.weight)} holds texts; name a column of numbers"
+                raise _of_role("weight", options.weight, fault)
+            known.spellings.pop(options.weight, None)
         names, extra = self._encoded_columns()
         encoder = Encoder(
             text=options.text or None,

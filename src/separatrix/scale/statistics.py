@@ -315,7 +315,7 @@ class Statistics:
             if one.way == "date":
                 derived += self._parts_of_dates(one)
         for one in [one for one in columns.values() if one.way == "levels"]:
-            columns[one.name], facts[one.name], parts = self._of_levels(one)
+            columns[one.name], facts[one.name], parts = self.of_levels(one)
             derived += parts
         for one in [one for one in columns.values() if one.way == "text"]:
             facts[one.name] = self._of_text(one, encoder)
@@ -399,7 +399,8 @@ class Statistics:
                 values += [None if lost else x for x, lost in zip(data, gone, strict=True)]
         return out
 
-    def _of_levels(self, column: SourceColumn) -> tuple[SourceColumn, Facts, list[Facts]]:
+    def of_levels(self, column: SourceColumn) -> tuple[SourceColumn, Facts, list[Facts]]:
+        """A column of levels with what these mean, what it adds up to, and so for its parts."""
         name, layout = column.name, self.layout
         levels, given = self.levels(column)
         table = self.read_levels(name, levels, given)
@@ -920,7 +921,7 @@ def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
         f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
     )
     # A column that is a record or a list has others inside, which would be counted.
-    flat = len(stated["place"]) == n_columns - source.hive
+    flat = len(stated["place"]) == n_columns - (source.hive or 0)
     ends = {
         int(place): (float(least), float(most))
         for place, least, most, known in zip(*map(_values, stated.values()), strict=True)

@@ -36,11 +36,9 @@ class Limit:
         if given is None:
             return cls(int(_SHARE * memory.installed()))
         try:
-            return cls(memory.bytes_of(given))
-        except ValueError:
-            raise DataError(
-                f"unpacked_limit={given!r} is not an amount of memory; write it as '1GB' or '500MB'"
-            ) from None
+            return cls(memory.bytes_of(given, "unpacked_limit"))
+        except ValueError as error:
+            raise DataError(str(error).rstrip(".")) from None
 
     def exceeded(self, what: str, remedy: str = "") -> DataError:
         """Return the message about a file that takes more."""

@@ -95,7 +95,7 @@ _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
 # Tables that are folders with a log: a file that it has, what it is, and how to read it.
 _LOGGED = (
     ("_delta_log", "a Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
-    ("metadata/*.metadata.json", "an Iceberg", "pyiceberg's table.scan().to_arrow()"),
+    ("metadata/*.metadata.json", "an Iceberg", "pyiceberg_table.scan().to_arrow()"),
 )
 
 # Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
@@ -132,9 +132,10 @@ def read_table(
     source : str or path
         A file (``.csv .tsv .txt .parquet .arrow .json .xlsx .sqlite .duckdb .svm``, or one of
         text with ``.gz .bz2 .xz .zst .zip`` behind), a pattern (``"part-*.parquet"``: the files in
-        the order of their names, with the same columns), a folder (all files in it; names of
-        folders in it such as ``year=2024`` are a column of text), ``"-"`` for CSV on standard
-        input, or a built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
+        the order of their names, with the same columns), a folder (all files in it; of Parquet
+        files, names of folders in it such as ``year=2024`` are a column of text), ``"-"`` for CSV
+        on standard input, or a built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``,
+        ``diabetes``).
     missing : iterable of str
         What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
         number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
@@ -531,11 +532,7 @@ def _find_files(name: str) -> list[Path]:
         )
     path = Path(name)
     if address := _ADDRESS.match(name):
-        raise DataError(
-            f"{name} is an address, and files are read from this machine's disks; download the "
-            f"file, or give scan() what opens it there, such as a pyarrow data set with a file "
-            f"system of {address[1]}"
-        )
+        raise DataError(Message("address", name=name, system=address[1]))
     if path.is_dir():
         paths = files_in(path)
     elif path.exists():
@@ -575,10 +572,7 @@ def files_in(folder: Path) -> list[Path]:
     """
     for mark, system, how in _LOGGED:
         if any(folder.glob(mark)):
-            raise DataError(
-                f"{folder} is {system} table, whose log says which of its files count; give scan() "
-                f"{how}"
-            )
+            raise DataError(Message("logged_table", folder=str(folder), system=system, how=how))
     found = sorted(
         path
         for path in folder.rglob("*")

@@ -844,7 +844,9 @@ class Part:
         first = message.strip().splitlines()[0]
         first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
         # DuckDB names the file by its whole path; this sentence has named it already.
-        first = re.sub(r' in (?:Parquet )?file ".*?"|File \'.*?\' ', "", first).rstrip(" .")
+        first = re.sub(r" in (?:Parquet )?file (?:\".*?\"|'.*?')|File '.*?' ", "", first).rstrip(
+            " ."
+        )
         if self.suffix == ".parquet":
             return f"{self.label} is not a readable Parquet file: {first}"
         position = _utf8_fault(self.path)

@@ -189,6 +189,8 @@ class Table:
         gone = missing_mask(self.columns[name])
         if not gone.any():
             return self
+        if gone.all():
+            raise no_value(name, self.source)
         lacking = int(gone.sum())
         note = f"{counted(lacking, 'row')} without {quote(name)} left out"
         return replace(self.select(~gone), notes=(*self.notes, note))
@@ -660,6 +662,13 @@ def no_such_column(absent: str | Sequence[str], names: Sequence[str], source: st
     hint = nearest(absent[0], names) if len(absent) == 1 else ""
     noun = plural("column", len(absent))
     return f"{source} has no {noun} {joined(absent)}; its columns are {joined(names)}{hint}"
+
+
+def no_value(name: str, source: str) -> DataError:
+    """Return the error of a column to predict that is empty."""
+    return DataError(
+        f"column {quote(name)} has no value in any row of {source}; name another column to predict"
+    )
 
 
 class NoSuchColumn(DataError):
