@@ -121,6 +121,12 @@ def test_the_optimum_is_that_of_rows_in_memory(of, model, weight, fit_intercept,
     assert np.shape(model.intercept_) == np.shape(memory.intercept_)
 
 
+def test_few_passes_look_for_the_scale_of_rows_on_a_plane():
+    target = X @ np.linspace(-1.0, 1.0, X.shape[1]) + 1.0
+    model = HuberRegressor(alpha=1.0).fit(scan(X, target, block_rows=50, quantity=True))
+    assert model.n_passes_ < 20 and model.scale_ < 1e-9
+
+
 @pytest.mark.parametrize("of", MODELS)
 def test_sparse_rows(of):
     rows = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))

@@ -656,16 +656,12 @@ class BlockedPointwise(BlockedLoss):
         length = products * lengths
         v, epsilon, off = -proof["adjoint"], 0.0, 0.0
         if self.balances:
-            # The true epsilon, for which the moved slopes add up to exactly zero, is this near.
-            wrong = rounding * p["slope_size"] * (1.0 + units) + n * TINY
-            least = p["shift"] * (1.0 - rounding)
-            furthest = _FAR * self.loss.shift_limit
-            if not (least > 0.0 and (abs(p["slope"]) + wrong) / least <= furthest * (1.0 - 1e-9)):
-                return None
-            epsilon = p["slope"] / p["shift"]
-            off = (wrong / least + 4.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE
-            v = v + epsilon * proof["shifted"]
+            epsilon, off = self._moved_by(p, rounding)
             most = abs(epsilon) + off
+            furthest = _FAR * self.loss.shift_limit * (1.0 - 1e-9)
+            if not (most <= furthest and math.isfinite(most)):
+                return None
+            v = v + epsilon * proof["shifted"]
             sizes = (p["shift_size"] + underflow) * (1.0 + units)
             slips = 64.0 * UNIT * p["slips"] + underflow
             conjugate += -epsilon * p["shift_score"] + (rounding * most + off) * sizes
@@ -679,3 +675,17 @@ class BlockedPointwise(BlockedLoss):
         length = (length + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE
         conjugate += 8.0 * UNIT * abs(conjugate)
         return v, length, conjugate
+
+    def _moved_by(self, p: dict[str, float], rounding: float) -> tuple[float, float]:
+        """The number by which slopes are moved, in shifts, and a bound on its error.
+
+        The true one, for which the moved slopes add up to exactly zero, is this near.
+        """
+        if not self.balances:
+            return 0.0, 0.0
+        wrong = rounding * p["slope_size"] * (1.0 + 2.0 * rounding) + self.data.n_rows * TINY
+        least = p["shift"] * (1.0 - rounding)
+        if not least > 0.0:
+            return math.inf, math.inf
+        epsilon = p["slope"] / p["shift"]
+        return epsilon, (wrong / least + 4.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE

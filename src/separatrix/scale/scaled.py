@@ -113,7 +113,10 @@ class BlockedScaled(BlockedPointwise):
             # Where more rows than the scale allows are beyond it, it has to grow.
             root = math.sqrt(float(sums["near"]) / rest) if rest > 0.0 else 2.0 * scale
             root = max(root, 0.1 * scale, self.least_scale)
-            if not abs(root - scale) > _EXACT * scale:
+            # Of the slope in the logarithm of the scale, which is that part of the gap.
+            pull = abs(rest - float(sums["near"]) / (scale * scale)) * scale
+            near = abs(root - scale) <= _EXACT * scale
+            if near or pull <= _EXACT * (float(sums["loss"]) + 0.5 * scale * whole):
                 break
         self._scale = scale
         beside = 0.5 * scale * float(sums["upper"])
@@ -195,12 +198,3 @@ class BlockedScaled(BlockedPointwise):
             v, length = share * v, length + 2.0 * UNIT * length_above(v)
             conjugate *= share * (1.0 - 4.0 * UNIT) if conjugate < 0.0 else 1.0
         return v, length, conjugate
-
-    def _moved_by(self, p: dict[str, float], rounding: float) -> tuple[float, float]:
-        """The number by which slopes are moved, in shifts, and a bound on its error."""
-        if not self.balances:
-            return 0.0, 0.0
-        least = p["shift"] * (1.0 - rounding)
-        wrong = rounding * p["slope_size"] * (1.0 + rounding)
-        epsilon = p["slope"] / p["shift"]
-        return epsilon, (wrong / least + 8.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE
