@@ -5,9 +5,11 @@ descriptions, which every worker opens by itself, so the files must have the sam
 them.  A pass sends what all blocks share to every worker once, and a task for some consecutive
 blocks to where they lie.  A task is a part of the tree of :mod:`~separatrix.scale.sums` and gives
 one sum; the sums of several tasks are added up by one of their workers, and so on up the tree, so
-that only its root is sent to the client.  The tree is that of the blocks and not of the workers, so
-the sums have the same bits for any number of workers, and after one of them died: what was lost
-with it is sent again and computed again, and it is the same.
+that only its root is sent to the client.  Where the last such sums were so small that a message
+costs more than they do, the client fetches those of all tasks and adds them up itself.  The tree is
+that of the blocks and not of the workers, so the sums have the same bits for any number of workers,
+whoever adds them up, and after one of them died: what was lost with it is sent again and computed
+again, and it is the same.
 
 Not ``dask.array``: what is asked for here is a function of each block and nothing else, which
 futures say directly.
@@ -21,6 +23,7 @@ import contextlib
 import itertools
 import pickle
 import queue
+import sys
 import time
 import uuid
 from collections import deque
@@ -59,7 +62,8 @@ _PATIENCE = 30.0
 _LOOK = 2.0
 # Bytes that one message brings to a worker, or a block where that is larger.
 _MESSAGE = 1 << 26
-# What goes with the tasks, all of them together; larger things go to the workers by themselves.
+# What goes with the tasks, all of them together, or comes back from them; larger things go to the
+# workers by themselves, and are added up by them.
 _SMALL = 1 << 20
 
 
@@ -260,6 +264,12 @@ class _Node:
             node = node.children[0]
         return node.members[0].block.place
 
+    def report(self, on_progress: Callable[[int], None] | None) -> None:
+        """Say that the blocks of a leaf are done."""
+        if on_progress is not None:
+            for k in range(self.first, self.first + len(self.members)):
+                on_progress(k)
+
     def walk(self) -> Iterator[_Node]:
         """The tasks below this one, and it itself."""
         for child in self.children:
@@ -364,6 +374,8 @@ class Dask(Engine):
         # A connection that was made here ends with the engine, however that comes to its end.
         self._closed = finalize(self, _close, self.client) if made else None
         self._sent: WeakKeyDictionary[Block, Any] = WeakKeyDictionary()
+        # The bytes of the last sum of each kind of pass.
+        self._sizes: dict[tuple[str, int], int] = {}
         # Who reaches a scheduler on the loopback reaches its workers, without a detour.
         local = ("inproc://", "tcp://127.", "tcp://[::1]")
         self._direct = True if self.address.startswith(local) else None
@@ -408,9 +420,19 @@ class Dask(Engine):
     def _map(
         self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None
     ) -> Iterator[Any]:
-        leaves = iter(self._leaves(blocks, each))
-        most = max(_AHEAD * sum(self._workers().values()), 2)
-        sent = _Shared(self, task, shared, most)
+        leaves, most = self._leaves(blocks, each), self._most()
+        for _, results in self._ended(_Shared(self, task, shared, most), leaves, most, _run):
+            yield from pickle.loads(results)
+
+    def _most(self) -> int:
+        """The tasks that are under way at a time, where their results come in their order."""
+        return max(_AHEAD * sum(self._workers().values()), 2)
+
+    def _ended(
+        self, sent: _Shared, tasks: Sequence[_Node], most: int, function: Any
+    ) -> Iterator[tuple[_Node, Any]]:
+        """Leaves with what they give, in their order."""
+        leaves = iter(tasks)
         waiting: deque[_Node] = deque()
         # What comes together must find room here; how much it is the first results tell.
         together = 1
@@ -418,14 +440,14 @@ class Dask(Engine):
             while True:
                 if len(waiting) <= most // 2:
                     more = list(itertools.islice(leaves, most - len(waiting)))
-                    self._submit(sent, more, _run)
+                    self._submit(sent, more, function)
                     waiting.extend(more)
                 if not waiting:
                     return
-                for results in self._results(sent, self._done(waiting, together)):
-                    waiting.popleft()
-                    together = max(1, _MESSAGE // len(results))
-                    yield from pickle.loads(results)
+                for found in self._results(sent, self._done(waiting, together), function):
+                    leaf = waiting.popleft()
+                    together = max(1, _MESSAGE // sys.getsizeof(found))
+                    yield leaf, found
         finally:
             self._cancel(waiting)
 
@@ -440,11 +462,23 @@ class Dask(Engine):
             leaves = self._leaves(blocks)
             if not leaves:
                 return {}
-            root = _tree_over(leaves)
-            try:
-                return self._climb(root, _Shared(self, task, shared, len(leaves)), on_progress)
-            finally:
-                self._cancel(root.walk())
+            sent = _Shared(self, task, shared, len(leaves))
+            add_up = self._climb
+            if self._sizes.get(sent.kind, _SMALL) * len(leaves) <= _SMALL:
+                add_up = self._gather
+            total = add_up(leaves, sent, on_progress)
+            self._sizes[sent.kind] = sys.getsizeof(total)
+            return total.value()
+
+    def _gather(
+        self, leaves: list[_Node], sent: _Shared, on_progress: Callable[[int], None] | None
+    ) -> Sum:
+        """The sum of all blocks, of the sums of tasks that are fetched and added up here."""
+        total = TreeSum()
+        for leaf, found in self._ended(sent, leaves, self._most(), _add_up):
+            total.add(found)
+            leaf.report(on_progress)
+        return total.total()
 
     # --- the tree ---------------------------------------------------------------------------------
 
@@ -471,9 +505,19 @@ class Dask(Engine):
         return leaves
 
     def _climb(
+        self, leaves: list[_Node], sent: _Shared, on_progress: Callable[[int], None] | None
+    ) -> Sum:
+        """The sum of all blocks, once it has come up the tree on the workers."""
+        root = _tree_over(leaves)
+        try:
+            return self._root_of(root, sent, on_progress)
+        finally:
+            self._cancel(root.walk())
+
+    def _root_of(
         self, root: _Node, sent: _Shared, on_progress: Callable[[int], None] | None
-    ) -> dict[str, np.ndarray]:
-        """The sum of all blocks, once it has come up the tree."""
+    ) -> Sum:
+        """What the task at the root of the tree gives; what was lost is computed again."""
         from distributed import KilledWorker
 
         ends: queue.SimpleQueue[tuple[_Node, Any]] = queue.SimpleQueue()
@@ -482,7 +526,7 @@ class Dask(Engine):
             if self._watch(root, ends, on_progress):
                 with contextlib.suppress(CancelledError, KilledWorker):
                     (total,) = self._fetched([root])
-                    found: dict[str, np.ndarray] = total.value()
+                    found: Sum = total
                     return found
             failed: list[_Node] = []
             for node in root.walk():
@@ -557,9 +601,7 @@ class Dask(Engine):
                 child.future = None
             if node.members and not node.is_done:
                 node.is_done = True
-                if on_progress is not None:
-                    for k in range(node.first, node.first + len(node.members)):
-                        on_progress(k)
+                node.report(on_progress)
             if node is root:
                 return True
 
@@ -749,7 +791,7 @@ class Dask(Engine):
         done = list(itertools.takewhile(lambda leaf: leaf.future.status == "finished", some))
         return done or [first]
 
-    def _results(self, sent: _Shared, done: Sequence[_Node]) -> Iterator[bytes]:
+    def _results(self, sent: _Shared, done: Sequence[_Node], function: Any) -> Iterator[Any]:
         """What leaves gave, in their order; what was lost is computed again."""
         if len(done) > 1:
             try:
@@ -761,9 +803,9 @@ class Dask(Engine):
                 yield from found
                 return
         for leaf in done:
-            yield self._result(sent, leaf)
+            yield self._result(sent, leaf, function)
 
-    def _result(self, sent: _Shared, leaf: _Node) -> bytes:
+    def _result(self, sent: _Shared, leaf: _Node, function: Any) -> Any:
         from distributed import KilledWorker
 
         while True:
@@ -773,7 +815,7 @@ class Dask(Engine):
             except (CancelledError, KilledWorker):
                 self._give_up([leaf])
                 sent.again()
-                self._submit(sent, [leaf], _run)
+                self._submit(sent, [leaf], function)
 
     def _fetched(self, nodes: Sequence[_Node]) -> list[Any]:
         return fetched(self.client, [node.future for node in nodes], self._direct)
@@ -845,6 +887,8 @@ class _Shared:
         # What Dask's dashboard calls its tasks.
         self.name = getattr(task, "__name__", "task")
         self._bytes = pickled(shared)
+        # Passes of the same task that share as much give sums of the same size.
+        self.kind = self.name, len(self._bytes)
         self._small = None if len(self._bytes) * most > _SMALL else shared
         self.future: Any = None
         self.again()
