@@ -454,11 +454,15 @@ def test_what_cannot_be_scanned_is_said_in_a_sentence(client):
 # --- workers die ----------------------------------------------------------------------------------
 
 
-def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, client):
+@pytest.mark.parametrize("known", [False, True], ids=["tree", "fetched"])
+def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, client, known):
     cluster.have(3)
     data = scan(X, Y, block_rows=10)
     engine = Dask(client)
     placed = engine.place(data.blocks)
+    if known:
+        # How large its sums are; those of small ones are added up here.
+        engine.reduce(engine_tasks.slow_moments, placed, 0.1)
     before = {one.future.key for one in placed}
     done: list[int] = []
     struck: list[int] = []

@@ -23,7 +23,6 @@ import contextlib
 import itertools
 import pickle
 import queue
-import sys
 import time
 import uuid
 from collections import deque
@@ -264,17 +263,17 @@ class _Node:
             node = node.children[0]
         return node.members[0].block.place
 
-    def report(self, on_progress: Callable[[int], None] | None) -> None:
-        """Say that the blocks of a leaf are done."""
-        if on_progress is not None:
-            for k in range(self.first, self.first + len(self.members)):
-                on_progress(k)
-
     def walk(self) -> Iterator[_Node]:
         """The tasks below this one, and it itself."""
         for child in self.children:
             yield from child.walk()
         yield self
+
+
+def _walk(tops: Iterable[_Node]) -> Iterator[_Node]:
+    """All tasks of some trees, those of each before it."""
+    for top in tops:
+        yield from top.walk()
 
 
 def _tree_over(nodes: list[_Node]) -> _Node:
@@ -374,8 +373,8 @@ class Dask(Engine):
         # A connection that was made here ends with the engine, however that comes to its end.
         self._closed = finalize(self, _close, self.client) if made else None
         self._sent: WeakKeyDictionary[Block, Any] = WeakKeyDictionary()
-        # The bytes of the last sum of each kind of pass.
-        self._sizes: dict[tuple[str, int], int] = {}
+        # The bytes of the last sum of each kind of pass, by the first of its blocks.
+        self._sizes: WeakKeyDictionary[Block, dict[tuple[str, int], int]] = WeakKeyDictionary()
         # Who reaches a scheduler on the loopback reaches its workers, without a detour.
         local = ("inproc://", "tcp://127.", "tcp://[::1]")
         self._direct = True if self.address.startswith(local) else None
@@ -420,19 +419,9 @@ class Dask(Engine):
     def _map(
         self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None
     ) -> Iterator[Any]:
-        leaves, most = self._leaves(blocks, each), self._most()
-        for _, results in self._ended(_Shared(self, task, shared, most), leaves, most, _run):
-            yield from pickle.loads(results)
-
-    def _most(self) -> int:
-        """The tasks that are under way at a time, where their results come in their order."""
-        return max(_AHEAD * sum(self._workers().values()), 2)
-
-    def _ended(
-        self, sent: _Shared, tasks: Sequence[_Node], most: int, function: Any
-    ) -> Iterator[tuple[_Node, Any]]:
-        """Leaves with what they give, in their order."""
-        leaves = iter(tasks)
+        leaves = iter(self._leaves(blocks, each))
+        most = max(_AHEAD * sum(self._workers().values()), 2)
+        sent = _Shared(self, task, shared, most)
         waiting: deque[_Node] = deque()
         # What comes together must find room here; how much it is the first results tell.
         together = 1
@@ -440,14 +429,14 @@ class Dask(Engine):
             while True:
                 if len(waiting) <= most // 2:
                     more = list(itertools.islice(leaves, most - len(waiting)))
-                    self._submit(sent, more, function)
+                    self._submit(sent, more, _run)
                     waiting.extend(more)
                 if not waiting:
                     return
-                for found in self._results(sent, self._done(waiting, together), function):
-                    leaf = waiting.popleft()
-                    together = max(1, _MESSAGE // sys.getsizeof(found))
-                    yield leaf, found
+                for results in self._results(sent, self._done(waiting, together)):
+                    waiting.popleft()
+                    together = max(1, _MESSAGE // len(results))
+                    yield from pickle.loads(results)
         finally:
             self._cancel(waiting)
 
@@ -463,22 +452,18 @@ class Dask(Engine):
             if not leaves:
                 return {}
             sent = _Shared(self, task, shared, len(leaves))
-            add_up = self._climb
-            if self._sizes.get(sent.kind, _SMALL) * len(leaves) <= _SMALL:
-                add_up = self._gather
-            total = add_up(leaves, sent, on_progress)
-            self._sizes[sent.kind] = sys.getsizeof(total)
-            return total.value()
-
-    def _gather(
-        self, leaves: list[_Node], sent: _Shared, on_progress: Callable[[int], None] | None
-    ) -> Sum:
-        """The sum of all blocks, of the sums of tasks that are fetched and added up here."""
-        total = TreeSum()
-        for leaf, found in self._ended(sent, leaves, self._most(), _add_up):
-            total.add(found)
-            leaf.report(on_progress)
-        return total.total()
+            sizes = self._sizes.setdefault(blocks[0].block, {})
+            small = len(leaves) * sizes.get(sent.kind, _SMALL) <= _SMALL
+            tops = leaves if small else [_tree_over(leaves)]
+            total = TreeSum()
+            try:
+                for part in self._climb(tops, sent, on_progress):
+                    total.add(part)
+            finally:
+                self._cancel(_walk(tops))
+            found = total.value()
+            sizes[sent.kind] = sum(value.nbytes for value in found.values())
+            return found
 
     # --- the tree ---------------------------------------------------------------------------------
 
@@ -505,40 +490,34 @@ class Dask(Engine):
         return leaves
 
     def _climb(
-        self, leaves: list[_Node], sent: _Shared, on_progress: Callable[[int], None] | None
-    ) -> Sum:
-        """The sum of all blocks, once it has come up the tree on the workers."""
-        root = _tree_over(leaves)
-        try:
-            return self._root_of(root, sent, on_progress)
-        finally:
-            self._cancel(root.walk())
-
-    def _root_of(
-        self, root: _Node, sent: _Shared, on_progress: Callable[[int], None] | None
-    ) -> Sum:
-        """What the task at the root of the tree gives; what was lost is computed again."""
+        self, tops: Sequence[_Node], sent: _Shared, on_progress: Callable[[int], None] | None
+    ) -> list[Sum]:
+        """The sums of some tasks in their order, once they have come up the tree."""
         from distributed import KilledWorker
 
         ends: queue.SimpleQueue[tuple[_Node, Any]] = queue.SimpleQueue()
+        missing: set[_Node] = set()
         while True:
-            self._submit_tree(root, sent, ends)
-            if self._watch(root, ends, on_progress):
+            missing.update(top for top in tops if top.future is None)
+            self._submit_tree(tops, sent, ends)
+            if self._watch(missing, ends, on_progress):
                 with contextlib.suppress(CancelledError, KilledWorker):
-                    (total,) = self._fetched([root])
-                    found: Sum = total
+                    found = self._fetched(tops)
+                    # To let go of results takes no question, and to cancel tasks does.
+                    for top in tops:
+                        top.future = None
                     return found
             failed: list[_Node] = []
-            for node in root.walk():
+            for node in _walk(tops):
                 waits = any(child in failed for child in node.children)
                 if node.has_failed or (waits and node.future.status != "finished"):
                     failed.append(node)
             if any(node.has_failed and self._is_fault(node) for node in failed):
                 # Of several, that of the first block; those before it may be under way.
-                for node in root.walk():
+                for node in _walk(tops):
                     if node.future is not None and self._is_fault(node):
                         self._fetched([node])
-            self._give_up(failed or [root])
+            self._give_up(failed or tops)
             sent.again()
 
     @staticmethod
@@ -550,7 +529,7 @@ class Dask(Engine):
         return error is not None and not isinstance(error, KilledWorker)
 
     def _submit_tree(
-        self, root: _Node, sent: _Shared, ends: queue.SimpleQueue[tuple[_Node, Any]]
+        self, tops: Sequence[_Node], sent: _Shared, ends: queue.SimpleQueue[tuple[_Node, Any]]
     ) -> None:
         """Give the cluster the tasks whose results are needed, but for those that it has."""
         levels: dict[int, list[_Node]] = {}
@@ -561,7 +540,8 @@ class Dask(Engine):
                     visit(child)
                 levels.setdefault(node.level, []).append(node)
 
-        visit(root)
+        for top in tops:
+            visit(top)
         for level, nodes in sorted(levels.items()):
             if level == 0:
                 self._submit(sent, nodes, _add_up)
@@ -569,7 +549,7 @@ class Dask(Engine):
                 given = [[child.future for child in node.children] for node in nodes]
                 # Before blocks that have not begun, for it makes room.
                 self._started(nodes, self.client.map(
-                    _join, given, [node is root for node in nodes],
+                    _join, given, [node in tops for node in nodes],
                     key=_keys("add", nodes), pure=False, priority=level,
                 ))  # fmt: skip
             for node in nodes:
@@ -577,11 +557,11 @@ class Dask(Engine):
 
     def _watch(
         self,
-        root: _Node,
+        missing: set[_Node],
         ends: queue.SimpleQueue[tuple[_Node, Any]],
         on_progress: Callable[[int], None] | None,
     ) -> bool:
-        """Wait until the root is done, or a task has failed; whether it is the former."""
+        """Wait until no task is missing, or one has failed; whether it is the former."""
         since = time.monotonic()
         while True:
             try:
@@ -601,8 +581,11 @@ class Dask(Engine):
                 child.future = None
             if node.members and not node.is_done:
                 node.is_done = True
-                node.report(on_progress)
-            if node is root:
+                if on_progress is not None:
+                    for k in range(node.first, node.first + len(node.members)):
+                        on_progress(k)
+            missing.discard(node)
+            if not missing:
                 return True
 
     # --- the scheduler ----------------------------------------------------------------------------
@@ -737,13 +720,15 @@ class Dask(Engine):
     def _submit(self, sent: _Shared, leaves: Sequence[_Node], function: Any) -> None:
         """Give the cluster the tasks of some leaves, each to the worker that it is at home with."""
         calls: dict[str | None, list[_Node]] = {}
-        workers = list(self._workers())
+        workers: list[str] = []
         for leaf in leaves:
             if leaf.submitted:
                 # With a worker what had been sent to it is lost: the cluster has no other copy.
                 self._send(leaf, anew=True)
             # Rows are where they lie, and a task goes to them.
             bound = leaf.submitted == 0 and leaf.members[0].future is None
+            if bound:
+                workers = workers or list(self._workers())
             calls.setdefault(workers[leaf.home % len(workers)] if bound else None, []).append(leaf)
         for address, some in calls.items():
             near = {} if address is None else {"workers": [address], "allow_other_workers": True}
@@ -791,7 +776,7 @@ class Dask(Engine):
         done = list(itertools.takewhile(lambda leaf: leaf.future.status == "finished", some))
         return done or [first]
 
-    def _results(self, sent: _Shared, done: Sequence[_Node], function: Any) -> Iterator[Any]:
+    def _results(self, sent: _Shared, done: Sequence[_Node]) -> Iterator[bytes]:
         """What leaves gave, in their order; what was lost is computed again."""
         if len(done) > 1:
             try:
@@ -803,9 +788,9 @@ class Dask(Engine):
                 yield from found
                 return
         for leaf in done:
-            yield self._result(sent, leaf, function)
+            yield self._result(sent, leaf)
 
-    def _result(self, sent: _Shared, leaf: _Node, function: Any) -> Any:
+    def _result(self, sent: _Shared, leaf: _Node) -> bytes:
         from distributed import KilledWorker
 
         while True:
@@ -815,7 +800,7 @@ class Dask(Engine):
             except (CancelledError, KilledWorker):
                 self._give_up([leaf])
                 sent.again()
-                self._submit(sent, [leaf], function)
+                self._submit(sent, [leaf], _run)
 
     def _fetched(self, nodes: Sequence[_Node]) -> list[Any]:
         return fetched(self.client, [node.future for node in nodes], self._direct)
