@@ -110,12 +110,11 @@ def test_the_error_of_the_first_block_ends_a_sum(cluster, client):
         engine.reduce(engine_tasks.refuse, engine.place(data.blocks), 5.0)
 
 
-def test_only_the_root_of_the_sums_comes_to_the_client_and_tasks_have_names(
-    cluster, client, monkeypatch
-):
+def test_only_large_sums_are_added_up_by_workers_and_tasks_have_names(cluster, client, monkeypatch):
     cluster.have(2)
     engine, names = Dask(client), []
     data = scan(X, Y, block_rows=5)
+    placed = engine.place(data.blocks)
     fetched = dask_engine.fetched
 
     def counted(client: Any, futures: Any, direct: Any = None) -> list[Any]:
@@ -123,10 +122,22 @@ def test_only_the_root_of_the_sums_comes_to_the_client_and_tasks_have_names(
         return fetched(client, futures, direct)
 
     monkeypatch.setattr(dask_engine, "fetched", counted)
-    engine.reduce(engine_tasks.moments, engine.place(data.blocks), 0.1)
-    assert names == ["separatrix-add"]
-    list(engine.map(engine_tasks.slow_moments, engine.place(data.blocks[:3]), 0.1))
-    assert set(names[1:]) == {"separatrix-pass-slow-moments"}
+
+    def asked(task: Any, shared: Any) -> tuple[set[str], dict[str, bytes]]:
+        names.clear()
+        found = engine.reduce(task, placed, shared)
+        return set(names), {name: value.tobytes() for name, value in found.items()}
+
+    # What nothing is known of yet climbs the tree; small sums are fetched from then on.
+    first, again = asked(engine_tasks.moments, 0.1), asked(engine_tasks.moments, 0.1)
+    assert first[0] == {"separatrix-add"} and again[0] == {"separatrix-pass-moments"}
+    assert first[1] == again[1]
+    large = np.linspace(0.0, 1.0, 50_000)
+    for _ in range(2):
+        assert asked(engine_tasks.as_long, large)[0] == {"separatrix-add"}
+    names.clear()
+    list(engine.map(engine_tasks.slow_moments, placed[:3], 0.1))
+    assert set(names) == {"separatrix-pass-slow-moments"}
 
 
 def test_whoever_stops_early_cancels_what_is_under_way(client):
@@ -443,11 +454,15 @@ def test_what_cannot_be_scanned_is_said_in_a_sentence(client):
 # --- workers die ----------------------------------------------------------------------------------
 
 
-def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, client):
+@pytest.mark.parametrize("known", [False, True], ids=["tree", "fetched"])
+def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, client, known):
     cluster.have(3)
     data = scan(X, Y, block_rows=10)
     engine = Dask(client)
     placed = engine.place(data.blocks)
+    if known:
+        # How large its sums are; those of small ones are added up here.
+        engine.reduce(engine_tasks.slow_moments, placed, 0.1)
     before = {one.future.key for one in placed}
     done: list[int] = []
     struck: list[int] = []

@@ -5,9 +5,11 @@ descriptions, which every worker opens by itself, so the files must have the sam
 them.  A pass sends what all blocks share to every worker once, and a task for some consecutive
 blocks to where they lie.  A task is a part of the tree of :mod:`~separatrix.scale.sums` and gives
 one sum; the sums of several tasks are added up by one of their workers, and so on up the tree, so
-that only its root is sent to the client.  The tree is that of the blocks and not of the workers, so
-the sums have the same bits for any number of workers, and after one of them died: what was lost
-with it is sent again and computed again, and it is the same.
+that only its root is sent to the client.  Where the last such sums were so small that a message
+costs more than they do, the client fetches those of all tasks and adds them up itself.  The tree is
+that of the blocks and not of the workers, so the sums have the same bits for any number of workers,
+whoever adds them up, and after one of them died: what was lost with it is sent again and computed
+again, and it is the same.
 
 Not ``dask.array``: a pass is a function of each block and nothing else, which futures express
 directly.
@@ -59,7 +61,8 @@ _PATIENCE = 30.0
 _LOOK = 2.0
 # Bytes that one message brings to a worker, or a block where that is larger.
 _MESSAGE = 1 << 26
-# What goes with the tasks, all of them together; larger things go to the workers by themselves.
+# What goes with the tasks, all of them together, or comes back from them; larger things go to the
+# workers by themselves, and are added up by them.
 _SMALL = 1 << 20
 
 
@@ -267,6 +270,12 @@ class _Node:
         yield self
 
 
+def _walk(tops: Iterable[_Node]) -> Iterator[_Node]:
+    """All tasks of some trees, those of each before it."""
+    for top in tops:
+        yield from top.walk()
+
+
 def _tree_over(nodes: list[_Node]) -> _Node:
     """The task at the root of a tree of sums over other tasks, of which there is one at least."""
     level = 0
@@ -364,6 +373,8 @@ class Dask(Engine):
         # A connection that was made here ends with the engine, however that comes to its end.
         self._closed = finalize(self, _close, self.client) if made else None
         self._sent: WeakKeyDictionary[Block, Any] = WeakKeyDictionary()
+        # The bytes of the last sum of each kind of pass, by the first of its blocks.
+        self._sizes: WeakKeyDictionary[Block, dict[tuple[str, int], int]] = WeakKeyDictionary()
         # Who reaches a scheduler on the loopback reaches its workers, without a detour.
         local = ("inproc://", "tcp://127.", "tcp://[::1]")
         self._direct = True if self.address.startswith(local) else None
@@ -440,11 +451,19 @@ class Dask(Engine):
             leaves = self._leaves(blocks)
             if not leaves:
                 return {}
-            root = _tree_over(leaves)
+            sent = _Shared(self, task, shared, len(leaves))
+            sizes = self._sizes.setdefault(blocks[0].block, {})
+            small = len(leaves) * sizes.get(sent.kind, _SMALL) <= _SMALL
+            tops = leaves if small else [_tree_over(leaves)]
+            total = TreeSum()
             try:
-                return self._climb(root, _Shared(self, task, shared, len(leaves)), on_progress)
+                for part in self._climb(tops, sent, on_progress):
+                    total.add(part)
             finally:
-                self._cancel(root.walk())
+                self._cancel(_walk(tops))
+            found = total.value()
+            sizes[sent.kind] = sum(value.nbytes for value in found.values())
+            return found
 
     # --- the tree ---------------------------------------------------------------------------------
 
@@ -471,30 +490,34 @@ class Dask(Engine):
         return leaves
 
     def _climb(
-        self, root: _Node, sent: _Shared, on_progress: Callable[[int], None] | None
-    ) -> dict[str, np.ndarray]:
-        """The sum of all blocks, once it has come up the tree."""
+        self, tops: Sequence[_Node], sent: _Shared, on_progress: Callable[[int], None] | None
+    ) -> list[Sum]:
+        """The sums of some tasks in their order, once they have come up the tree."""
         from distributed import KilledWorker
 
         ends: queue.SimpleQueue[tuple[_Node, Any]] = queue.SimpleQueue()
+        missing: set[_Node] = set()
         while True:
-            self._submit_tree(root, sent, ends)
-            if self._watch(root, ends, on_progress):
+            missing.update(top for top in tops if top.future is None)
+            self._submit_tree(tops, sent, ends)
+            if self._watch(missing, ends, on_progress):
                 with contextlib.suppress(CancelledError, KilledWorker):
-                    (total,) = self._fetched([root])
-                    found: dict[str, np.ndarray] = total.value()
+                    found = self._fetched(tops)
+                    # To let go of results takes no question, and to cancel tasks does.
+                    for top in tops:
+                        top.future = None
                     return found
             failed: list[_Node] = []
-            for node in root.walk():
+            for node in _walk(tops):
                 waits = any(child in failed for child in node.children)
                 if node.has_failed or (waits and node.future.status != "finished"):
                     failed.append(node)
             if any(node.has_failed and self._is_fault(node) for node in failed):
                 # Of several, that of the first block; those before it may be under way.
-                for node in root.walk():
+                for node in _walk(tops):
                     if node.future is not None and self._is_fault(node):
                         self._fetched([node])
-            self._give_up(failed or [root])
+            self._give_up(failed or tops)
             sent.again()
 
     @staticmethod
@@ -506,7 +529,7 @@ class Dask(Engine):
         return error is not None and not isinstance(error, KilledWorker)
 
     def _submit_tree(
-        self, root: _Node, sent: _Shared, ends: queue.SimpleQueue[tuple[_Node, Any]]
+        self, tops: Sequence[_Node], sent: _Shared, ends: queue.SimpleQueue[tuple[_Node, Any]]
     ) -> None:
         """Give the cluster the tasks whose results are needed, but for those that it has."""
         levels: dict[int, list[_Node]] = {}
@@ -517,7 +540,8 @@ class Dask(Engine):
                     visit(child)
                 levels.setdefault(node.level, []).append(node)
 
-        visit(root)
+        for top in tops:
+            visit(top)
         for level, nodes in sorted(levels.items()):
             if level == 0:
                 self._submit(sent, nodes, _add_up)
@@ -525,7 +549,7 @@ class Dask(Engine):
                 given = [[child.future for child in node.children] for node in nodes]
                 # Before blocks that have not begun, for it makes room.
                 self._started(nodes, self.client.map(
-                    _join, given, [node is root for node in nodes],
+                    _join, given, [node in tops for node in nodes],
                     key=_keys("add", nodes), pure=False, priority=level,
                 ))  # fmt: skip
             for node in nodes:
@@ -533,11 +557,11 @@ class Dask(Engine):
 
     def _watch(
         self,
-        root: _Node,
+        missing: set[_Node],
         ends: queue.SimpleQueue[tuple[_Node, Any]],
         on_progress: Callable[[int], None] | None,
     ) -> bool:
-        """Wait until the root is done, or a task has failed; whether it is the former."""
+        """Wait until no task is missing, or one has failed; whether it is the former."""
         since = time.monotonic()
         while True:
             try:
@@ -560,7 +584,8 @@ class Dask(Engine):
                 if on_progress is not None:
                     for k in range(node.first, node.first + len(node.members)):
                         on_progress(k)
-            if node is root:
+            missing.discard(node)
+            if not missing:
                 return True
 
     # --- the scheduler ----------------------------------------------------------------------------
@@ -695,13 +720,15 @@ class Dask(Engine):
     def _submit(self, sent: _Shared, leaves: Sequence[_Node], function: Any) -> None:
         """Give the cluster the tasks of some leaves, each to the worker that it is at home with."""
         calls: dict[str | None, list[_Node]] = {}
-        workers = list(self._workers())
+        workers: list[str] = []
         for leaf in leaves:
             if leaf.submitted:
                 # With a worker what had been sent to it is lost: the cluster has no other copy.
                 self._send(leaf, anew=True)
             # Rows are where they lie, and a task goes to them.
             bound = leaf.submitted == 0 and leaf.members[0].future is None
+            if bound:
+                workers = workers or list(self._workers())
             calls.setdefault(workers[leaf.home % len(workers)] if bound else None, []).append(leaf)
         for address, some in calls.items():
             near = {} if address is None else {"workers": [address], "allow_other_workers": True}
@@ -845,6 +872,8 @@ class _Shared:
         # What Dask's dashboard calls its tasks.
         self.name = getattr(task, "__name__", "task")
         self._bytes = pickled(shared)
+        # Passes of the same task that share as much give sums of the same size.
+        self.kind = self.name, len(self._bytes)
         self._small = None if len(self._bytes) * most > _SMALL else shared
         self.future: Any = None
         self.again()
