@@ -129,17 +129,15 @@ class LeastSquares(ClosedForm):
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
         solution, problem = joined(solutions), problems[0][1]
-        if fit.blocks is None:
-            rows = fit.target
-            n_rows, design = rows.n_used, fit.design
-        else:
-            rows = TrainingRows.of_blocks(fit.blocks, problem.total)
-            n_rows, design = fit.blocks.data.n_rows, None
+        blocks, rows = fit.blocks, fit.target
+        if blocks is not None:
+            rows = TrainingRows.of_blocks(blocks, problem.total)
         self._keep(solution, rows)
         dependent = solutions[0].rank < problem.design.n_features and not problem.ridge > 0
         # With bounds its rank is that of the free columns.
         if dependent and problem.bounds is None:
-            self._warn_dependent(n_rows, solutions[0], design)
+            n_rows = rows.n_used if blocks is None else blocks.data.n_rows
+            self._warn_dependent(n_rows, solutions[0], fit.design if blocks is None else None)
 
     @property
     def _point(self) -> tuple[np.ndarray, np.ndarray]:
