@@ -72,7 +72,7 @@ class Terminal(Wording):
         "cause.above_tol": "the point is further from the optimum than --tol {tol:g}",
         "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and "
         "L2 give --penalty elasticnet",
-        "no_passes": "{model} with these options cannot be fitted in passes, in which a table "
+        "no_passes": "{model} cannot be fitted in passes, in which a table "
         "larger than --memory is read: {why}.",
         "no_penalty_in_passes": "without a penalty there is no bound in passes: give a large "
         "-C, or a small --lam",

@@ -126,7 +126,7 @@ TEMPLATES: dict[str, str] = {
     "counted within the memory that was given; leave it out ({ignored}), or give more memory",
     "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in {where}; "
     "fill them in, or leave those rows out with drop_missing_target=True",
-    "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
+    "no_passes": "{model} cannot be fitted in passes over row blocks: {why}.",
     "hard_margin_in_passes": "single rows decide a hard margin: give a finite {C}",
     "calibrate_in_passes": "calibration needs the rows of its folds: leave out calibrate",
     "no_penalty_in_passes": "without a penalty there is no bound in passes: give a weak penalty",
