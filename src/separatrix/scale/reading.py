@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from separatrix.scale.dask_engine import Dask, fetched, pickled
+from separatrix.scale.dask_engine import Dask, pickled
 from separatrix.tables import source_files as files
 
 __all__ = ["ClusterReaders", "LocalReaders", "Readers", "Session", "Task"]
@@ -35,8 +35,8 @@ Merge = Callable[[Sequence[Any]], Any]
 _TOGETHER = 8
 # What tasks share is unpacked once on every worker, which keeps what the last ones shared.
 _KEPT = 2
-# Cluster tasks whose results are asked for at once.
-_BATCH = 16
+# Cluster tasks whose results are asked for at once, and what they work on.
+_BATCH, _FILES = 16, "the files"
 
 
 # --- DuckDB, one connection for every session in a process ----------------------------------------
@@ -214,7 +214,8 @@ class ClusterReaders(Readers):
     def __init__(self, engine: Dask, folder: str) -> None:
         self.engine = engine
         with engine.connected():
-            self.shares_cache = all(engine.client.run(os.path.isdir, folder).values())
+            found = engine.on_every_worker(os.path.isdir, folder)
+        self.shares_cache = bool(found) and all(found)
 
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
         with self.engine.connected():
@@ -222,9 +223,9 @@ class ClusterReaders(Readers):
             try:
                 while futures:
                     some = [futures[k] for k in range(min(_BATCH, len(futures)))]
-                    for result in self._fetched(some):
+                    for result in self.engine.gathered(some, _FILES):
                         futures.popleft()
-                        yield result
+                        yield pickle.loads(result)
             finally:
                 if futures and self.engine.client.status == "running":
                     with contextlib.suppress(Exception):
@@ -242,7 +243,9 @@ class ClusterReaders(Readers):
                     for first in range(0, len(level), _TOGETHER)
                 ]
             try:
-                (found,) = fetched(self.engine.client, self._computed(level))
+                (found,) = self.engine.gathered(self._computed(level), _FILES)
+            except ConnectionError:
+                raise
             except Exception:
                 # The first part that fails, in the order of the parts, has the error.
                 return merge(list(self.map(task, shared, parts)))
@@ -269,17 +272,6 @@ class ClusterReaders(Readers):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
             futures: list[Any] = self.engine.client.compute(list(calls))
         return futures
-
-    def _fetched(self, futures: Sequence[Any]) -> Iterator[Any]:
-        client = self.engine.client
-        try:
-            found = fetched(client, futures)
-        except Exception:
-            # The first that fails, in the order of the parts, has the error.
-            for future in futures:
-                yield pickle.loads(*fetched(client, [future]))
-            return
-        yield from map(pickle.loads, found)
 
 
 # --- on a worker ----------------------------------------------------------------------------------
