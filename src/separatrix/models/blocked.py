@@ -36,6 +36,7 @@ __all__ = [
     "is_blocked",
     "keeps_passes",
     "r2_over",
+    "refusal",
     "refuse",
     "require_alone",
     "require_blocks",
@@ -193,6 +194,14 @@ def keeps_passes(model: Any) -> bool:
 def refuse(model: Any, why: str) -> TypeError:
     """Return the error of an estimator, or of parameters, that cannot be fitted in passes."""
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
+
+
+def refusal(model: Any) -> TypeError | None:
+    """The error of a model that takes no row blocks, known before there are any; else None."""
+    if not hasattr(model, "_needs_all_rows"):
+        return TypeError(Message("blocks_to_fit", model=type(model).__name__))
+    why = model._needs_all_rows()
+    return None if why is None else refuse(model, why)
 
 
 def begin(

@@ -178,9 +178,9 @@ class Certified(Parameters, metaclass=ABCMeta):
         self._check_parameters()
         fit = FitContext(begin=begin, given=(X, y, groups))
         if blocks:
-            why = self._needs_all_rows()
-            if why is not None:
-                raise blocked.refuse(self, why)
+            refusal = blocked.refusal(self)
+            if refusal is not None:
+                raise refusal
             fit.blocks = blocked.begin(self, X, engine, checkpoint)
             fit.design = fit.target = fit.blocks
         else:
@@ -329,9 +329,9 @@ class Certified(Parameters, metaclass=ABCMeta):
     ) -> list[tuple[str, LinearProblem, np.ndarray, Solver]]:
         """:meth:`_claims` over row blocks, with who would solve each."""
         blocked.require_same(self, data)
-        why = self._needs_all_rows()
-        if why is not None:
-            raise blocked.refuse(self, why)
+        refusal = blocked.refusal(self)
+        if refusal is not None:
+            raise refusal
         # A fit settles things on its way.
         other = copy.copy(self)
         rows = blocked.begin(other, data, engine)

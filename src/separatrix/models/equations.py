@@ -108,9 +108,9 @@ class ClosedForm(
         fit = FitContext()
         if blocked.is_blocked(X):
             blocked.require_same(self, X)
-            why = self._needs_all_rows()
-            if why is not None:
-                raise blocked.refuse(self, why)
+            refusal = blocked.refusal(self)
+            if refusal is not None:
+                raise refusal
             fit.blocks = fit.design = fit.target = blocked.begin(copy.copy(self), X, engine)
         else:
             fit.design, fit.target = self._rows_again(X, y, sample_weight)
