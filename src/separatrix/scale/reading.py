@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import os
 import pickle
+import tempfile
 import threading
 import uuid
 from abc import ABC, abstractmethod
@@ -94,8 +95,12 @@ def opened(session: Session) -> Opened:
         found = _sessions.get(session.identity)
         if found is None:
             folder = Path(session.folder)
-            # A worker on another machine has no such folder yet.
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                # A worker on another machine has no such folder yet.
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError:
+                # Nor need it be allowed to make one; DuckDB makes this where it needs room.
+                folder = Path(tempfile.gettempdir(), f"separatrix-{session.identity[:16]}")
             with files.limited(session.memory, folder):
                 connection = files.connect()
             # A query is then answered by the thread that asks, in the order of the rows.
