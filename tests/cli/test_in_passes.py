@@ -514,6 +514,7 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
     [
         (["--model", "kernel-svm"], "fit --model svm, or give a larger --memory"),
         (["--model", "svm", "--calibrate", "sigmoid"], "leave out --calibrate"),
+        (["--model", "stump"], "give a larger --memory"),
         (["--penalty", "none"], "give a large -C"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "'--memory': 'a lot' is not an amount of memory"),
@@ -530,6 +531,8 @@ def test_what_needs_the_whole_table_is_refused_in_one_sentence(run, table, optio
     errors = [line for line in result.err.splitlines() if line.startswith("error")]
     assert len(errors) == 1 and said in errors[0]
     assert not (table.parent / "m.separatrix").exists()
+    # What no table changes is refused before one is read.
+    assert "--model" not in options or not (table.parent / "cache").exists()
 
 
 KILLED = """

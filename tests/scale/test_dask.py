@@ -117,9 +117,9 @@ def test_only_large_sums_are_added_up_by_workers_and_tasks_have_names(cluster, c
     placed = engine.place(data.blocks)
     fetched = dask_engine.fetched
 
-    def counted(client: Any, futures: Any, direct: Any = None) -> list[Any]:
+    def counted(client: Any, futures: Any, *how: Any) -> list[Any]:
         names.extend(future.key.rpartition("-")[0] for future in futures)
-        return fetched(client, futures, direct)
+        return fetched(client, futures, *how)
 
     monkeypatch.setattr(dask_engine, "fetched", counted)
 
@@ -400,6 +400,25 @@ def test_what_is_wrong_in_a_file_is_said_by_the_worker_that_reads_it(client, tmp
             scan(pattern, "lable", cache=tmp_path / "cache", engine=engine)
 
 
+def test_where_no_worker_is_left_to_read_one_sentence_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_engine, "_PATIENCE", 0.2)
+    monkeypatch.setattr(dask_engine, "_LOOK", 0.05)
+    pattern = write_folder(tmp_path / "data", "a, label")
+    options = {"threads_per_worker": 1, "processes": False, "protocol": "tcp"}
+    where = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with (
+        distributed.LocalCluster(
+            n_workers=0, **options, **where, silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        engine = Dask(client)
+        with pytest.raises(ConnectionError, match="has no workers; start some"):
+            scan(pattern, "label", cache=tmp_path / "cache", engine=engine)
+        with pytest.raises(ConnectionError, match="has no workers; start some"):
+            engine.gathered([client.submit(len, "abc")], "the files")
+
+
 def test_a_quantity_of_a_collection_is_named_where_values_may_be_missing(client):
     X = np.arange(80.0).reshape(40, 2)
     y = np.where(np.arange(40) % 10 == 0, -999.0, np.arange(40.0))
@@ -546,3 +565,5 @@ def test_a_block_that_no_worker_survives_is_said_to_be_one(cluster, client, monk
         ConnectionError, match="died again and again while they worked on rows 1 to 60"
     ):
         list(engine.map(engine_tasks.die, engine.place(data.blocks), None))
+    with pytest.raises(ConnectionError, match="again and again while they worked on the files"):
+        engine.gathered([client.submit(engine_tasks.die, None, None, None)], "the files")

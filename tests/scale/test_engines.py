@@ -14,6 +14,7 @@ import pytest
 import engine_tasks
 from separatrix.exceptions import DataError
 from separatrix.scale import Local, dask_engine, scan
+from separatrix.scale.reading import Session, close, cursor
 from separatrix.scale.sums import FAN_IN, UNITS, Sum, TreeSum, summed
 
 RNG = np.random.default_rng(0)
@@ -200,3 +201,12 @@ def test_results_that_are_lost_on_their_way_are_fetched_again(monkeypatch, state
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def test_who_may_not_write_where_the_cache_is_reads_all_the_same(tmp_path):
+    (tmp_path / "file").touch()
+    session = Session("of-this-test", 100_000_000, str(tmp_path / "file" / "cache"), 1)
+    try:
+        assert cursor(session).execute("SELECT 1").fetchall() == [(1,)]
+    finally:
+        close(session)

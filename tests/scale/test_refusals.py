@@ -6,6 +6,7 @@ from sklearn.base import is_regressor
 
 import separatrix
 from separatrix import _ESTIMATORS
+from separatrix.exceptions import DataError
 from separatrix.scale import scan
 
 RNG = np.random.default_rng(0)
@@ -66,3 +67,20 @@ def test_every_estimator_fits_blocks_or_says_why_not(name):
     for method in ("predict", "decision_function", "predict_proba", "transform"):
         if hasattr(model, method):
             refused(lambda method=method: getattr(model, method)(data), name)
+
+
+def test_arrays_are_refused_as_a_fit_refuses_them():
+    model, numbers = separatrix.LogisticRegression(), np.arange(40) % 2
+    for y, weights, said in (
+        (numbers, np.full(40, np.nan), "sample_weight must be finite; row 0 has nan"),
+        (numbers, np.ones(5), "pass one weight for each of the 40 rows"),
+        (np.where(numbers, np.nan, 1.0), None, "Input y contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            model.fit(X, y, sample_weight=weights)
+        with pytest.raises(ValueError, match=said):
+            scan(X, y, weight=weights)
+    with pytest.raises(DataError, match="block_rows must be a whole number from 1, not -1"):
+        scan(X, LABELS, block_rows=-1)
+    with pytest.raises(DataError, match="group and time both choose"):
+        scan("rows.parquet", "y", group="a", time="b", test_size=0.2)

@@ -118,10 +118,12 @@ class Terminal(Wording):
         "address": "{name} is an address, and files are read from this machine's disks; download "
         "the file and give its name",
         "logged_table": "{folder} is {system} table, whose log says which of its files count; "
-        "write the rows of these to a folder of their own, in Python with "
-        "pyarrow.dataset.write_dataset({how}, folder, format='parquet')",
+        "write the rows of these to Parquet files in another folder, from Python, where {how} "
+        "reads them",
         "memory_only": "{what} can only be read into memory; leave out --cache, --resume and "
         "--engine and give a larger --memory, or save it as a Parquet or CSV file",
+        "blocks_to_fit": "{model} cannot be fitted in passes, in which a table larger than "
+        "--memory is read: it needs all rows at once; give a larger --memory",
         "one_group": "--group: all rows belong to one group, so no group can be held out; name a "
         "column with several groups",
         "few_groups": "--cv {folds} needs as many groups of --group, and there {are}",

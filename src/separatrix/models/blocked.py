@@ -36,6 +36,7 @@ __all__ = [
     "is_blocked",
     "keeps_passes",
     "r2_over",
+    "refusal",
     "refuse",
     "require_alone",
     "require_blocks",
@@ -196,11 +197,19 @@ def refuse(model: Any, why: str) -> TypeError:
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
 
 
+def refusal(model: Any) -> TypeError | None:
+    """The error of a model that takes no row blocks, known before there are any; else None."""
+    if not hasattr(model, "_needs_all_rows"):
+        return TypeError(Message("blocks_to_fit", model=type(model).__name__))
+    why = model._needs_all_rows()
+    return None if why is None else refuse(model, why)
+
+
 def require_passes(model: Any) -> None:
     """Refuse a model, or parameters, that need all rows at once."""
-    why = model._needs_all_rows()
-    if why is not None:
-        raise refuse(model, why)
+    error = refusal(model)
+    if error is not None:
+        raise error
 
 
 def begin(

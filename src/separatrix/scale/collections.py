@@ -30,7 +30,6 @@ from separatrix.scale.dask_engine import (
     ClusterBlock,
     Dask,
     Held,
-    fetched,
     nbytes_of,
     require_distributed,
     settled,
@@ -135,7 +134,7 @@ class _Collection:
     def blocked(self, engine: Dask, memory: int) -> BlockedData:
         places = [f"{self.piece} {k + 1:,}" for k in range(len(self.parts))]
         futures = self._computed(engine, type(self).look, places, self.parts, self._arguments())
-        looked = _gathered(engine, futures)
+        looked = engine.gathered(futures, "the collection")
         some = [k for k, one in enumerate(looked) if one["rows"]]
         n_rows = sum(one["rows"] for one in looked)
         if not some:
@@ -160,11 +159,15 @@ class _Collection:
         )
         n_classes = 0 if classes is None else len(classes)
         client = engine.client
-        facts = _gathered(engine, client.map(_facts, held, n_classes=n_classes, pure=False))
+        facts = engine.gathered(
+            client.map(_facts, held, n_classes=n_classes, pure=False), "the collection"
+        )
         n_stored = sum(one["n_stored"] for one in facts)
         share = min(1.0, sample_size(n_rows, n_stored, memory) / n_rows)
         order = list(range(len(held)))
-        sample = _gathered(engine, client.map(_drawn, held, order, share=share, pure=False))
+        sample = engine.gathered(
+            client.map(_drawn, held, order, share=share, pure=False), "the collection"
+        )
         header = repr((n_rows, [] if classes is None else classes.tolist()))
         return BlockedData(
             tuple(
@@ -209,14 +212,6 @@ class _Collection:
         with dask.config.set({_GRAPH: "1 GB"}):
             futures: list[Any] = engine.client.compute(calls)
         return futures
-
-
-def _gathered(engine: Dask, futures: Sequence[Any]) -> list[Any]:
-    """The results; the first of several errors, in the order of the pieces."""
-    try:
-        return fetched(engine.client, futures)
-    except Exception:
-        return [one for future in futures for one in fetched(engine.client, [future])]
 
 
 def _united(labels: Sequence[np.ndarray]) -> np.ndarray:

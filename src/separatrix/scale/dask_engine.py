@@ -562,15 +562,12 @@ class Dask(Engine):
         on_progress: Callable[[int], None] | None,
     ) -> bool:
         """Wait until no task is missing, or one has failed; whether it is the former."""
-        since = time.monotonic()
+        require_some = self._patience()
         while True:
             try:
                 node, future = ends.get(timeout=_LOOK)
             except queue.Empty:
-                if self._nthreads():
-                    since = time.monotonic()
-                elif time.monotonic() - since > _PATIENCE:
-                    raise self._nobody() from None
+                require_some()
                 continue
             if future is not node.future:
                 continue
@@ -644,6 +641,25 @@ class Dask(Engine):
             raise self._nobody()
         return dict(sorted(workers.items()))
 
+    def _patience(self) -> Callable[[], None]:
+        """Return a check for who waits: it raises where there has been no worker for a while."""
+        since = time.monotonic()
+
+        def require_some() -> None:
+            nonlocal since
+            if self._nthreads():
+                since = time.monotonic()
+            elif time.monotonic() - since > _PATIENCE:
+                raise self._nobody() from None
+
+        return require_some
+
+    def on_every_worker(self, function: Callable[..., Any], *given: Any) -> list[Any]:
+        """What a function gives on each of the workers, of which there is one at least."""
+        self._workers()
+        # One that died meanwhile does not matter.
+        return list(self.client.run(function, *given, on_error="ignore").values())
+
     def _nobody(self) -> ConnectionError:
         return ConnectionError(
             f"the Dask scheduler at {self.address} has no workers; start some with "
@@ -697,7 +713,7 @@ class Dask(Engine):
             except (OSError, ValueError, KeyError):
                 # It died meanwhile; who is there knows the scheduler a moment later.
                 time.sleep(0.2)
-        raise self._lost()
+        raise self.lost()
 
     def _everywhere(self, thing: Any) -> Any:
         """The future of a thing that every worker is given."""
@@ -708,9 +724,10 @@ class Dask(Engine):
                 return future
             except (OSError, ValueError, KeyError):
                 time.sleep(0.2)
-        raise self._lost()
+        raise self.lost()
 
-    def _lost(self, over: str = "the rows sent to them") -> ConnectionError:
+    def lost(self, over: str = "the rows sent to them") -> ConnectionError:
+        """Return the error of workers that die, whichever of them works on something."""
         return ConnectionError(
             f"workers of the Dask cluster at {self.address} died again and again while they worked "
             f"on {over}: they may lack memory (use smaller blocks, or fewer workers on each "
@@ -759,7 +776,7 @@ class Dask(Engine):
         """The first groups, once they are done; no more than a number."""
         from distributed import wait
 
-        first, since = waiting[0], time.monotonic()
+        first, require_some = waiting[0], self._patience()
         while not first.future.done():
             try:
                 with self.client.as_current():
@@ -767,10 +784,7 @@ class Dask(Engine):
             except CancelledError:
                 break
             except TimeoutError:
-                if self._nthreads():
-                    since = time.monotonic()
-                elif time.monotonic() - since > _PATIENCE:
-                    raise self._nobody() from None
+                require_some()
         # Those that are done come together, for every question takes its time.
         some = itertools.islice(waiting, most)
         done = list(itertools.takewhile(lambda leaf: leaf.future.status == "finished", some))
@@ -803,7 +817,28 @@ class Dask(Engine):
                 self._submit(sent, [leaf], _run)
 
     def _fetched(self, nodes: Sequence[_Node]) -> list[Any]:
-        return fetched(self.client, [node.future for node in nodes], self._direct)
+        return self.fetched([node.future for node in nodes])
+
+    def fetched(self, futures: Sequence[Any]) -> list[Any]:
+        """The results of futures, or one sentence where no worker is there to give them."""
+        return fetched(self.client, futures, self._direct, self._patience())
+
+    def gathered(self, futures: Sequence[Any], over: str) -> list[Any]:
+        """The results of futures; the first of several errors, in the order of the futures.
+
+        ``over``: what they work on, for the error of workers that die of it.
+        """
+        from distributed import KilledWorker
+
+        try:
+            try:
+                return self.fetched(futures)
+            except (ConnectionError, KilledWorker):
+                raise
+            except Exception:
+                return [one for future in futures for one in self.fetched([future])]
+        except KilledWorker:
+            raise self.lost(over) from None
 
     def _give_up(self, nodes: Sequence[_Node]) -> None:
         """Forget that tasks failed with their workers, so that they are submitted again.
@@ -817,7 +852,7 @@ class Dask(Engine):
         self._cancel(nodes)
         for node in nodes:
             if node.submitted >= _TRIES:
-                raise self._lost(node.place)
+                raise self.lost(node.place)
             if any(one.is_lost for one in node.members):
                 raise ConnectionError(
                     f"rows of {node.place} on the Dask cluster at {self.address} were lost with "
@@ -834,11 +869,17 @@ class Dask(Engine):
                 self.client.cancel(futures)
 
 
-def fetched(client: Any, futures: Sequence[Any], direct: bool | None = None) -> list[Any]:
+def fetched(
+    client: Any,
+    futures: Sequence[Any],
+    direct: bool | None = None,
+    require_some: Callable[[], None] = lambda: None,
+) -> list[Any]:
     """``client.gather``, begun again where something is lost on its way.
 
     A worker that loses power while it answers may leave ``gather`` waiting for that answer, even
     when the scheduler has noticed that the worker is gone, and has had its tasks computed anew.
+    ``require_some`` is called between looks.
     """
     patience = _LOOK
     while True:
@@ -852,6 +893,7 @@ def fetched(client: Any, futures: Sequence[Any], direct: bool | None = None) -> 
                 if concurrent.futures.wait([gathering], timeout=_LOOK).done:
                     results: list[Any] = gathering.result()
                     return results
+                require_some()
                 states = {future.status for future in futures}
                 waited += _LOOK if states == {"finished"} else 0.0
                 if not states <= {"finished", "pending"}:

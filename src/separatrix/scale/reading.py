@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import os
 import pickle
+import tempfile
 import threading
 import uuid
 from abc import ABC, abstractmethod
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from separatrix.scale.dask_engine import Dask, fetched, pickled
+from separatrix.scale.dask_engine import Dask, pickled
 from separatrix.scale.engines import in_order
 from separatrix.tables import source_files as files
 
@@ -35,8 +36,8 @@ Merge = Callable[[Sequence[Any]], Any]
 _TOGETHER = 8
 # What tasks share is unpacked once on every worker, which keeps what the last ones shared.
 _KEPT = 2
-# Cluster tasks whose results are fetched at once.
-_BATCH = 16
+# Cluster tasks whose results are fetched at once, and what they work on.
+_BATCH, _FILES = 16, "the files"
 
 
 # --- DuckDB, one connection for every session in a process ----------------------------------------
@@ -94,8 +95,12 @@ def opened(session: Session) -> Opened:
         found = _sessions.get(session.identity)
         if found is None:
             folder = Path(session.folder)
-            # A worker on another machine has no such folder yet.
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                # A worker on another machine has no such folder yet.
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError:
+                # Nor need it be allowed to make one; DuckDB makes this where it needs room.
+                folder = Path(tempfile.gettempdir(), f"separatrix-{session.identity[:16]}")
             with files.limited(session.memory, folder):
                 connection = files.connect()
             # A query then runs in the thread that calls it, in the order of the rows.
@@ -200,7 +205,8 @@ class ClusterReaders(Readers):
     def __init__(self, engine: Dask, folder: str) -> None:
         self.engine = engine
         with engine.connected():
-            self.shares_cache = all(engine.client.run(os.path.isdir, folder).values())
+            found = engine.on_every_worker(os.path.isdir, folder)
+        self.shares_cache = bool(found) and all(found)
 
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
         with self.engine.connected():
@@ -208,9 +214,9 @@ class ClusterReaders(Readers):
             try:
                 while futures:
                     some = [futures[k] for k in range(min(_BATCH, len(futures)))]
-                    for result in self._fetched(some):
+                    for result in self.engine.gathered(some, _FILES):
                         futures.popleft()
-                        yield result
+                        yield pickle.loads(result)
             finally:
                 if futures and self.engine.client.status == "running":
                     with contextlib.suppress(Exception):
@@ -228,7 +234,9 @@ class ClusterReaders(Readers):
                     for first in range(0, len(level), _TOGETHER)
                 ]
             try:
-                (found,) = fetched(self.engine.client, self._computed(level))
+                (found,) = self.engine.gathered(self._computed(level), _FILES)
+            except ConnectionError:
+                raise
             except Exception:
                 # The first part that fails, in the order of the parts, has the error.
                 return merge(list(self.map(task, shared, parts)))
@@ -255,17 +263,6 @@ class ClusterReaders(Readers):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
             futures: list[Any] = self.engine.client.compute(list(calls))
         return futures
-
-    def _fetched(self, futures: Sequence[Any]) -> Iterator[Any]:
-        client = self.engine.client
-        try:
-            found = fetched(client, futures)
-        except Exception:
-            # The first that fails, in the order of the parts, has the error.
-            for future in futures:
-                yield pickle.loads(*fetched(client, [future]))
-            return
-        yield from map(pickle.loads, found)
 
 
 # --- on a worker ----------------------------------------------------------------------------------

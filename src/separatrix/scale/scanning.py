@@ -11,9 +11,9 @@ import numpy as np
 from separatrix._compiled.memory import bytes_of, limit_of
 from separatrix.data.design import as_design
 from separatrix.data.digests import sha256_of
-from separatrix.data.labels import encode, require_weights
+from separatrix.data.labels import encode
 from separatrix.data.row_hashing import row_keys
-from separatrix.data.validation import require_finite
+from separatrix.data.validation import require_finite, sample_weight_of
 from separatrix.exceptions import DataError, warn
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
 from separatrix.scale.files import ScanOptions, scan_files
@@ -177,6 +177,10 @@ def scan(
     """
     on_progress = _by_old_name(on_progress, reading)
     _require_share(test_size)
+    if block_rows < 1:
+        raise DataError(f"block_rows must be a whole number from 1, not {block_rows!r}")
+    if group is not None and time is not None:
+        raise DataError("group and time both choose the rows to hold out: give one of them")
     marks = given_marks(missing)
     of_files = {
         "standardise": standardise,
@@ -311,7 +315,7 @@ def _is_relation(source: Any) -> bool:
 def _of_arrays(
     X: Any, y: Any, weights: Any, memory: int, block_rows: int, quantity: bool = False
 ) -> BlockedData:
-    from sklearn.utils import check_array, check_consistent_length, column_or_1d
+    from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     require_finite(X)
@@ -319,9 +323,9 @@ def _of_arrays(
     check_consistent_length(X, y)
     if quantity:
         require_finite(y[:, None], called="y")
-    if weights is not None:
-        weights = np.asarray(weights, dtype=np.float64)
-        require_weights(weights)
+    else:
+        assert_all_finite(y, input_name="y")
+    weights = sample_weight_of(weights, X)
     classes, codes = None, y
     if not quantity:
         labels = encode(y, weights, None)

@@ -23,6 +23,7 @@ from separatrix.cli.reading import exceeds_memory, require_threshold
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import NotSeparableError
 from separatrix.messages import Message, quoted, said_by
+from separatrix.models.blocked import refusal as refusal_in_passes
 from separatrix.persistence.model_file import StoredModel, check_writable
 from separatrix.report.files import twin_of
 
@@ -46,7 +47,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         require_threshold(
             options.threshold, PROBABILITY if hasattr(model, "predict_proba") else SCORE
         )
-    rows = _read(out, options)
+    rows = _read(out, options, model)
     options = rows.options
     model = suit_table(model, options, n_classes=rows.n_classes, n_rows=rows.n_fit)
     with keeping(model) as interrupted:
@@ -81,7 +82,7 @@ def run(out: Output, options: FitOptions) -> Exit:
 # -------------------------------------------------------------------------------- before the fit
 
 
-def _read(out: Output, options: FitOptions) -> SplitRows:
+def _read(out: Output, options: FitOptions, model: Any) -> SplitRows:
     """The rows: in passes where the table would not fit, or a cluster is to read it."""
     apart = options.engine == "dask" or options.resume or options.cache is not None
     if not (apart or exceeds_memory(options.data, options.memory, options.sql)):
@@ -95,6 +96,9 @@ def _read(out: Output, options: FitOptions) -> SplitRows:
     # Later, because a table that fits does without what reads one that does not.
     from separatrix.cli.commands.fit import passes
 
+    refusal = None if options.model is None else refusal_in_passes(model)
+    if refusal is not None:
+        raise click.UsageError(TERMINAL(said_by(refusal))) from refusal
     return passes.read(out, options)
 
 
