@@ -176,11 +176,7 @@ def scan(
     ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
     on_progress = _by_old_name(on_progress, reading)
-    _require_share(test_size)
-    if block_rows < 1:
-        raise DataError(f"block_rows must be a whole number from 1, not {block_rows!r}")
-    if group is not None and time is not None:
-        raise DataError("group and time both choose the rows to hold out: give one of them")
+    _require_parts(test_size, group, time, block_rows)
     marks = given_marks(missing)
     of_files = {
         "standardise": standardise,
@@ -254,9 +250,14 @@ def _by_old_name(
     return found
 
 
-def _require_share(test_size: Any) -> None:
+def _require_parts(test_size: Any, group: Any, time: Any, block_rows: Any) -> None:
+    """Raise DataError for parts of the rows, to hold out and in blocks, that there cannot be."""
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    if group is not None and time is not None:
+        raise DataError("group and time both choose the rows to hold out: give one of them")
+    if block_rows < 1:
+        raise DataError(f"block_rows must be a whole number from 1, not {block_rows!r}")
 
 
 def _require_known(reading: Mapping[str, Any]) -> None:
