@@ -434,7 +434,7 @@ class Dask(Engine):
                 if not waiting:
                     return
                 for results in self._results(sent, self._done(waiting, together)):
-                    waiting.popleft()
+                    self._release([waiting.popleft()])
                     together = max(1, _MESSAGE // len(results))
                     yield from pickle.loads(results)
         finally:
@@ -503,9 +503,7 @@ class Dask(Engine):
             if self._watch(missing, ends, on_progress):
                 with contextlib.suppress(CancelledError, KilledWorker):
                     found = self._fetched(tops)
-                    # To let go of results takes no question, and to cancel tasks does.
-                    for top in tops:
-                        top.future = None
+                    self._release(tops)
                     return found
             failed: list[_Node] = []
             for node in _walk(tops):
@@ -574,8 +572,7 @@ class Dask(Engine):
             if node.has_failed:
                 return False
             # What it was made of is not needed any more.
-            for child in node.children:
-                child.future = None
+            self._release(node.children)
             if node.members and not node.is_done:
                 node.is_done = True
                 if on_progress is not None:
@@ -859,6 +856,18 @@ class Dask(Engine):
                     "its workers; scan the collection again"
                 )
             node.future = None
+
+    @staticmethod
+    def _release(nodes: Iterable[_Node]) -> None:
+        """Let the cluster forget results; this takes no question, and to cancel tasks does.
+
+        A future that is merely dropped may live on in the traceback of a wait that has timed out,
+        and its result with it, until the next collection of garbage.
+        """
+        for node in nodes:
+            if node.future is not None:
+                node.future.release()
+                node.future = None
 
     def _cancel(self, nodes: Iterable[_Node]) -> None:
         """Take tasks back, or forget that they failed."""
