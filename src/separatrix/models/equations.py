@@ -9,7 +9,7 @@ from typing import Any, Self
 from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
 from separatrix.models import blocked
-from separatrix.models.certified import Certified, FitContext, Problems
+from separatrix.models.certified import Certified, FitContext
 from separatrix.models.pickled import Pickled
 
 __all__ = ["ClosedForm"]
@@ -77,21 +77,12 @@ class ClosedForm(
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
-    def _settled(self, fit: FitContext) -> Problems:
-        if fit.blocks is None:
-            return self._problems(fit.design, fit.target)
-        return self._blocked_problems(fit.blocks)
-
     def _run(self, fit: FitContext) -> bool:
         problems = self._settled(fit)
         self._keep_fit(fit, problems, self._solve(problems, fit))
         if fit.blocks is not None:
             self.n_passes_ = fit.blocks.passes.count
         return False
-
-    def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
-        """The problems of rows in blocks."""
-        raise NotImplementedError
 
     @abstractmethod
     def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Any]:
