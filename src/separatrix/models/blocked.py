@@ -322,8 +322,8 @@ def require_alone(y: Any, sample_weight: Any, groups: Any = None) -> None:
     """Raise ValueError where labels or weights are given beside blocks, which have their own."""
     if groups is not None:
         raise ValueError(
-            "groups is given, but the folds of row blocks are chosen by a hash of the rows: leave "
-            "it out."
+            "groups is given, but the folds of row blocks are those of consecutive rows: leave it "
+            "out."
         )
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:
