@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from grids import grid
 from separatrix import (
     ElasticNet,
+    ElasticNetCV,
     HuberRegressor,
     Lasso,
+    LassoCV,
     LinearSVC,
     LinearSVR,
     LogisticRegression,
@@ -133,6 +135,29 @@ def test_sparse_rows(of):
     for model in (MODELS[of][0], MODELS[of][-1]):
         memory = type(model)(**model.get_params()).fit(rows, TARGETS[of])
         agree(type(model)(**model.get_params()).fit(blocks_of(of, None, rows)), memory)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LassoCV(alphas=20, cv=3, positive=True, fit_intercept=False),
+        ElasticNetCV(l1_ratio=[0.3, 0.9], alphas=10),
+    ],
+    ids=str,
+)
+def test_a_strength_is_chosen_as_in_memory(model):
+    for weight in (None, WEIGHTS):
+        memory = type(model)(**model.get_params()).fit(X, NUMBERS, sample_weight=weight)
+        data = blocks_of("numbers", weight)
+        model.fit(data)
+        np.testing.assert_allclose(model.mse_path_, memory.mse_path_, rtol=1e-9)
+        assert model.alpha_ == pytest.approx(memory.alpha_, rel=1e-9)
+        agree(model, memory)
+        assert model.n_passes_ <= 6 and verify(model, data).status == "optimal"
+    with pytest.raises(TypeError, match="give the number of folds"):
+        type(model)(cv=[([0], [1])]).fit(data)
+    with pytest.raises(TypeError, match="give alphas and l1_ratio above 0"):
+        type(model)(alphas=[0.0, 1.0]).fit(data)
 
 
 def test_what_no_sum_over_rows_bounds():
