@@ -160,11 +160,23 @@ def test_a_strength_is_chosen_as_in_memory(model):
         type(model)(alphas=[0.0, 1.0]).fit(data)
 
 
+@pytest.mark.parametrize("of", MODELS)
+def test_rows_without_weight_may_have_any_length(of):
+    rows, weights = X.copy(), np.where(np.arange(N) % 3 == 1, 0.0, 1.0)
+    model = MODELS[of][0]
+    known = type(model)(**model.get_params()).fit(X, TARGETS[of], sample_weight=weights)
+    rows[1::6] = 1e308
+    for matrix in (rows, sp.csr_matrix(rows)):
+        agree(type(model)(**model.get_params()).fit(blocks_of(of, weights, matrix)), known)
+    assert (rows[1::6] == 1e308).all()
+
+
 def test_what_no_sum_over_rows_bounds():
     numbers, labels = blocks_of("numbers", None), blocks_of("labels", None)
     for model, data, why in (
         (ElasticNet(alpha=0.0), numbers, "without a penalty"),
         (HuberRegressor(alpha=0.0), numbers, "without a penalty"),
+        (HuberRegressor(epsilon=1.0), numbers, "the scale vanishes"),
         (PoissonRegressor(alpha=0.0), blocks_of("counts", None), "without a penalty"),
         (LogisticRegression(penalty=None), labels, "without a penalty"),
         (SGDClassifier("hinge", penalty="l1"), labels, "a share of L2"),
