@@ -20,10 +20,11 @@ from separatrix.losses import loss_of
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked
 from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import Problems
 from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted, deadline_of
-from separatrix.models.linear import LinearClassifier
+from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
 from separatrix.models.sklearn_compat import warn_once
@@ -38,7 +39,7 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
-class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
+class LinearSVC(CallbackSupportMixin, CalibrationMixin, Penalised):
     r"""Linear support vector classification, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -181,6 +182,8 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         default="ovr",
     )
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1)
+
+    sparsify, densify = sparsify, densify
 
     _label = "linear support vector machine"
     _has_margin = True

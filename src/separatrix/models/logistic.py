@@ -25,9 +25,10 @@ from separatrix.data.validation import (
 )
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
-from separatrix.models.linear import LinearClassifier
+from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
 from separatrix.models.scores import agreeing, column_names, winners
@@ -40,7 +41,7 @@ from separatrix.solvers.protocol import Solver
 __all__ = ["LogisticRegression"]
 
 
-class LogisticRegression(Penalised, LinearClassifier):
+class LogisticRegression(CallbackSupportMixin, Penalised):
     r"""Logistic regression, binary and multinomial, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -186,6 +187,8 @@ class LogisticRegression(Penalised, LinearClassifier):
         "give 'multinomial' or 'ovr'",
         default="deprecated",
     )
+
+    sparsify, densify = sparsify, densify
 
     _label = "logistic regression"
     _margin_loss = "log"

@@ -28,7 +28,6 @@ from separatrix.models.limits import deadline_of, seconds_to
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.parameters import Parameters, compat, parameter
 from separatrix.models.path import Path, PathInterrupt, best_of
-from separatrix.models.pickled import Pickled
 
 __all__ = ["LogisticRegressionCV"]
 
@@ -37,7 +36,6 @@ _RULES = ("best", "one_standard_error")
 
 
 class LogisticRegressionCV(
-    Pickled,
     LogisticRegression,
     without=("C", "lam", "l1_ratio", "bounds", "record", "warm_start"),
 ):

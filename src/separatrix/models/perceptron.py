@@ -22,11 +22,17 @@ from separatrix.messages import Message
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, is_blocked
 from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.limits import counted, remaining
-from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.linear import (
+    AVERAGED,
+    LinearClassifier,
+    check_averaged,
+    densify,
+    sparsify,
+)
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.pickled import Pickled
 from separatrix.models.sgd import SGDClassifier
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
@@ -52,7 +58,7 @@ def _is_rate(value: Any) -> bool:
     return isinstance(value, numbers.Real) and value is not True and 0.0 < float(value) < np.inf
 
 
-class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
+class Perceptron(CallbackSupportMixin, CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
@@ -210,6 +216,8 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         default=5,
     )
     warm_start: bool = WARM_START
+
+    sparsify, densify = sparsify, densify
 
     _label = "perceptron"
     _margin_loss = "perceptron"

@@ -24,11 +24,15 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.models.certified import FitContext
-from separatrix.models.least_squares import LeastSquares, LeastSquaresLabels
+from separatrix.models.least_squares import (
+    LeastSquares,
+    LeastSquaresLabels,
+    LeastSquaresRegressor,
+)
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path, best_of
-from separatrix.models.regressor import LEAST_SQUARES, MSE, Regressor, TrainingRows
+from separatrix.models.regressor import LEAST_SQUARES, MSE, TrainingRows
 from separatrix.models.scores import winners
 from separatrix.models.search import (
     Clock,
@@ -160,7 +164,7 @@ class RidgeRegression(LeastSquares):
         }
 
 
-class Ridge(Regressor, RidgeRegression):
+class Ridge(LeastSquaresRegressor, RidgeRegression):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
     Minimises, for each target,
@@ -518,7 +522,7 @@ class _Given:
         return self._scores
 
 
-class RidgeCV(Regressor, ChosenRidge):
+class RidgeCV(LeastSquaresRegressor, ChosenRidge):
     """:class:`Ridge` with ``alpha`` chosen by cross-validation, by default leave-one-out.
 
     Without ``cv`` every row is left out in turn, by a formula that needs only one decomposition.

@@ -41,10 +41,17 @@ from separatrix.losses import (
 from separatrix.messages import Message, Setting
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, is_blocked, refuse
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
-from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.linear import (
+    AVERAGED,
+    LinearClassifier,
+    check_averaged,
+    densify,
+    sparsify,
+)
 from separatrix.models.parameters import compat, is_default, parameter
 from separatrix.models.path import Path
 from separatrix.models.scores import agreeing, winners
@@ -204,7 +211,7 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.array(f"length of curve {k}", finite=False)(name, curve, sizes)
 
 
-class SGDClassifier(MeanOfLosses, LinearClassifier):
+class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
     r"""The linear classifiers of scikit-learn's stochastic gradients, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -414,6 +421,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     )
     n_jobs: Any = N_JOBS
     warm_start: bool = WARM_START
+
+    sparsify, densify = sparsify, densify
 
     _label = "stochastic gradients"
     # What attributes were called in older model files.

@@ -18,7 +18,7 @@ from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
-from separatrix.models.linear import AVERAGED, SparseWeights
+from separatrix.models.linear import AVERAGED, densify, sparsify
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
@@ -46,7 +46,7 @@ _LOSSES = {"squared_error": lambda epsilon: SquaredResidual(), **RESIDUAL}
 _RATE, _POWER = 0.01, 0.25
 
 
-class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
+class SGDRegressor(MeanOfLosses, CertifiedRegressor):
     r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
 
     Minimises
@@ -160,6 +160,8 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
     )
     validation_fraction: float = compat("not needed: it belongs to early stopping", default=0.1)
     n_iter_no_change: float = compat("not needed: it belongs to early stopping", default=5)
+
+    sparsify, densify = sparsify, densify
 
     _label = "regression by stochastic gradients"
     _follows_dtype = True

@@ -50,7 +50,6 @@ from separatrix.models.kernel_machine import KernelMachine, check_support_vector
 from separatrix.models.limits import counted, seconds_to, shared_deadline
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
-from separatrix.models.pickled import Pickled
 from separatrix.models.scores import winners
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
@@ -90,7 +89,7 @@ class _Shared:
     lifted: Design | None = None
 
 
-class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
+class SVC(KernelMachine, CalibrationMixin, Penalised, without=("fit_intercept",)):
     r"""Support vector classification with kernels, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from separatrix.data.design import Design, as_design
@@ -12,19 +13,21 @@ from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.nu import KernelNuResidualObjective
 from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
+from separatrix.models import predicting_numbers
 from separatrix.models.kernel_machine import SHARE_OF_ROWS, SingleKernelMachine
 from separatrix.models.limits import counted
 from separatrix.models.parameters import parameter
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.scores import NumberPredictions
 
 __all__ = ["SVR", "NuSVR"]
 
 
-class _KernelRegressor(NumberPredictions, SingleKernelMachine):
+class _KernelRegressor(RegressorMixin, SingleKernelMachine):
     """A regression with a kernel."""
 
     C: float = parameter(default=1.0, above=0)
+
+    score = predicting_numbers.score
 
     @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
