@@ -103,7 +103,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         integer=True,
         meaning="the limit of iterations of the method, `{default}` by default",
     )
-    tol: Any = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
+    tol: float = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
     time_limit: float | None = parameter(default=None, above=0)
     verbose: int = parameter(default=0, meaning="1 prints the checks of the certificate to stderr")
     record: bool = parameter(default=False)

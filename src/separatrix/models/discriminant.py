@@ -840,7 +840,6 @@ class LinearDiscriminantAnalysis(
         default=None,
         kw_only=False,
     )
-    covariance: str = "mle"
 
     _label = "linear discriminant analysis"
     _where_separable = (
@@ -1003,9 +1002,6 @@ class QuadraticDiscriminantAnalysis(GaussianClassifier):
     ((5, 4), (5,))
     """
 
-    priors: Any = None
-    covariance: str = "mle"
-    shrinkage: float | str | None = None
     reg_param: float = parameter(default=0.0, minimum=0, maximum=1)
     solver: str = compat(
         "not needed: the equations are solved from sums over the rows",

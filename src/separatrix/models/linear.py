@@ -22,6 +22,7 @@ from separatrix.data.validation import (
 )
 from separatrix.models import predicting_classes
 from separatrix.models.base import SEED_OF_VISITS
+from separatrix.models.calibration import cross_fitted_scores
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
@@ -37,10 +38,7 @@ class LinearClassifier(ClassifierMixin, Certified):
 
     fit_intercept: bool = parameter(default=True)
     class_weight: Any = parameter(default=None)
-    time_limit: float | None = None
     random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
-    verbose: int = 0
-    record: bool = False
 
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -84,6 +82,23 @@ class LinearClassifier(ClassifierMixin, Certified):
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
         self.classes_ = fit.target.classes
         self._keep(problems, solutions)
+
+    # --- calibration ------------------------------------------------------------------------
+
+    @property
+    def _calibration_method(self) -> str | None:
+        """How scores become probabilities, or None."""
+        return getattr(self, "calibrate", None)
+
+    def _calibration_scores(self, X: Any) -> np.ndarray:
+        """The scores whose winner ``predict`` gives: (n,) for two classes, (n, K) for more."""
+        return self.decision_function(X)
+
+    def _cross_fitted_scores(
+        self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Any
+    ) -> np.ndarray:
+        """The scores of the rows of each fold by a fit to the others."""
+        return cross_fitted_scores(self, X, y, sample_weight, folds)
 
     # --- along a path -----------------------------------------------------------------------
 

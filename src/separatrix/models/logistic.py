@@ -160,16 +160,10 @@ class LogisticRegression(CallbackSupportMixin, Penalised):
         meaning='the same; with `"deprecated"`, `l1_ratio` decides',
         kw_only=False,
     )
-    C: float = 1.0
-    lam: float | None = None
     l1_ratio: float | None = parameter(default=0.0, minimum=0, maximum=1, none=True)
     bounds: Any = parameter(default=None)
     multiclass: str = parameter(default="multinomial", choices=("multinomial", "ovr"))
     steepness: float = parameter(default=1.0, above=0)
-    fit_intercept: bool = True
-    class_weight: Any = None
-    tol: float = 1e-6
-    max_iter: int = 10_000
     solver: Any = parameter(
         default="auto",
         choices=("auto", *SOLVERS),

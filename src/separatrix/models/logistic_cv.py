@@ -125,16 +125,7 @@ class LogisticRegressionCV(
     scoring: Any = parameter(default=None, meaning="the same; `score` also uses it")
     choice: str = parameter(default="best", choices=_RULES)
     penalty: str | None = "l2"
-    multiclass: str = "multinomial"
-    steepness: float = 1.0
-    fit_intercept: bool = True
-    class_weight: Any = None
-    tol: float = 1e-6
-    max_iter: int = 10_000
-    solver: Any = "auto"
     l1_ratios: Any = compat("the shares of L1 to choose from, besides ``Cs``", default="warn")
-    dual: bool = False
-    n_jobs: Any = None
     refit: bool = compat(
         "False returns the mean of the weights of the folds, each at its best values, with the "
         "certificate of that mean",
@@ -142,7 +133,6 @@ class LogisticRegressionCV(
         "give True or False",
         default=True,
     )
-    intercept_scaling: float = 1.0
     use_legacy_attributes: Any = compat(
         "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: that "
         "of scikit-learn before 1.10, unless it is False",
@@ -150,7 +140,6 @@ class LogisticRegressionCV(
         "give True or False",
         default="warn",
     )
-    multi_class: str = "deprecated"
 
     _margin_loss = "log"
     _attributes: ClassVar[rules.Rules] = {

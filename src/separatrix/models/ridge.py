@@ -210,7 +210,6 @@ class Ridge(LeastSquaresRegressor, RidgeRegression):
     """
 
     alpha: Any = parameter(default=1.0, kw_only=False)
-    fit_intercept: bool = True
 
     _label = "ridge regression"
     _attributes: ClassVar[rules.Rules] = {
@@ -342,7 +341,6 @@ class RidgeClassifier(RidgeLabels):
     """
 
     alpha: float = parameter(default=1.0, kw_only=False)
-    fit_intercept: bool = True
     class_weight: Any = parameter(default=None)
 
     _label = "ridge classifier"
@@ -559,10 +557,6 @@ class RidgeCV(LeastSquaresRegressor, ChosenRidge):
     0.01
     """
 
-    fit_intercept: bool = True
-    scoring: Any = None
-    cv: Any = None
-    store_cv_results: bool = False
     alpha_per_target: bool = parameter(default=False)
     gcv_mode: Any = compat(
         "not needed: one decomposition of the rows serves all folds and strengths", default=None
@@ -615,11 +609,7 @@ class RidgeClassifierCV(ChosenRidge, RidgeLabels, without=_GIVEN):
     0.01
     """
 
-    fit_intercept: bool = True
-    scoring: Any = None
-    cv: Any = None
     class_weight: Any = parameter(default=None)
-    store_cv_results: bool = False
 
     _label = "ridge classifier"
     _margin_loss = "squared_error"

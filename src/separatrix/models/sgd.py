@@ -117,7 +117,7 @@ class MeanOfLosses(Certified):
         meaning="the same, or a schedule; `adaptive` is `invscaling`; no `pa1`, `pa2`",
     )
     power_t: float = parameter(default=0.5, number=True)
-    tol: float | None = parameter(default=1e-6, above=None, minimum=0, none=True)
+    tol: float | None = parameter(default=1e-6, above=None, minimum=0, none=True)  # type: ignore[assignment]
     l1_ratio: float | None = compat(
         'the share of L1 in ``penalty="elasticnet"``', default=0.15, minimum=0, maximum=1, none=True
     )

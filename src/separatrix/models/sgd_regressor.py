@@ -130,12 +130,6 @@ class SGDRegressor(MeanOfLosses, CertifiedRegressor):
     """
 
     loss: Any = parameter(default="squared_error", kw_only=False)
-    penalty: str | None = "l2"
-    alpha: float = 1e-4
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: float | None = 1e-6
-    shuffle: bool = True
     random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
     learning_rate: Any = "invscaling"
     eta0: float = parameter(default=_RATE)
@@ -147,8 +141,6 @@ class SGDRegressor(MeanOfLosses, CertifiedRegressor):
         instead=(bool, np.bool_),
         meaning="the same, for `partial_fit`",
     )
-    warm_start: bool = False
-    l1_ratio: float | None = 0.15
     epsilon: float = compat(
         "the parameter of the losses other than ``squared_error``", default=0.1, minimum=0
     )

@@ -45,6 +45,7 @@ from separatrix.models.blocked import is_blocked, refuse, require_alone
 from separatrix.models.certified import Claimed
 from separatrix.models.discriminant import certify_classes, moments_of_classes
 from separatrix.models.equations import residual_certificate
+from separatrix.models.kernel_machine import resolved_kernel
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.models.regressor import TrainingRows, bounds_of, rows_of_fit
 from separatrix.models.svc import SVC
@@ -818,7 +819,7 @@ def kernel_of(model: Any, design: Design) -> Kernel:
         )
     # The same names, and gamma by the same rule.
     options = {"degree": max(int(model.degree), 1), "gamma": model.gamma, "coef0": model.coef0}
-    return SVC(kernel=model.kernel, **options)._resolved(design)
+    return resolved_kernel(SVC(kernel=model.kernel, **options), design)
 
 
 # The parameters that say what a regression minimises.
