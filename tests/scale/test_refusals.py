@@ -53,6 +53,8 @@ def test_every_estimator_fits_blocks_or_says_why_not(name):
     data = QUANTITY if is_regressor(model) else CLASSES
     data = COUNTS if name == "PoissonRegressor" else data
     if name in TAKE_BLOCKS:
+        with pytest.raises(ValueError, match=r"engine='dask' is not an engine: give .*Local"):
+            model.fit(data, engine="dask")
         model.fit(data)
         # No perceptron separates these rows.
         assert model.certificate_.ok or name == "Perceptron"
@@ -80,7 +82,21 @@ def test_arrays_are_refused_as_a_fit_refuses_them():
             model.fit(X, y, sample_weight=weights)
         with pytest.raises(ValueError, match=said):
             scan(X, y, weight=weights)
+    for labels in ([None] * 40, np.array([None, "a"] * 20, dtype=object)):
+        for fit in (scan, model.fit):
+            with pytest.raises(ValueError, match=r"no label in row 0 \(None\): give it one"):
+                fit(X, labels)
     with pytest.raises(DataError, match="block_rows must be a whole number from 1, not -1"):
         scan(X, LABELS, block_rows=-1)
     with pytest.raises(DataError, match="group and time both choose"):
         scan("rows.parquet", "y", group="a", time="b", test_size=0.2)
+
+
+def test_a_checkpoint_is_a_file_in_a_folder(tmp_path):
+    for path, why in (
+        (3, "is not a path"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "a" / "b", "it"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            separatrix.LogisticRegression().fit(CLASSES, checkpoint=path)

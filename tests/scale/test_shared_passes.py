@@ -13,8 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import scale
 
 from separatrix import LinearSVC, LogisticRegression, LogisticRegressionCV, PathInterrupt
-from separatrix.data.design import as_design
-from separatrix.data.row_hashing import row_keys
 from separatrix.losses import LogLoss
 from separatrix.objectives.penalties import L2
 from separatrix.scale import Local, scan
@@ -58,30 +56,23 @@ def test_fits_of_a_path_are_those_that_they_are_alone(options):
     assert path.scores is None
 
 
-def test_folds_are_fits_without_their_rows_and_scored_on_them():
-    x = np.vstack([X, X[:50]])
-    y = np.concatenate([Y, Y[:50]])
-    weights = np.random.default_rng(0).integers(1, 3, size=len(y)).astype(float)
-    data = scan(x, y, weight=weights, block_rows=130)
+@pytest.mark.parametrize("weighed", [False, True])
+def test_folds_are_those_of_rows_in_memory(weighed):
+    """Also where a class appears late, and where rows without weight are in no fold."""
+    x, y = np.vstack([X, X[:50]]), np.concatenate([Y, Y[:50]])
+    order = np.argsort(y == y[0], kind="stable")[::-1]
+    x, y = x[order], y[order]
+    weights = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float)
+    weights = weights if weighed else None
     model = LogisticRegression(random_state=0, class_weight="balanced", tol=1e-9)
-    path = model.path(data, lams=[1e-1, 1e-3], cv=3)
-    folds = (row_keys(as_design(x)) >> np.uint64(16)) % np.uint64(3)
-    # Equal rows share a fold.
-    assert np.array_equal(folds[:50], folds[len(X) :])
-    assert path.scores.shape == (3, 2)
-    for k in range(3):
-        kept, held = folds != k, folds == k
-        for i, lam in enumerate([1e-1, 1e-3]):
-            fold = LogisticRegression(lam=lam, class_weight="balanced", tol=1e-9)
-            fold.fit(x[kept], y[kept], weights[kept])
-            assert path.scores[k, i] == pytest.approx(
-                np.average(fold.predict(x[held]) == y[held], weights=weights[held])
-            )
-            found = path.fold_certificates[k][i]
-            assert found.ok
-            assert found.primal == pytest.approx(fold.certificate_.primal, rel=3e-9)
-    again = model.path(scan(x, y, weight=weights, block_rows=57), lams=[1e-1, 1e-3], cv=3)
-    np.testing.assert_array_equal(path.scores, again.scores)
+    memory = model.path(x, y, lams=[1e-1, 1e-3], cv=3, sample_weight=weights)
+    for rows in (130, 57):
+        path = model.path(scan(x, y, weight=weights, block_rows=rows), lams=[1e-1, 1e-3], cv=3)
+        np.testing.assert_allclose(path.scores, memory.scores, rtol=1e-12)
+        for found, known in zip(path.fold_certificates, memory.fold_certificates, strict=True):
+            for one, other in zip(found, known, strict=True):
+                assert one.ok
+                assert one.primal == pytest.approx(other.primal, rel=3e-9)
 
 
 def test_cross_validation_chooses_among_values():

@@ -1,11 +1,10 @@
 """Rows to fit and rows to judge by: the one place where rows are split.
 
-Folds are those of a splitter (:func:`folds_of`), drawn at random with the copies of a row on one
-side (:func:`drawn_folds`, :func:`fold_numbers`), or found from what is in a row alone
-(:func:`hashed_folds`).  Rows are held out by a share of them: of each class, of groups, of the
-latest times (:func:`split_rows`), of all alike (:func:`held_out_rows`), of the different rows of
-each class (:func:`held_out_by_class`), or by what is in a row alone (:func:`hashed_hold_out`).
-Rows of weight zero are in no fold.
+Folds are those of a splitter (:func:`folds_of`), or drawn at random with the copies of a row on one
+side (:func:`drawn_folds`, :func:`fold_numbers`).  Rows are held out by a share of them: of each
+class, of groups, of the latest times (:func:`split_rows`), of all alike (:func:`held_out_rows`), of
+the different rows of each class (:func:`held_out_by_class`), or by what is in a row alone
+(:func:`hashed_hold_out`).  Rows of weight zero are in no fold.
 
 Scikit-learn is imported where it is used, because tables and blocks do without it.
 """
@@ -31,7 +30,6 @@ __all__ = [
     "drawn_folds",
     "fold_numbers",
     "folds_of",
-    "hashed_folds",
     "hashed_hold_out",
     "held_out_by_class",
     "held_out_rows",
@@ -239,12 +237,6 @@ def _dealt(n: int, classes: np.ndarray | None, count: int, seed: int) -> np.ndar
         for k, (_, held) in enumerate(splitter.split(np.zeros(n), classes)):
             out[held] = k
     return out
-
-
-def hashed_folds(keys: np.ndarray, count: int) -> np.ndarray:
-    """The fold of every row, from 0 to ``count - 1``, from its number of :func:`row_keys`."""
-    # Not the lowest bits, by which rows may have been held out already.
-    return ((keys >> np.uint64(16)) % np.uint64(count)).astype(np.int16)
 
 
 # --- rows held out --------------------------------------------------------------------------------

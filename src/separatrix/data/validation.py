@@ -375,8 +375,15 @@ def require_classes(y: Any) -> None:
     Numbers without a fraction and strings are: to find it out takes scikit-learn a third of a
     small fit.
     """
-    if not (type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuSU"):
-        check_classification_targets(y)
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuSU":
+        return
+    if getattr(getattr(y, "dtype", None), "kind", "") == "O" and y.ndim == 1:
+        missing = [k for k, label in enumerate(y.tolist()) if label is None]
+        if missing:
+            raise ValueError(
+                f"y has no label in row {missing[0]} (None): give it one, or leave out such rows."
+            )
+    check_classification_targets(y)
 
 
 def _ready(X: Any, y: Any, kinds: str) -> bool:

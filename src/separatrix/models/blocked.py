@@ -62,8 +62,7 @@ class InPasses:
 
     Attributes
     ----------
-    model : str
-        The name of the estimator.
+    model : estimator
     data : BlockedData
     passes : Passes
     classes : ndarray of shape (K,)
@@ -87,7 +86,7 @@ class InPasses:
     # Whether there was one target, in one dimension.
     alone: ClassVar[bool] = True
 
-    model: str
+    model: Any
     data: BlockedData
     passes: Passes
     classes: np.ndarray
@@ -102,6 +101,10 @@ class InPasses:
     @property
     def engine(self) -> Engine:
         return self.passes.engine
+
+    @property
+    def n_features(self) -> int:
+        return self.data.n_features
 
     @property
     def binary(self) -> bool:
@@ -126,10 +129,6 @@ class InPasses:
         assert self.facts is not None
         return self.facts
 
-    def refuse(self, why: str) -> TypeError:
-        """Return the error of parameters that cannot be fitted in passes."""
-        return TypeError(Message("no_passes", model=self.model, why=why))
-
     def pointwise(self, positive: int, loss: Loss, penalty: Penalty, **options: Any) -> Any:
         """The objective of a loss of one score a row; see :mod:`separatrix.models.composing`."""
         from separatrix.scale.kinked import BlockedKinked
@@ -137,14 +136,16 @@ class InPasses:
 
         self._require_bound(penalty)
         if not (summable(loss) if loss.smooth else loss.pieces):
-            raise self.refuse(
+            raise refuse(
+                self.model,
                 f"the {loss.name} loss does not say how its slopes can be moved ('shift'), nor of "
-                "which lines it is the largest ('pieces')"
+                "which lines it is the largest ('pieces')",
             )
         if not (loss.smooth or penalty.strong_convexity > 0.0):
-            raise self.refuse(
+            raise refuse(
+                self.model,
                 "a loss with a kink has a bound from sums over rows under a share of L2 alone: "
-                "give a penalty with one"
+                "give a penalty with one",
             )
         kind = BlockedPointwise if loss.smooth else BlockedKinked
         options = {**options, **self.options, "positive": positive}
@@ -168,7 +169,7 @@ class InPasses:
     def _require_bound(self, penalty: Penalty) -> None:
         if not penalty.coercive:
             # A dual point would have to be orthogonal to all columns, exactly.
-            raise self.refuse(Message("no_penalty_in_passes"))
+            raise refuse(self.model, Message("no_penalty_in_passes"))
 
 
 def is_blocked(X: Any) -> bool:
@@ -224,13 +225,18 @@ def begin(
     ------
     ValueError
         For data of fewer than two classes, or with a quantity for a classifier, or with classes
-        for a regression; and for a checkpoint of a model that solves equations, whose few passes
-        leave nothing to keep.
+        for a regression; for what is no engine, or no path of a file; and for a checkpoint of a
+        model that solves equations, whose few passes leave nothing to keep.
     """
     from separatrix.scale.checkpoints import Checkpoint
-    from separatrix.scale.engines import Local
+    from separatrix.scale.engines import Engine, Local
     from separatrix.scale.passes import Passes
 
+    if not (engine is None or isinstance(engine, Engine)):
+        raise ValueError(
+            f"engine={engine!r} is not an engine: give an object of separatrix.scale, for instance "
+            "Local(workers=2), or leave engine out."
+        )
     if checkpoint is not None and not keeps_passes(model):
         raise ValueError(
             f"checkpoint is for fits of many passes, and {type(model).__name__} needs only a few: "
@@ -254,17 +260,28 @@ def begin(
         model.feature_names_in_ = np.array(data.feature_names, dtype=object)
     file = None
     if checkpoint is not None:
-        file = Checkpoint(checkpoint, _identity(model, data))
+        file = Checkpoint(_require_file(checkpoint), _identity(model, data))
     passes = Passes(data, engine or data.engine or Local(), file)
     labels = np.empty(0) if data.classes is None else data.classes
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
-    name = type(model).__name__
     if data.classes is None and not model._in_closed_form:
         facts = _facts_over(passes)
-        return InPasses(name, data, passes, labels, facts.total, np.ones(1), facts=facts)
-    return InPasses(name, data, passes, labels, float(data.class_totals.sum()), factors)
+        return InPasses(model, data, passes, labels, facts.total, np.ones(1), facts=facts)
+    return InPasses(model, data, passes, labels, float(data.class_totals.sum()), factors)
+
+
+def _require_file(path: Any) -> str | os.PathLike[str]:
+    """Return the path of a checkpoint; ValueError unless a file can be written there."""
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"checkpoint={path!r} is not a path: give the name of a file.")
+    if os.path.isdir(path):
+        raise ValueError(f"checkpoint={str(path)!r} is a folder: give the name of a file in it.")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist: make it.")
+    return path
 
 
 def _facts_over(passes: Passes) -> TargetFacts:
@@ -305,8 +322,8 @@ def require_alone(y: Any, sample_weight: Any, groups: Any = None) -> None:
     """Raise ValueError where labels or weights are given beside blocks, which have their own."""
     if groups is not None:
         raise ValueError(
-            "groups is given, but the folds of row blocks are chosen by a hash of the rows: leave "
-            "it out."
+            "groups is given, but the folds of row blocks are those of consecutive rows: leave it "
+            "out."
         )
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:

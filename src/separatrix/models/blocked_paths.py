@@ -18,7 +18,7 @@ from separatrix.messages import Message
 from separatrix.models import blocked
 from separatrix.models.search import Search
 from separatrix.scale.blocks import Rows
-from separatrix.scale.folds import Fold, fold_hits, fold_totals
+from separatrix.scale.folds import Fold, fold_hits, fold_totals, laid_out
 from separatrix.solvers.driver import Solution, ended_by
 
 __all__ = ["BlockSearch"]
@@ -32,7 +32,7 @@ class BlockSearch(Search):
 
     Every value and fold is a fit of its own, which starts from the sample's optimum; all that are
     under way share each pass, and there are as many of these as memory has room for.  The folds
-    are those of :mod:`separatrix.scale.folds`.
+    are those of the same rows in memory (:mod:`separatrix.scale.folds`).
 
     Parameters
     ----------
@@ -60,8 +60,7 @@ class BlockSearch(Search):
         if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
             raise blocked.refuse(
                 model,
-                "its folds are chosen by a hash of the rows: give their number, at least two, "
-                "as cv",
+                "no splitter sees all of its rows: give the number of folds, at least two, as cv",
             )
         self._whole = blocked.begin(self.prepared, data, engine)
         self.folds = _folds(self.prepared, self._whole, 0 if cv is None else int(cv))
@@ -133,7 +132,11 @@ def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPa
     """The fits that leave a fold out, with the weights of what is left."""
     if not count:
         return []
-    found = whole.passes.sums(fold_totals, (count, len(whole.classes)))["totals"]
+    layout = laid_out(whole.passes, count, len(whole.classes))
+    whole.passes.folds = layout
+    found = np.diff(layout[0].ends.T, axis=0, prepend=0).astype(np.float64)
+    if whole.passes.weighted:
+        found = whole.passes.sums(fold_totals, found.shape)["totals"]
     out = []
     for k, held in enumerate(found):
         # What is left is added up anew: a difference could leave rounding for nothing.

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from separatrix.closed_form.normal_equations import LeastSquaresProblem, Tuning, for_all_targets
 from separatrix.losses import Huber, Loss
-from separatrix.models.blocked import InPasses
+from separatrix.models.blocked import InPasses, refuse
 from separatrix.objectives.composing import objective_of
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
 
-__all__ = ["multinomial", "pointwise", "with_scale"]
+__all__ = ["least_squares", "multinomial", "pointwise", "with_scale"]
 
 
 def pointwise(
@@ -82,3 +85,60 @@ def multinomial(
         return rows.multinomial(penalty, C=C, fit_intercept=fit_intercept)
     options = {"C": C, "weights": labels.weights, "fit_intercept": fit_intercept}
     return SoftmaxObjective(rows, labels.codes, len(labels.classes), penalty, **options)
+
+
+def least_squares(
+    rows: Any,
+    target: Any,
+    *,
+    other: float,
+    bounds: Any = None,
+    names: Any = None,
+    single: bool = False,
+    **options: Any,
+) -> tuple[LeastSquaresProblem, float]:
+    """Least squares without a penalty, and the sum of the sample weights.
+
+    Of row blocks it takes a pass, for the moments of the rows.
+
+    Parameters
+    ----------
+    rows : Design or InPasses
+    target : TrainingRows or InPasses
+    other : float
+        The target of the other classes, where a row has one for each of more than two.
+    bounds : tuple of ndarray, optional
+        Of the weights, for rows in memory.
+    names : sequence of str, optional
+        Of the columns.
+    single : bool
+        Whether the weights are float32 where the data are.
+    **options
+        See :class:`~separatrix.closed_form.normal_equations.LeastSquaresProblem`.
+    """
+    if not isinstance(rows, InPasses):
+        options.update(weights=target.weights, bounds=for_all_targets(bounds), names=names)
+        options["single"] = single and rows.matrix.dtype == np.float32
+        return LeastSquaresProblem(rows, target.targets, **options), target.total
+    from separatrix.scale.equations import BlockedProblem, Targets
+
+    targets = Targets()
+    if len(rows.classes):
+        targets = Targets(len(rows.classes), other, rows.factors)
+    _require_room(rows, targets.count)
+    single = single and rows.data.single
+    problem = BlockedProblem.of(rows.passes, targets, single=single, **options)
+    return problem, problem.total
+
+
+def _require_room(rows: InPasses, n_targets: int) -> None:
+    """Raise TypeError where pairs of columns are too many to be held."""
+    columns = rows.data.n_features + n_targets
+    # The sums, those of the next block, and the matrices that are made of them.
+    needed, most = 8 * 6 * columns**2, Tuning.most_square
+    if columns > most or needed > rows.data.memory:
+        raise refuse(
+            rows.model,
+            f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
+            f"out columns, or give more memory (at most {most:,} columns are possible)",
+        )

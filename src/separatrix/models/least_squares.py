@@ -16,7 +16,6 @@ from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.bounded import solve
 from separatrix.closed_form.inference import Summary, least_squares_summary, undetermined
 from separatrix.closed_form.least_squares import certify
-from separatrix.closed_form.normal_equations import LeastSquaresProblem, Tuning, for_all_targets
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import rules
 from separatrix.data.columns import columns_of
@@ -31,9 +30,10 @@ from separatrix.data.validation import (
 from separatrix.exceptions import warn
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
-from separatrix.models import blocked, equations, predicting_classes, predicting_numbers
+from separatrix.models import equations, predicting_classes, predicting_numbers
 from separatrix.models.base import portion_of
 from separatrix.models.certified import Certified, FitContext, Problems, conclude
+from separatrix.models.composing import least_squares
 from separatrix.models.equations import NOT_ITERATED
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
@@ -98,47 +98,27 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         """The factors of the squared norm against a sum over the rows: one, or one a target."""
         return np.array([float(self.lam) * total])
 
-    def _problems(self, design: Design, rows: TrainingRows) -> Problems:
-        options: dict[str, Any] = {
-            "weights": rows.weights,
-            "fit_intercept": self._centred,
-            "tol": self._tolerance,
-            "names": getattr(self, "feature_names_in_", None),
-            "bounds": for_all_targets(bounds_of(self, design.n_features)),
-            "single": self._in_single and design.matrix.dtype == np.float32,
-            "keep_factor": self._keeps_factor,
-        }
-        m = rows.targets.shape[1]
-        ridges = self._ridges(rows.total, m).tolist()
-        parts = [("", rows.targets)]
-        if len(ridges) > 1:
-            parts = [(f"target {k}", rows.targets[:, k : k + 1]) for k in range(m)]
+    def _problems(self, design: Any, rows: Any) -> Problems:
+        whole, total = least_squares(
+            *(design, rows),
+            other=self._other_classes,
+            fit_intercept=self._centred,
+            tol=self._tolerance,
+            names=getattr(self, "feature_names_in_", None),
+            bounds=bounds_of(self, design.n_features),
+            single=self._in_single,
+            keep_factor=self._keeps_factor,
+        )
+        ridges = self._ridges(total, whole.targets.shape[1]).tolist()
+        if len(ridges) == 1:
+            return [("", replace(whole, ridge=ridges[0]))]
         return [
-            (part, LeastSquaresProblem(design, targets, ridge=ridge, **options))
-            for (part, targets), ridge in zip(parts, ridges, strict=True)
+            (f"target {k}", replace(whole, targets=whole.targets[:, k : k + 1], ridge=ridge))
+            for k, ridge in enumerate(ridges)
         ]
 
     def _needs_all_rows(self) -> str | None:
         return f"{self._bounding} all rows to choose the columns" if self._bounding else None
-
-    def _settled(self, fit: FitContext) -> Problems:
-        if fit.blocks is None:
-            return self._problems(fit.design, fit.target)
-        return self._blocked_problems(fit.blocks)
-
-    def _blocked_problems(self, fit: blocked.InPasses) -> Problems:
-        from separatrix.scale.equations import BlockedProblem, Targets
-
-        targets = Targets()
-        if len(fit.classes):
-            targets = Targets(len(fit.classes), self._other_classes, fit.factors)
-        self._require_room(fit.data, targets.count)
-        problem = BlockedProblem.of(
-            fit.passes, targets, fit_intercept=self._centred, tol=self._tolerance
-        )
-        (ridge,) = self._ridges(problem.total, targets.count).tolist()
-        problem = replace(problem, ridge=ridge, keep_factor=self._keeps_factor)
-        return [("", replace(problem, single=self._in_single and fit.data.single))]
 
     def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
         return [solve(problem) for _, problem in problems]
@@ -161,7 +141,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         return np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
 
     def _certified(self, fit: FitContext, tol: float) -> ResidualCertificate:
-        problems = LeastSquares._settled(self, fit)
+        problems = Certified._settled(self, fit)
         coef, levels = self._point
         if len(problems) == 1:
             known: dict[str, Any] = {"condition": self.condition_number_, "rank": self.rank_}
@@ -217,19 +197,6 @@ class LeastSquares(Certified, without=NOT_ITERATED):
             rows = rows._replace(total=rows.total + self.n_samples_seen_)
         self._keep(factor.solve(self._ridges(rows.total, 1)[0]), rows)
         conclude(self, False)
-
-    def _require_room(self, data: Any, n_targets: int) -> None:
-        """Raise TypeError where pairs of columns are too many to be held."""
-        columns = data.n_features + n_targets
-        # The sums, those of the next block, and the matrices that are made of them.
-        needed = 8 * 6 * columns**2
-        most = Tuning.most_square
-        if columns > most or needed > data.memory:
-            raise blocked.refuse(
-                self,
-                f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
-                f"out columns, or give more memory (at most {most:,} columns are possible)",
-            )
 
     def _factor_of(self, rows: TrainingRows) -> TriangularFactor:
         design = as_design(rows.matrix)

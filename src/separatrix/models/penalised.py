@@ -174,8 +174,8 @@ class Penalised(LinearClassifier):
             Values of ``lam`` instead.
         cv : int, splitter or iterable of pairs (train, test), optional
             As in scikit-learn; a number is that of stratified folds. Without ``cv`` nothing is
-            scored or chosen. For row blocks a number; a hash of each row decides its fold, so that
-            equal rows share one.
+            scored or chosen. For row blocks a number, whose folds are those of the same rows in
+            memory.
         scoring : str or callable, optional
             One of scikit-learn's scorers; by default the model's ``score``.
         sample_weight : array-like of shape (n_samples,), optional

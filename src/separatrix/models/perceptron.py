@@ -562,7 +562,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
         super()._keep(problems, solutions)
         if problems[0][1].in_passes:
             self.__dict__.pop("mistakes_", None)
-            self.n_updates_ = sum(s.state.updates for s in solutions)
+            self.n_updates_ = sum(s.state.corrected for s in solutions)
         else:
             mistakes = np.array([s.state.mistakes for s in solutions])
             self.mistakes_ = mistakes[0] if len(solutions) == 1 else mistakes

@@ -28,7 +28,6 @@ from separatrix.exceptions import warn
 from separatrix.losses import (
     LOSSES,
     EpsilonInsensitive,
-    Hinge,
     Huber,
     LogLoss,
     Loss,
@@ -585,34 +584,12 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
     def _needs_all_rows(self) -> str | None:
         if not self._by_rows:
             return None
-        loss = self._loss()
-        linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
         whys = (
             (not self._penalised, "without a penalty there is no bound: give an alpha"),
             (bool(self.early_stopping), "early_stopping draws rows to hold out"),
             (bool(self.record), "a record of every update is as long as the data"),
-            (
-                not (linear or loss.smooth),
-                "this loss has no bound from sums over rows: give 'hinge', 'log_loss' or "
-                "'squared_hinge'",
-            ),
         )
         return next((why for given, why in whys if given), None)
-
-    def _steps_over(self, fit: InPasses) -> Problems:
-        """The problems of steps of a chosen size, over row blocks."""
-        from separatrix.scale.online import BlockedKink
-
-        loss = self._loss()
-        penalty, options = self._terms(fit.total, None)
-        del options["weights"]
-        if loss.smooth:
-            return [(part, fit.pointwise(k, loss, penalty, **options)) for part, k in fit.parts()]
-        options |= fit.options
-        return [
-            (part, BlockedKink(fit.data, fit.engine, loss, penalty, positive=k, **options))
-            for part, k in fit.parts()
-        ]
 
     def _settle_rate_on(self, fit: InPasses) -> None:
         """Settle the rate on the rows that were drawn when the data were scanned."""
@@ -950,11 +927,8 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         return problems
 
     def _problems(self, design: Design, labels: Labels) -> Problems:
-        if self._by_rows and isinstance(design, InPasses):
-            return self._steps_over(design)
-        if self._by_rows:
+        if self._by_rows and not isinstance(design, InPasses):
             return self._composed(design, labels)
-        # For a method that looks at all rows at once.
         loss = self._loss()
         penalty, options = self._terms(labels.total, labels.weights)
         return [

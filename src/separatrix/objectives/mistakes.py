@@ -63,6 +63,11 @@ class MistakeObjective(LinearProblem):
         self.start = start
 
     @property
+    def judge(self) -> MistakeObjective:
+        """The objective by which weights are compared on the way."""
+        return self
+
+    @property
     def level(self) -> float:
         """The largest ``y (w.x + b)`` that is a mistake: one rule with a margin and without."""
         return float(np.nextafter(self.margin, -np.inf)) if self.margin > 0.0 else 0.0

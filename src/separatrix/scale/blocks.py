@@ -51,6 +51,8 @@ class Rows:
     weights : ndarray of shape (n_rows,) or None
     squares : ndarray of shape (n_rows,) or None
         Squared norms of the rows, where they are at hand.
+    folds : ndarray of shape (n_rows,) or None
+        The folds that the rows are in, where a fit has some.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Rows:
     target: np.ndarray
     weights: np.ndarray | None = None
     squares: np.ndarray | None = None
+    folds: np.ndarray | None = None
 
     @property
     def design(self) -> Design:

@@ -446,9 +446,10 @@ class Dask(Engine):
         blocks: Sequence[Any],
         shared: Any,
         on_progress: Callable[[int], None] | None = None,
+        each: Sequence[Any] | None = None,
     ) -> dict[str, np.ndarray]:
         with self.connected():
-            leaves = self._leaves(blocks)
+            leaves = self._leaves(blocks, each)
             if not leaves:
                 return {}
             sent = _Shared(self, task, shared, len(leaves))

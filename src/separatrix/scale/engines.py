@@ -76,19 +76,22 @@ class Engine(ABC):
         blocks: Sequence[Any],
         shared: Any,
         on_progress: Callable[[int], None] | None = None,
+        each: Sequence[Any] | None = None,
     ) -> dict[str, np.ndarray]:
         """The sums over all blocks of the arrays that a function gives.
 
         Parameters
         ----------
         task : callable
-            ``task(rows, shared, None)`` gives arrays by name, and is as for :meth:`map`.
+            ``task(rows, shared, own)`` gives arrays by name, and is as for :meth:`map`.
         blocks : sequence
             As :meth:`place` gave them.
         shared : object
             Sent to every worker once.
         on_progress : callable, optional
             Called with the number of each block that is done.
+        each : sequence, optional
+            As for :meth:`map`.
 
         Returns
         -------
@@ -96,7 +99,7 @@ class Engine(ABC):
             Sums whose bits depend on the blocks and their order alone.
         """
         total = TreeSum()
-        results = self.map(task, blocks, shared)
+        results = self.map(task, blocks, shared, each)
         try:
             for k, part in enumerate(results):
                 total.add(part)

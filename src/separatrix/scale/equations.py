@@ -190,7 +190,7 @@ class BlockedProblem(LeastSquaresProblem):
 
     @classmethod
     def of(
-        cls, passes: Passes, answers: Targets, *, fit_intercept: bool, tol: float
+        cls, passes: Passes, answers: Targets, *, fit_intercept: bool, tol: float, **options: Any
     ) -> BlockedProblem:
         """The problem without a penalty, after a pass for the moments of the rows."""
         sample = passes.data.sample
@@ -199,7 +199,7 @@ class BlockedProblem(LeastSquaresProblem):
         n, d = passes.data.shape
         stand_in = np.broadcast_to(np.float64(0.0), (n, answers.count))
         shape: Any = Shape((n, d))
-        options: dict[str, Any] = {"fit_intercept": fit_intercept, "tol": tol}
+        options |= {"fit_intercept": fit_intercept, "tol": tol}
         problem = cls(shape, stand_in, answers=answers, passes=passes, **options)
         moments = problem.gathered(moments_of)
         require_some_weight(float(moments.weight[0]))

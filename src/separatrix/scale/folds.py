@@ -1,32 +1,19 @@
-"""Folds of rows in blocks: by what is in them, so that nothing has to be kept for any row.
+"""Folds of rows in blocks: those that the same rows have in memory.
 
-A row's fold is that of a hash of its numbers: the same wherever the row lies and however the
-blocks are cut, and equal rows share one.
+A row's fold follows from its class and from how many rows of that class come before it, so that
+nothing has to be kept for any row: a block knows how many there are in the blocks before it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from separatrix.data.row_hashing import row_keys
-from separatrix.data.splitting import hashed_folds
 from separatrix.scale.blocks import Rows
 
-__all__ = ["Fold", "fold_hits", "fold_totals", "folds_of"]
-
-
-def folds_of(rows: Rows, count: int) -> np.ndarray:
-    """The fold of every row, from 0 to ``count - 1``."""
-    known = getattr(rows, "_folds", None)
-    if known is None or known[0] != count:
-        known = count, hashed_folds(row_keys(rows.design), count)
-        # As long as the rows are there they need not be looked at again.
-        object.__setattr__(rows, "_folds", known)
-    found: np.ndarray = known[1]
-    return found
+__all__ = ["BlockFolds", "Fold", "fold_hits", "fold_totals", "in_folds", "laid_out"]
 
 
 @dataclass(frozen=True)
@@ -42,26 +29,119 @@ class Fold:
     >>> import numpy as np
     >>> from separatrix.scale.blocks import Rows
     >>> from separatrix.scale.folds import Fold
-    >>> rows = Rows(np.arange(8.0)[:, None], np.zeros(8, dtype=np.int32))
+    >>> folds = np.array([0, 0, 1, 1, 2, 2])
+    >>> rows = Rows(np.arange(6.0)[:, None], np.zeros(6, dtype=np.int32), folds=folds)
     >>> masks = np.array([Fold(k, 3).kept(rows) for k in range(3)])
     >>> masks.sum(axis=0).tolist()   # every row is left out once
-    [2, 2, 2, 2, 2, 2, 2, 2]
+    [2, 2, 2, 2, 2, 2]
     """
 
     number: int
     count: int
 
     def kept(self, rows: Rows) -> np.ndarray:
-        """Which rows the fit is to."""
-        out: np.ndarray = folds_of(rows, self.count) != self.number
+        """Which rows the fit is to; all of a sample, of which no fold is known."""
+        if rows.folds is None:
+            return np.ones(len(rows), dtype=bool)
+        out: np.ndarray = rows.folds != self.number
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFolds:
+    """Where the rows of a block are among all rows of their classes, and where folds begin.
+
+    Attributes
+    ----------
+    before : ndarray of shape (K,)
+        Rows of each class in earlier blocks; a quantity is one class.
+    ends : ndarray of shape (K, count)
+        How many rows of each class are in a fold or in one before it.
+    """
+
+    before: np.ndarray
+    ends: np.ndarray
+
+    def of(self, rows: Rows) -> np.ndarray:
+        """The fold of every row; -1 for one without weight, which is in none."""
+        out = np.full(len(rows), -1, dtype=np.int32)
+        codes, used = _codes(rows, len(self.before))
+        for k in range(len(self.before)):
+            index = np.flatnonzero((codes == k) & used)
+            ranks = self.before[k] + np.arange(len(index))
+            out[index] = np.searchsorted(self.ends[k], ranks, side="right")
+        return out
+
+
+def _codes(rows: Rows, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The classes of rows, and which rows have a weight."""
+    codes = np.zeros(len(rows), dtype=np.int64) if n_classes == 1 else rows.target
+    used = np.ones(len(rows), dtype=bool) if rows.weights is None else rows.weights > 0.0
+    return codes, used
+
+
+def in_folds(rows: Rows, shared: tuple[Any, Any], own: BlockFolds) -> Any:
+    """The result of a function of the rows of a block, with the folds that they are in."""
+    task, given = shared
+    return task(replace(rows, folds=own.of(rows)), given, None)
+
+
+def _numbers(rows: Rows, n_classes: int, own: Any) -> tuple[np.ndarray, np.ndarray]:
+    """How many rows each class has that have a weight, and the first one of each."""
+    codes, used = _codes(rows, n_classes)
+    counts = np.bincount(codes[used], minlength=n_classes)
+    first = [np.flatnonzero((codes == k) & used)[:1].sum() for k in range(n_classes)]
+    return counts, np.array(first)
+
+
+def laid_out(passes: Any, count: int, n_classes: int) -> list[BlockFolds]:
+    """Folds of consecutive rows, or for classes of consecutive rows of each; see scikit-learn.
+
+    Parameters
+    ----------
+    passes : Passes
+        One is made, where it is not known how many rows of each class a block has.
+    count : int
+        How many folds.
+    n_classes : int
+        One for a quantity.
+    """
+    if n_classes == 1 and not passes.weighted:
+        found = [(np.array([b.n_rows]), np.zeros(1, dtype=int)) for b in passes.data.blocks]
+    else:
+        found = list(passes.each(_numbers, n_classes))
+    counts = np.array([own for own, _ in found])
+    totals, n = counts.sum(axis=0), int(counts.sum())
+    if n_classes == 1:
+        sizes = np.full((1, count), n // count)
+        sizes[0, : n % count] += 1
+    else:
+        # Scikit-learn deals the classes, in the order in which they appear, to the folds in turn.
+        first = [int(np.argmax(counts[:, k] > 0)) for k in range(n_classes)]
+        places = [(b, int(found[b][1][k]), k) for k, b in enumerate(first)]
+        order = [k for _, _, k in sorted(places)]
+        edges = np.concatenate([[0], np.cumsum(totals[order])])
+        sizes = np.zeros((n_classes, count), dtype=np.int64)
+        for place, k in enumerate(order):
+            low, high = edges[place], edges[place + 1]
+            for fold in range(count):
+                # Places that are fold modulo count.
+                sizes[k, fold] = (high - fold + count - 1) // count - (
+                    low - fold + count - 1
+                ) // count
+    before = np.cumsum(counts, axis=0) - counts
+    ends = np.cumsum(sizes, axis=1)
+    return [BlockFolds(own, ends) for own in before]
 
 
 def fold_totals(rows: Rows, shared: tuple[int, int], own: Any) -> dict[str, np.ndarray]:
     """The sums of the weights of every fold and class."""
     count, k = shared
-    cells = folds_of(rows, count).astype(np.int64) * k + rows.target
-    totals = np.bincount(cells, weights=rows.weights, minlength=count * k)
+    assert rows.folds is not None
+    used = rows.folds >= 0
+    cells = rows.folds[used].astype(np.int64) * k + rows.target[used]
+    weights = None if rows.weights is None else rows.weights[used]
+    totals = np.bincount(cells, weights=weights, minlength=count * k)
     return {"totals": totals.reshape(count, k).astype(np.float64)}
 
 
@@ -73,7 +153,7 @@ def fold_hits(
     Every model is its fold, its weights of shape (K or 1, n_features) and its intercepts.
     """
     count, models = shared
-    folds, design = folds_of(rows, count), rows.design
+    folds, design = rows.folds, rows.design
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
     out = np.zeros(len(models))
     for k in range(count):

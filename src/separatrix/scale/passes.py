@@ -14,6 +14,7 @@ import numpy as np
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.checkpoints import Checkpoint
 from separatrix.scale.engines import Engine, Task
+from separatrix.scale.folds import BlockFolds, in_folds
 from separatrix.scale.shared_passes import PassScheduler
 
 __all__ = ["PassProgress", "Passes", "watch_passes"]
@@ -85,6 +86,8 @@ class Passes:
         self.rounds: PassScheduler | None = None
         # Whether rows have weights of their own; of numbers the pass for their facts finds it out.
         self.weighted = bool(np.any(data.class_rows != data.class_totals))
+        # Where the rows of every block are among those of all folds.
+        self.folds: list[BlockFolds] | None = None
         # The part of the fit whose points are kept, where these come one after another.
         self.part = ""
 
@@ -106,8 +109,11 @@ class Passes:
         """:meth:`sums`, by a pass of its own."""
         self._keep_all()
         start = time.perf_counter()
+        each: tuple[Any, ...] = ()
+        if self.folds is not None:
+            task, shared, each = in_folds, (task, shared), (self.folds,)
         try:
-            return self.engine.reduce(task, self.placed, shared, self._on_progress(check))
+            return self.engine.reduce(task, self.placed, shared, self._on_progress(check), *each)
         finally:
             self.seconds += time.perf_counter() - start
 
@@ -119,6 +125,8 @@ class Passes:
         each: Any = None,
     ) -> Iterator[Any]:
         """What a function gives for every block, one after another."""
+        if self.folds is not None and each is None:
+            task, shared, each = in_folds, (task, shared), self.folds
         on_progress = self._on_progress(check)
         for k, result in enumerate(self.engine.map(task, self.placed, shared, each)):
             on_progress(k)

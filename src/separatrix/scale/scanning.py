@@ -13,7 +13,7 @@ from separatrix.data.design import as_design
 from separatrix.data.digests import sha256_of
 from separatrix.data.labels import encode
 from separatrix.data.row_hashing import row_keys
-from separatrix.data.validation import require_finite, sample_weight_of
+from separatrix.data.validation import require_classes, require_finite, sample_weight_of
 from separatrix.exceptions import DataError, warn
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
 from separatrix.scale.files import ScanOptions, scan_files
@@ -326,6 +326,7 @@ def _of_arrays(
         require_finite(y[:, None], called="y")
     else:
         assert_all_finite(y, input_name="y")
+        require_classes(y)
     weights = sample_weight_of(weights, X)
     classes, codes = None, y
     if not quantity:

@@ -324,8 +324,8 @@ class MistakeDrivenState:
         What was recorded, and the weights that it ends with.
     passes, improved : int
         Passes made; the one that put up the best weights.
-    taken : float
-        The weight of all updates.
+    taken, corrected : float, int
+        The weight of all updates, and their number where every step is a pass.
     begun, reach : float
         The length of the weights of the start; what the theorem divides by the squared margin.
     hopeless : bool
@@ -358,6 +358,7 @@ class MistakeDrivenState:
     position: int = 0
     elapsed: float = 0.0
     taken: float = 0.0
+    corrected: int = 0
     passes: int = 0
     improved: int = 0
     begun: float = 0.0
@@ -506,22 +507,42 @@ class MistakeDriven(Solver):
     ) -> MistakeDrivenState:
         if self._at_once(problem, state) > 1:
             return self._several(problem, state)
-        kernel = self._visiting(problem)
         if self.keep == "best" and not state.settled:
             self._put_up(problem, state, state.theta)
         state.settled = False
-        if state.passes == 0 or self.order == "random":
+        if not problem.in_passes and (state.passes == 0 or self.order == "random"):
             state.visits, state.shares = self._schedule(problem.upper, state.rng)
         if self.order != "restart":
             state.position = 0
         state.passes += 1
+        # The weights of the last pass's end have been put up already: they do not stand again.
+        corrected, stood, most = self._visited(problem, state, check_interrupt, -(1 << 62))
+        state.corrected += corrected
+        if corrected:
+            state.hopeless = is_hopeless(problem, state, self.most, self.patience)
+        if most > max(stood, 0):
+            self._put_up(problem, state, state.longest)
+        self._end(problem, state, corrected)
+        return state
+
+    def _visited(
+        self,
+        problem: MistakeObjective,
+        state: MistakeDrivenState,
+        check_interrupt: Callable[[], None],
+        stood: int,
+        most: int = 0,
+    ) -> tuple[int, int, int]:
+        """Visit the rows of a pass; the corrections, and what the weights stood for by its end.
+
+        ``stood`` are the visits since the last correction, ``most`` those of ``state.longest``.
+        """
+        kernel = self._visiting(problem)
         n, stored = problem.design.n_samples, problem.design.n_stored
         stretch = max(1, int(self.tuning.stretch * (n / max(stored, 1))))
         left = total = len(state.visits)
         limit = 1 if self.record else total
         corrected = 0
-        # The weights of the last pass's end have been put up already: they do not stand again.
-        stood, most = -total - 1, 0
         while left > 0 and state.position < total:
             if left < total:
                 check_interrupt()
@@ -551,12 +572,7 @@ class MistakeDriven(Solver):
             corrected += updates
             if self.record and updates:
                 self._remember(problem, state, latest)
-        if corrected:
-            state.hopeless = is_hopeless(problem, state, self.most, self.patience)
-        if most > max(stood, 0):
-            self._put_up(problem, state, state.longest)
-        self._end(problem, state, corrected)
-        return state
+        return corrected, stood, most
 
     def _visiting(self, problem: MistakeObjective) -> Any:
         return specialise(
@@ -648,7 +664,7 @@ class MistakeDriven(Solver):
         if state.clean:
             # All rows were visited at these weights: their scores are known.
             state.best, state.best_scores = state.theta.copy(), state.scores.copy()
-            state.fewest = problem.value(state.scores)
+            state.fewest = 0.0 if problem.in_passes else problem.value(state.scores)
             state.broken = not np.isfinite(state.fewest)
             state.settled = True
 
@@ -681,6 +697,7 @@ class MistakeDriven(Solver):
         """Keep weights that make no more mistakes on the sample than the best so far."""
         if not np.all(np.isfinite(theta)):
             return
+        problem = problem.judge
         mistakes = self._counting(problem)(
             problem.design.rows,
             problem.y,

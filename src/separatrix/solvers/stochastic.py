@@ -975,6 +975,18 @@ class StochasticDescent(Solver):
             position=len(visits.rows),
         )
 
+    def resumed(
+        self, problem: Visited, carried: ResumeState, rng: np.random.Generator
+    ) -> StochasticState:
+        """The state of a pass from ``problem.zero()`` on that continues from earlier ones."""
+        state = self.init(problem, problem.zero(), rng)
+        state.now[_STEPS] = carried.steps
+        if self.average and carried.average is not None:
+            state.now[_ELAPSED] = carried.elapsed
+            state.summed[:] = carried.elapsed * carried.average
+            state.kept = carried.average.copy() if carried.elapsed > 0.0 else state.kept
+        return state
+
     def step(
         self,
         problem: Visited,
@@ -1382,12 +1394,7 @@ def one_pass(
     solver.requires(problem)
     before = problem.zero()
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        state = solver.init(problem, before, generator_of(seed))
-        state.now[_STEPS] = carried.steps
-        if solver.average and carried.average is not None:
-            state.now[_ELAPSED] = carried.elapsed
-            state.summed[:] = carried.elapsed * carried.average
-            state.kept = carried.average.copy() if carried.elapsed > 0.0 else state.kept
+        state = solver.resumed(problem, carried, generator_of(seed))
         state = solver.step(problem, state, lambda: None)
         if state.broken:
             state.theta = before

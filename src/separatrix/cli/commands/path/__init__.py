@@ -152,7 +152,7 @@ def path(given: PathOptions) -> PathOptions:
     contribute to them.
 
     logistic and svm read a table that would take more than --memory in passes; all values and folds
-    share the passes, and a hash of each row decides its fold.
+    share the passes, and the folds are those of rows in memory.
 
     The exit code is 4 when a fit stopped above --tol, or when the time limit came before the last
     value.

@@ -112,8 +112,8 @@ def _over_blocks(out: Output, options: PathOptions) -> SplitRows:
         )
     if options.group is not None:
         raise click.UsageError(
-            "--group makes folds of a table in memory, and this table is read in passes, where a "
-            "hash of each row decides its fold: leave out --group, or give a larger --memory"
+            "--group makes folds of a table in memory, and this table is read in passes, where "
+            "folds are of consecutive rows: leave out --group, or give a larger --memory"
         )
 
     def check(settled: PathOptions, classes: np.ndarray | None) -> None:
