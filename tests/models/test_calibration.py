@@ -759,18 +759,20 @@ def test_the_folds_share_what_is_left_of_the_time_limit() -> None:
     clock_like = Folds(tuple((np.arange(1), np.arange(1)) for _ in range(4)), deadline=-1.0)
     assert 0.0 < clock_like.seconds(0) < clock_like.seconds(3) <= 1e-9
     assert Folds(()).seconds(0) is None
-    X, y = data(2)
-    limits = []
+    fitted = []
 
-    class Limited(LinearSVC):
-        def _fold_model(self, folds, done):
-            model = super()._fold_model(folds, done)
-            limits.append(model.time_limit)
-            return model
+    class Watched(LinearSVC):
+        def fit(self, X, y, **options):
+            fitted.append((self.calibrate, self.time_limit, self.record))
+            return super().fit(X, y, **options)
 
-    Limited(calibrate="sigmoid", time_limit=1000.0).fit(X, y)
-    assert len(limits) == 5
-    assert all(0 < limit < 1000.0 / (5 - done) for done, limit in enumerate(limits))
+    model = Watched(calibrate="sigmoid", time_limit=1000.0, record=True).fit(*data(2))
+    assert fitted[0] == ("sigmoid", 1000.0, True) and hasattr(model, "trace_")
+    assert len(fitted) == 6
+    for done, (calibrate, limit, record) in enumerate(fitted[1:]):
+        assert calibrate is None and 0 < limit < 1000.0 / (5 - done)
+        # No fold keeps a trace.
+        assert record is False
 
 
 def test_no_time_left_gives_the_best_iterates_and_one_warning() -> None:
@@ -806,12 +808,6 @@ def test_other_warnings_of_the_folds_pass() -> None:
     X, y = data(2)
     with pytest.warns(UserWarning, match="watch out"):
         Noisy(calibrate="sigmoid").fit(X, y)
-
-
-def test_the_folds_keep_no_trace() -> None:
-    model = LinearSVC(calibrate="sigmoid", record=True).fit(*data(2))
-    assert hasattr(model, "trace_")
-    assert model._fold_model(Folds(()), 0).get_params()["record"] is False
 
 
 def test_verbose_names_the_fold(capsys) -> None:

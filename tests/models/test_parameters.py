@@ -43,6 +43,30 @@ class Smaller(Machine, without=("values", "seed")):
     note: str = "a fact"
 
 
+class Described(Machine, without=("values", "seed")):
+    """A machine whose parameters are described in an order of their own.
+
+    Parameters
+    ----------
+    count : int
+        Of what.
+    C, extra
+        See elsewhere.
+
+    Attributes
+    ----------
+    share : float
+        No parameter stands here.
+    """
+
+    extra: float = parameter(default=2.0)
+
+
+def test_the_signature_has_the_order_of_the_description() -> None:
+    expected = ["kind", "count", "C", "extra", "share", "dual"]
+    assert [*inspect.signature(Described).parameters] == expected
+
+
 def test_the_signature_follows_from_the_body() -> None:
     assert [*inspect.signature(Machine).parameters] == [
         *("kind", "C", "share", "count", "values", "seed", "dual")

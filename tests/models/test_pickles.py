@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.preprocessing import scale
 
 import separatrix
+from separatrix import LinearRegression
 from separatrix.data.packing import pack, pack_triangle, unpack, unpack_triangle
 from separatrix.migration.installing import originals
-from separatrix.models.pickled import Pickled
 
 # What scikit-learn's models cannot do, summary() without the rows and partial_fit, needs sums over
 # the rows, which nothing else determines: means and one triangle, on top of scikit-learn's size.
@@ -172,7 +172,7 @@ def test_packed_arrays_are_the_same_bits() -> None:
     assert isinstance(pack_triangle(square[0], True), np.ndarray)
 
 
-class Levelled(Pickled, BaseEstimator):
+class Levelled(LinearRegression):
     def _made_again(self) -> dict[str, Any]:
         return {"level_": 0.0}
 

@@ -199,7 +199,7 @@ def no_splitter(cv: Any) -> str | None:
 
 def keeps_passes(model: Any) -> bool:
     """Whether the passes of a fit to row blocks leave a checkpoint to continue from."""
-    return bool(getattr(model, "_resumes", True))
+    return getattr(model, "_resumes", True) and not getattr(model, "_in_closed_form", False)
 
 
 def refuse(model: Any, why: str) -> TypeError:
@@ -275,7 +275,7 @@ def begin(
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
-    if data.classes is None and model._sums_targets:
+    if data.classes is None and not model._in_closed_form:
         facts = _facts_over(passes)
         return InPasses(model, data, passes, labels, facts.total, np.ones(1), facts=facts)
     return InPasses(model, data, passes, labels, float(data.class_totals.sum()), factors)

@@ -60,14 +60,25 @@ from separatrix.exceptions import warn
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
 from separatrix.models.limits import seconds_to
-from separatrix.models.parameters import Parameters, fitted, parameter
+from separatrix.models.parameters import parameter
 from separatrix.models.scores import agreeing, winners
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise
 
-__all__ = ["METHODS", "CalibrationMixin", "Folds", "fit_calibration", "probabilities"]
+__all__ = [
+    "CALIBRATE",
+    "METHODS",
+    "Folds",
+    "calibrate",
+    "cross_fitted_scores",
+    "fit_calibration",
+    "predict_log_proba",
+    "predict_proba",
+    "probabilities",
+    "require_rows_for_folds",
+]
 
 METHODS = ("sigmoid", "isotonic")
 
@@ -362,9 +373,16 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
 
 # --- the estimator's part ---------------------------------------------------------------------
 
+# A classifier that can be calibrated has the parameter `calibrate`, and names both methods in its
+# body.  Its `fit` calls, in this order, `require_rows_for_folds`, its own fit, and `calibrate`; it
+# drops `calibration_` where it sets the attributes that a calibration would be of.
+
+#: The parameter ``calibrate``.
+CALIBRATE = parameter(default=None, choices=(None, *METHODS))
+
 
 def _calibrating(model: Any) -> bool:
-    if model._method is None:
+    if model._calibration_method is None:
         raise AttributeError(
             f"{type(model).__name__} has scores but no probabilities: set calibrate='sigmoid' or "
             "calibrate='isotonic', and fit it again."
@@ -372,190 +390,162 @@ def _calibrating(model: Any) -> bool:
     return True
 
 
-class CalibrationMixin(Parameters):
-    """``predict_proba`` for a classifier with a parameter ``calibrate``.
+@available_if(_calibrating)
+def predict_proba(self: Any, X: Any) -> np.ndarray:
+    """Probabilities of the classes; available where ``calibrate`` is set.
 
-    The classifier calls, in ``fit`` and in this order, :meth:`_require_rows_for_folds`, its own
-    fit, and :meth:`_calibrate`; it drops ``calibration_`` where it sets the attributes that a
-    calibration would be of.
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, K)
+        Rows sum to one. The largest entry always belongs to the predicted class, without ties:
+        where two would be equal, that class has the next larger number. The entry of a class
+        never decreases as its score increases and the others stay, except by rounding in the
+        last digit.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If there is no calibration, because there was no fit since ``calibrate`` was set, the
+        fit was interrupted before it, or ``partial_fit`` was called afterwards.
     """
+    check_is_fitted(self)
+    if not hasattr(self, "calibration_"):
+        raise NotFittedError(
+            f"This {type(self).__name__} has weights but no calibration: it was fitted with "
+            "calibrate=None, was interrupted before its calibration, or was continued with "
+            "partial_fit; call fit."
+        )
+    return probabilities(self.calibration_, self._calibration_scores(X))
 
-    calibrate: str | None = parameter(default=None, choices=(None, *METHODS))
 
-    calibration_: dict[str, Any] = fitted()
-    classes_: np.ndarray = fitted()
+@available_if(_calibrating)
+def predict_log_proba(self: Any, X: Any) -> np.ndarray:
+    """Logarithms of ``predict_proba``."""
+    with np.errstate(divide="ignore"):
+        return np.log(self.predict_proba(X))
 
-    # --- probabilities ----------------------------------------------------------------------
 
-    @available_if(_calibrating)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes; available where ``calibrate`` is set.
+def cross_fitted_scores(
+    model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Folds
+) -> np.ndarray:
+    """Score the rows of every fold by a model that was fitted without the fold.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+    ``X`` is validated and ``folds`` holds numbers of its rows; rows in no fold may get any
+    score.  A ``ConvergenceWarning`` for a fold is caught, and all are summed up in one.
+    """
+    shape = (len(y),) if len(model.classes_) == 2 else (len(y), len(model.classes_))
+    out = np.zeros(shape)
+    for done, (train, test) in enumerate(folds):
+        member = _fold_model(model, folds, done)
+        if sample_weight is None:
+            member.fit(X[train], y[train])
+        else:
+            member.fit(X[train], y[train], sample_weight=sample_weight[train])
+        out[test] = member._calibration_scores(X[test])
+    return out
 
-        Returns
-        -------
-        ndarray of shape (n_samples, K)
-            Rows sum to one. The largest entry always belongs to the predicted class, without ties:
-            where two would be equal, that class has the next larger number. The entry of a class
-            never decreases as its score increases and the others stay, except by rounding in the
-            last digit.
 
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If there is no calibration, because there was no fit since ``calibrate`` was set, the
-            fit was interrupted before it, or ``partial_fit`` was called afterwards.
-        """
-        model: Any = self
-        check_is_fitted(model)
-        if not hasattr(self, "calibration_"):
-            raise NotFittedError(
-                f"This {type(self).__name__} has weights but no calibration: it was fitted with "
-                "calibrate=None, was interrupted before its calibration, or was continued with "
-                "partial_fit; call fit."
-            )
-        return probabilities(self.calibration_, self._calibration_scores(X))
+def _fold_model(model: Any, folds: Folds, done: int) -> Any:
+    """A fresh model with the same parameters for the fold after ``done`` others."""
+    member: Any = clone(model)
+    options: dict[str, Any] = {
+        "calibrate": None,
+        "random_state": (folds.seed + done) % 2**31,
+        "record": False,
+        "time_limit": folds.seconds(done),
+    }
+    if getattr(member, "probability", None) is True:
+        # Another name of what calibrate asks for.
+        options["probability"] = "deprecated"
+    if isinstance(member.class_weight, dict):
+        # Classes without a row of positive weight are in no fold.
+        present = set(model.classes_.tolist())
+        options["class_weight"] = {c: w for c, w in member.class_weight.items() if c in present}
+    if member.verbose:
+        print(f"calibration, fold {done + 1} of {len(folds)}", file=sys.stderr)
+    return member.set_params(**options)
 
-    @available_if(_calibrating)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
-    # --- what a classifier may replace ------------------------------------------------------
+def require_rows_for_folds(model: Any, y: Any, sample_weight: Any = None) -> None:
+    """Refuse a class with a single row now, and not after a long fit.
 
-    def _calibration_scores(self, X: Any) -> np.ndarray:
-        """The scores whose winner ``predict`` gives: (n,) for two classes, (n, K) for more."""
-        model: Any = self
-        scores: np.ndarray = model.decision_function(X)
-        return scores
-
-    def _cross_fitted_scores(
-        self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Folds
-    ) -> np.ndarray:
-        """Score the rows of every fold by a model that was fitted without the fold.
-
-        ``X`` is validated and ``folds`` holds numbers of its rows; rows in no fold may get any
-        score.  A ``ConvergenceWarning`` for a fold is caught, and all are summed up in one.
-        """
-        shape = (len(y),) if len(self.classes_) == 2 else (len(y), len(self.classes_))
-        out = np.zeros(shape)
-        for done, (train, test) in enumerate(folds):
-            model = self._fold_model(folds, done)
-            if sample_weight is None:
-                model.fit(X[train], y[train])
-            else:
-                model.fit(X[train], y[train], sample_weight=sample_weight[train])
-            out[test] = model._calibration_scores(X[test])
-        return out
-
-    def _fold_model(self, folds: Folds, done: int) -> Any:
-        """A fresh model with the same parameters for the fold after ``done`` others."""
-        model: Any = clone(self)
-        options: dict[str, Any] = {
-            "calibrate": None,
-            "random_state": (folds.seed + done) % 2**31,
-            "record": False,
-            "time_limit": folds.seconds(done),
-        }
-        if getattr(model, "probability", None) is True:
-            # Another name of what calibrate asks for.
-            options["probability"] = "deprecated"
-        if isinstance(model.class_weight, dict):
-            # Classes without a row of positive weight are in no fold.
-            present = set(self.classes_.tolist())
-            options["class_weight"] = {c: w for c, w in model.class_weight.items() if c in present}
-        if model.verbose:
-            print(f"calibration, fold {done + 1} of {len(folds)}", file=sys.stderr)
-        return model.set_params(**options)
-
-    # --- for the classifier's fit -----------------------------------------------------------
-
-    @property
-    def _method(self) -> str | None:
-        """How scores become probabilities, or None."""
-        return self.calibrate
-
-    def _require_rows_for_folds(self, y: Any, sample_weight: Any = None) -> None:
-        """Refuse a class with a single row now, and not after a long fit.
-
-        Scikit-learn's name for the sigmoid requests probabilities whatever they are worth: a
-        single row is then in every fit, and judged by one that knew it.
-        """
-        if self.calibrate is None:
-            return
-        self._parameters["calibrate"].check("calibrate", self.calibrate)
-        model: Any = self
-        try:
-            y = column_or_1d(y)
-            with np.errstate(invalid="ignore"):
-                require_classes(y)
-            sample_weight = sample_weight_of(sample_weight, y)
-            labels = encode(y, sample_weight, model.class_weight)
-        except (TypeError, ValueError):
-            # What else is wrong is for the fit to say.
-            return
-        _require_two_rows(labels, sample_weight, self.calibrate)
-
-    def _calibrate(
-        self, X: Any, y: Any, sample_weight: Any = None, *, since: float, shared: Any = None
-    ) -> None:
-        """Set ``calibration_``; ``since`` is when the time limit began to run.
-
-        ``shared``: what the fit to all rows has in common with those of the folds.
-
-        Called by the public fit, whose caller is where warnings point.
-        """
-        if self._method is None:
-            return
-        model: Any = self
-        X, y = validate(self, X), column_or_1d(y)
-        sample_weight = sample_weight_of(sample_weight, X)
+    Scikit-learn's name for the sigmoid requests probabilities whatever they are worth: a
+    single row is then in every fit, and judged by one that knew it.
+    """
+    if model.calibrate is None:
+        return
+    model._parameters["calibrate"].check("calibrate", model.calibrate)
+    try:
+        y = column_or_1d(y)
+        with np.errstate(invalid="ignore"):
+            require_classes(y)
+        sample_weight = sample_weight_of(sample_weight, y)
         labels = encode(y, sample_weight, model.class_weight)
-        used = np.arange(len(y))
-        if labels.weights is not None:
-            used = np.flatnonzero(labels.weights > 0.0)
-        folds = replace(self._folds(X, labels, used, since), shared=shared)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                scores = self._cross_fitted_scores(X, y, sample_weight, folds)
-                found = fit_calibration(
-                    self._method,
-                    scores[used],
-                    labels.codes[used],
-                    None if labels.weights is None else labels.weights[used],
-                )
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(
-                    "interrupted during the calibration of the probabilities; the model itself is "
-                    "fitted, and a new fit starts over"
-                ) from None
-        self.calibration_ = {**found, "folds": len(folds)}
-        early = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-        for other in caught:
-            if other not in early:
-                warn(other.message, other.category)
-        if early:
-            warn(
-                Message(
-                    "calibration_folds",
-                    folds=len(folds),
-                    early=len(early),
-                    first=said_by(early[0].message),
-                ),
-                ConvergenceWarning,
-            )
+    except (TypeError, ValueError):
+        # What else is wrong is for the fit to say.
+        return
+    _require_two_rows(labels, sample_weight, model.calibrate)
 
-    def _folds(self, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:
-        model: Any = self
-        seed = seed_of(model.random_state)
-        number, count = fold_numbers(as_design(X), labels.codes, used, most=_MOST_FOLDS, seed=seed)
-        # The scores that rows of no fold have in the first are as good as those in any other.
-        seen = np.where(number < 0, 0, number)
-        pairs = tuple((used[number != k], used[seen == k]) for k in range(count))
-        limit = model.time_limit
-        return Folds(pairs, seed, np.inf if limit is None else since + limit)
+
+def calibrate(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, since: float, shared: Any = None
+) -> None:
+    """Set ``calibration_``; ``since`` is when the time limit began to run.
+
+    ``shared``: what the fit to all rows has in common with those of the folds.
+
+    Called by the public fit, whose caller is where warnings point.
+    """
+    if model._calibration_method is None:
+        return
+    X, y = validate(model, X), column_or_1d(y)
+    sample_weight = sample_weight_of(sample_weight, X)
+    labels = encode(y, sample_weight, model.class_weight)
+    used = np.arange(len(y))
+    if labels.weights is not None:
+        used = np.flatnonzero(labels.weights > 0.0)
+    folds = replace(_folds_of(model, X, labels, used, since), shared=shared)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            scores = model._cross_fitted_scores(X, y, sample_weight, folds)
+            found = fit_calibration(
+                model._calibration_method,
+                scores[used],
+                labels.codes[used],
+                None if labels.weights is None else labels.weights[used],
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "interrupted during the calibration of the probabilities; the model itself is "
+                "fitted, and a new fit starts over"
+            ) from None
+    model.calibration_ = {**found, "folds": len(folds)}
+    early = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+    for other in caught:
+        if other not in early:
+            warn(other.message, other.category)
+    if early:
+        warn(
+            Message(
+                "calibration_folds",
+                folds=len(folds),
+                early=len(early),
+                first=said_by(early[0].message),
+            ),
+            ConvergenceWarning,
+        )
+
+
+def _folds_of(model: Any, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:
+    seed = seed_of(model.random_state)
+    number, count = fold_numbers(as_design(X), labels.codes, used, most=_MOST_FOLDS, seed=seed)
+    # The scores that rows of no fold have in the first are as good as those in any other.
+    seen = np.where(number < 0, 0, number)
+    pairs = tuple((used[number != k], used[seen == k]) for k in range(count))
+    limit = model.time_limit
+    return Folds(pairs, seed, np.inf if limit is None else since + limit)

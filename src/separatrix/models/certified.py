@@ -9,7 +9,7 @@ import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,6 +22,7 @@ from separatrix.models import blocked
 from separatrix.models.callbacks import followed
 from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to, shared_deadline
 from separatrix.models.parameters import Parameters, fitted, parameter
+from separatrix.models.pickled import packed, unpacked
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
@@ -102,7 +103,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         integer=True,
         meaning="the limit of iterations of the method, `{default}` by default",
     )
-    tol: Any = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
+    tol: float = parameter(default=1e-6, above=0, meaning=CERTIFIED_GAP)
     time_limit: float | None = parameter(default=None, above=0)
     verbose: int = parameter(default=0, meaning="1 prints the checks of the certificate to stderr")
     record: bool = parameter(default=False)
@@ -113,14 +114,20 @@ class Certified(Parameters, metaclass=ABCMeta):
     _follows_dtype = False
     # What the formula says where there is more than one problem.
     _each = ""
+    # Whether its problems are equations, which a few passes over the rows solve: these find all
+    # facts about the targets, leave no checkpoint, and there is nothing to keep before their end.
+    _in_closed_form = False
     # Whether a fit in passes continues from a checkpoint.
     _resumes = True
-    # Whether a fit in passes first sums up the numbers that it is to.
-    _sums_targets = True
     # Whether a fit warns where its certificate is above the tolerance.
     _warns = True
 
     certificate_: Any = fitted()
+
+    # Attributes that no method needs, or that are computed anew where the data are given.
+    _left_out: ClassVar[tuple[str, ...]] = ()
+    # Arrays that are as long as the data, and mostly zero.
+    _mostly_zero: ClassVar[tuple[str, ...]] = ()
 
     # --- what a model supplies --------------------------------------------------------------
 
@@ -200,14 +207,19 @@ class Certified(Parameters, metaclass=ABCMeta):
         """Solve the problems, and keep what was found; whether Ctrl-C was pressed meanwhile."""
         problems = self._settled(fit)
         fit.seed = self._seed()
+        if self._in_closed_form:
+            self._solve_and_keep(problems, fit)
+            return False
         # From here on there is something to keep: between two problems, and while it is kept, too.
         with Interrupt() as interrupt:
             fit.deadline = deadline_of(self.time_limit)
-            solutions = self._finished(problems, self._solve(problems, fit))
-            self._keep_fit(fit, problems, solutions)
-            if fit.blocks is not None:
-                self.n_passes_ = fit.blocks.passes.count
+            self._solve_and_keep(problems, fit)
         return interrupt.requested
+
+    def _solve_and_keep(self, problems: Problems, fit: FitContext) -> None:
+        self._keep_fit(fit, problems, self._finished(problems, self._solve(problems, fit)))
+        if fit.blocks is not None:
+            self.n_passes_ = fit.blocks.passes.count
 
     def _starts(self, problems: Problems, fit: FitContext) -> Sequence[dict[str, Any]] | None:
         """Where each problem starts, as options of ``minimise``; None is zero."""
@@ -355,6 +367,32 @@ class Certified(Parameters, metaclass=ABCMeta):
         if len(problems) == 1 and problems[0][1].output_shape:
             return [problems[0][1].join(coef.T, levels)]
         return [p.join(coef[k], levels[k]) for k, (_, p) in enumerate(problems)]
+
+    # --- copies -----------------------------------------------------------------------------
+
+    def _made_again(self) -> dict[str, Any]:
+        """Attributes as they follow from the others; those that agree are not pickled."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return packed(self, super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(unpacked(state))
+        for name, value in self._made_again().items():
+            self.__dict__.setdefault(name, value)
+
+    def __copy__(self) -> Any:
+        # Copies in memory have all attributes.
+        out = type(self).__new__(type(self))
+        out.__dict__.update(self.__dict__)
+        return out
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        out = type(self).__new__(type(self))
+        memo[id(self)] = out
+        out.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return out
 
 
 def conclude(model: Any, interrupted: bool) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import (
+    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
@@ -43,12 +44,13 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
+from separatrix.models import equations, predicting_classes
 from separatrix.models.base import portion_of
-from separatrix.models.certified import FitContext, Problems
-from separatrix.models.equations import ClosedForm
+from separatrix.models.certified import Certified, FitContext, Problems
+from separatrix.models.equations import NOT_ITERATED
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
-from separatrix.models.scores import ClassPredictions, agreeing, winners
+from separatrix.models.scores import agreeing, winners
 from separatrix.models.search import RowSearch
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
@@ -139,7 +141,7 @@ def certify_classes(
     return nearest if nearest.ok else replace(nearest, status="above_tol")
 
 
-class GaussianClassifier(ClassPredictions, ClosedForm):
+class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
     priors: Any = parameter(default=None)
@@ -167,6 +169,7 @@ class GaussianClassifier(ClassPredictions, ClosedForm):
     _pooled: ClassVar[bool]
     # Far from the origin the weights lose digits that predictions do not need.
     _warns = False
+    _in_closed_form = True
     moments_: Moments = fitted()
     independent_columns_: np.ndarray = fitted()
 
@@ -186,6 +189,8 @@ class GaussianClassifier(ClassPredictions, ClosedForm):
         return self._scores(design)
 
     # --- fit --------------------------------------------------------------------------------
+
+    fit, score = equations.fit, predicting_classes.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
         matrix, y = validate(self, X, y, finite=False)
@@ -835,7 +840,6 @@ class LinearDiscriminantAnalysis(
         default=None,
         kw_only=False,
     )
-    covariance: str = "mle"
 
     _label = "linear discriminant analysis"
     _where_separable = (
@@ -998,9 +1002,6 @@ class QuadraticDiscriminantAnalysis(GaussianClassifier):
     ((5, 4), (5,))
     """
 
-    priors: Any = None
-    covariance: str = "mle"
-    shrinkage: float | str | None = None
     reg_param: float = parameter(default=0.0, minimum=0, maximum=1)
     solver: str = compat(
         "not needed: the equations are solved from sums over the rows",

@@ -97,9 +97,6 @@ class HuberRegressor(CertifiedRegressor):
     epsilon: float = parameter(default=1.35, minimum=1)
     max_iter: int = parameter(default=100, meaning="the same")
     alpha: float = parameter(default=0.0001, minimum=0)
-    warm_start: bool = False
-    fit_intercept: bool = True
-    tol: float = 1e-6
 
     _label = "Huber regression"
     # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.

@@ -32,12 +32,44 @@ from separatrix.models.regressor import TrainingRows
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers.driver import Solution
 
-__all__ = ["SHARE_OF_ROWS", "KernelMachine", "SingleKernelMachine", "check_support_vectors"]
+__all__ = [
+    "CACHE_MB",
+    "CACHE_SIZE",
+    "COEF0",
+    "DEGREE",
+    "GAMMA",
+    "KERNEL",
+    "MAX_ITER",
+    "SHARE_OF_ROWS",
+    "SHRINKING",
+    "KernelMachine",
+    "check_support_vectors",
+    "decisions",
+    "decisions_of",
+    "limits_of",
+    "require_one_answer",
+    "require_square",
+    "resolved_kernel",
+    "tag_input",
+    "weights_of_columns",
+]
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 SHARE_OF_ROWS = parameter(
     default=0.5, above=0, maximum=1, beyond="must be a share of the rows, at most 1"
 )
+# The parameters of the kernel, of the limits and of the cache.
+KERNEL = parameter(default="rbf", choices=_KERNELS, instead=(Kernel, Callable))
+DEGREE = parameter(default=3, minimum=1, integer=True)
+GAMMA = parameter(default="scale", choices=("scale", "auto"), minimum=0)
+COEF0 = parameter(default=0.0, number=True)
+# LIBSVM's -1 is no limit.
+MAX_ITER = parameter(default=100_000, minimum=-1, integer=True)
+CACHE_MB = parameter(default=1000.0, above=0)
+SHRINKING = compat(
+    "not needed: rows leave the working set where the bounds prove that they may", default=True
+)
+CACHE_SIZE = compat("``cache_mb`` is the limit of what is kept of the kernel's matrix", default=200)
 # Iterations that no fit comes to.
 _NO_LIMIT = 2**62
 
@@ -48,126 +80,125 @@ def check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.points("support")(name, value, sizes)
 
 
-class KernelMachine(Certified):
-    """The parameters of the kernel, and scores."""
+def resolved_kernel(model: Any, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
+    """The kernel of a machine that is fitted to rows, with its numbers."""
+    if isinstance(model.kernel, Kernel):
+        return model.kernel
+    if callable(model.kernel):
+        return CallableKernel(model.kernel)
+    if model.kernel == "linear":
+        return LinearKernel()
+    if model.kernel == "precomputed":
+        return PrecomputedKernel()
+    gamma = model.gamma
+    if gamma == "auto":
+        gamma = 1.0 / design.n_features
+    elif gamma == "scale":
+        variance = entry_variance(design, sample_weight)
+        # Features that do not vary have no scale.
+        gamma = 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0
+        if not 0.0 < gamma < np.inf:
+            raise ValueError(
+                f"gamma='scale' is 1 / (n_features X.var()), and X.var() is {variance:.3g}, "
+                "too close to the limits of floats; scale the features."
+            )
+    if model.kernel == "poly":
+        return PolynomialKernel(int(model.degree), float(gamma), float(model.coef0))
+    if model.kernel == "sigmoid":
+        return SigmoidKernel(float(gamma), float(model.coef0))
+    return RBFKernel(float(gamma))
 
-    kernel: Any = parameter(default="rbf", choices=_KERNELS, instead=(Kernel, Callable))
-    degree: int = parameter(default=3, minimum=1, integer=True)
-    gamma: Any = parameter(default="scale", choices=("scale", "auto"), minimum=0)
-    coef0: float = parameter(default=0.0, number=True)
-    # LIBSVM's -1 is no limit.
-    max_iter: int = parameter(default=100_000, minimum=-1, integer=True)
-    cache_mb: float = parameter(default=1000.0, above=0)
-    shrinking: bool = compat(
-        "not needed: rows leave the working set where the bounds prove that they may", default=True
-    )
-    cache_size: float = compat(
-        "``cache_mb`` is the limit of what is kept of the kernel's matrix", default=200
-    )
+
+def require_square(kernel: Kernel, design: Design) -> None:
+    """Raise ValueError unless a precomputed matrix is square."""
+    if isinstance(kernel, PrecomputedKernel) and design.n_samples != design.n_features:
+        raise ValueError(
+            "With kernel='precomputed' X must be the square matrix k(x_i, x_j); its shape is "
+            f"{design.shape}."
+        )
+
+
+def limits_of(model: Any) -> dict[str, Any]:
+    """``tol`` and ``max_iter``, for the driver."""
+    return {
+        "tol": model.tol,
+        "max_iter": _NO_LIMIT if model.max_iter == -1 else int(model.max_iter),
+    }
+
+
+def decisions(model: Any, X: Any) -> np.ndarray:
+    """The scores of all pairs: shape (n_samples, n_pairs)."""
+    check_is_fitted(model)
+    return decisions_of(model, validate(model, X))
+
+
+def decisions_of(model: Any, matrix: Any) -> np.ndarray:
+    """The scores of all pairs, of rows that were checked."""
+    design = as_design(matrix)
+    if "lift_" in vars(model):
+        scores = model.lift_.transform(design.matrix) @ model.coef_.T
+    elif isinstance(model.kernel_, LinearKernel):
+        scores = design.dot(np.ascontiguousarray(dense(model.coef_).T))
+    elif isinstance(model.kernel_, PrecomputedKernel):
+        # Columns of rows that support nothing count for nothing, whatever they hold.
+        scores = as_design(design.matrix[:, model.support_]).dot(model._pair_coefficients())
+    else:
+        vectors = as_design(model.support_vectors_)
+        scores = kernel_scores(model.kernel_, design, vectors, model._pair_coefficients())
+    scores += model.intercept_
+    return scores
+
+
+def require_one_answer(model: Any) -> None:
+    """Raise ValueError where the weights of the columns are not those of the rows.
+
+    A machine with the linear kernel predicts by the former, and is judged by the latter.
+    """
+    if not isinstance(model.kernel_, LinearKernel):
+        return
+    made = weights_of_columns(model)
+    # What is left of the difference is charged where it counts.
+    size = float(np.abs(made).max(initial=0.0))
+    if not np.allclose(dense(model.coef_), made, rtol=1e-9, atol=1e-9 * size):
+        raise ValueError(
+            "The model's coef_ is not the sum of its support vectors weighted by dual_coef_, "
+            "so it is unclear which of the two to verify."
+        )
+
+
+def weights_of_columns(model: Any) -> np.ndarray:
+    """The sums of the support vectors weighted by ``dual_coef_``."""
+    return column_weights(as_design(model.support_vectors_), model._pair_coefficients())
+
+
+def tag_input(model: Any, tags: Any) -> Any:
+    """The tags of a machine, with what its kernel takes."""
+    pairwise = model.kernel == "precomputed" or isinstance(model.kernel, PrecomputedKernel)
+    tags.input_tags.pairwise = pairwise
+    tags.input_tags.sparse = not callable(model.kernel) or isinstance(model.kernel, Kernel)
+    return tags
+
+
+class KernelMachine(Certified):
+    """A machine of one function, and no classes: regression, or one class alone.
+
+    Subclasses say what they minimise (``_problem``).
+    """
+
+    kernel: Any = KERNEL
+    degree: int = DEGREE
+    gamma: Any = GAMMA
+    coef0: float = COEF0
+    max_iter: int = MAX_ITER
+    cache_mb: float = CACHE_MB
+    shrinking: bool = SHRINKING
+    cache_size: float = CACHE_SIZE
 
     kernel_: Kernel = fitted()
     support_: np.ndarray = fitted()
     support_vectors_: Any = fitted()
     coef_: Any = fitted()
-    lift_: Any = fitted()
     intercept_: np.ndarray = fitted()
-    _pair_coefficients: ClassVar[Any]
-
-    def _needs_all_rows(self) -> str | None:
-        return Message("kernel_in_passes")
-
-    def _resolved(self, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
-        """The kernel, with its numbers."""
-        if isinstance(self.kernel, Kernel):
-            return self.kernel
-        if callable(self.kernel):
-            return CallableKernel(self.kernel)
-        if self.kernel == "linear":
-            return LinearKernel()
-        if self.kernel == "precomputed":
-            return PrecomputedKernel()
-        gamma = self.gamma
-        if gamma == "auto":
-            gamma = 1.0 / design.n_features
-        elif gamma == "scale":
-            variance = entry_variance(design, sample_weight)
-            # Features that do not vary have no scale.
-            gamma = 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0
-            if not 0.0 < gamma < np.inf:
-                raise ValueError(
-                    f"gamma='scale' is 1 / (n_features X.var()), and X.var() is {variance:.3g}, "
-                    "too close to the limits of floats; scale the features."
-                )
-        if self.kernel == "poly":
-            return PolynomialKernel(int(self.degree), float(gamma), float(self.coef0))
-        if self.kernel == "sigmoid":
-            return SigmoidKernel(float(gamma), float(self.coef0))
-        return RBFKernel(float(gamma))
-
-    def _require_square(self, design: Design) -> None:
-        if isinstance(self.kernel_, PrecomputedKernel) and design.n_samples != design.n_features:
-            raise ValueError(
-                "With kernel='precomputed' X must be the square matrix k(x_i, x_j); its shape is "
-                f"{design.shape}."
-            )
-
-    def _limits(self) -> dict[str, Any]:
-        most = _NO_LIMIT if self.max_iter == -1 else int(self.max_iter)
-        return {"tol": self.tol, "max_iter": most}
-
-    def _decisions(self, X: Any) -> np.ndarray:
-        """The scores of all pairs: shape (n_samples, n_pairs)."""
-        check_is_fitted(self)
-        return self._decisions_of(validate(self, X))
-
-    def _decisions_of(self, matrix: Any) -> np.ndarray:
-        design = as_design(matrix)
-        if hasattr(self, "lift_"):
-            scores = self.lift_.transform(design.matrix) @ self.coef_.T
-        elif isinstance(self.kernel_, LinearKernel):
-            scores = design.dot(np.ascontiguousarray(dense(self.coef_).T))
-        elif isinstance(self.kernel_, PrecomputedKernel):
-            # Columns of rows that support nothing count for nothing, whatever they hold.
-            scores = as_design(design.matrix[:, self.support_]).dot(self._pair_coefficients())
-        else:
-            vectors = as_design(self.support_vectors_)
-            scores = kernel_scores(self.kernel_, design, vectors, self._pair_coefficients())
-        scores += self.intercept_
-        return scores
-
-    def _require_one_answer(self) -> None:
-        """Raise ValueError where the weights of the columns are not those of the rows.
-
-        A machine with the linear kernel predicts by the former, and is judged by the latter.
-        """
-        if not isinstance(self.kernel_, LinearKernel):
-            return
-        made = self._weights_of_columns()
-        # What is left of the difference is charged where it counts.
-        size = float(np.abs(made).max(initial=0.0))
-        if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * size):
-            raise ValueError(
-                "The model's coef_ is not the sum of its support vectors weighted by dual_coef_, "
-                "so it is unclear which of the two to verify."
-            )
-
-    def _weights_of_columns(self) -> np.ndarray:
-        """The sums of the support vectors weighted by ``dual_coef_``."""
-        return column_weights(as_design(self.support_vectors_), self._pair_coefficients())
-
-    def __sklearn_tags__(self) -> Any:
-        tags: Any = super().__sklearn_tags__()
-        pairwise = self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel)
-        tags.input_tags.pairwise = pairwise
-        tags.input_tags.sparse = not callable(self.kernel) or isinstance(self.kernel, Kernel)
-        return tags
-
-
-class SingleKernelMachine(KernelMachine):
-    """A machine of one function, and no classes: regression, or one class alone.
-
-    Subclasses say what they minimise (``_problem``).
-    """
 
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -190,12 +221,21 @@ class SingleKernelMachine(KernelMachine):
     def _problem(self, gram: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
         """Build the problem that the fit minimises."""
 
+    def _needs_all_rows(self) -> str | None:
+        return Message("kernel_in_passes")
+
+    def _limits(self) -> dict[str, Any]:
+        return limits_of(self)
+
+    def __sklearn_tags__(self) -> Any:
+        return tag_input(self, super().__sklearn_tags__())
+
     def _gram(self, design: Design) -> Any:
         return gram_of(self.kernel_, design, cache_mb=self.cache_mb)
 
     def _settled(self, fit: FitContext) -> Problems:
-        self.kernel_ = self._resolved(fit.design, fit.target.weights)
-        self._require_square(fit.design)
+        self.kernel_ = resolved_kernel(self, fit.design, fit.target.weights)
+        require_square(self.kernel_, fit.design)
         return super()._settled(fit)
 
     def _problems(self, design: Design, rows: TrainingRows) -> Problems:
@@ -222,7 +262,7 @@ class SingleKernelMachine(KernelMachine):
         self.support_vectors_ = matrix[self.support_]
         self.__dict__.pop("coef_", None)
         if isinstance(self.kernel_, LinearKernel):
-            self.coef_ = self._weights_of_columns()
+            self.coef_ = weights_of_columns(self)
         if sp.issparse(matrix):
             self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
             if "coef_" in vars(self):
@@ -251,7 +291,7 @@ class SingleKernelMachine(KernelMachine):
         require_rows(
             self, design, self.support_, self.support_vectors_, "support vectors", self.kernel_
         )
-        self._require_one_answer()
+        require_one_answer(self)
         ((part, problem),) = self._problems(design, rows)
         if isinstance(self.kernel_, LinearKernel):
             problem.predicting = dense(self.coef_)[0]

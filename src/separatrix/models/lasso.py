@@ -238,9 +238,6 @@ class ElasticNet(MultiOutputMixin, _Sparse):
 
     alpha: float = parameter(default=1.0, minimum=0, kw_only=False)
     l1_ratio: float = parameter(default=0.5, minimum=0, maximum=1)
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: float = 1e-6
     warm_start: bool = parameter(default=False)
 
     @counted
@@ -529,18 +526,8 @@ class _Chosen(_Sparse):
 
     eps: float = parameter(default=1e-3)
     alphas: Any = parameter(default=100)
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: float = 1e-6
     cv: Any = parameter(default=None, meaning="the same; None is 5 folds")
-    verbose: int = 0
-    time_limit: float | None = None
-    record: bool = False
     precompute: Any = "auto"
-    copy_X: bool = True
-    random_state: Any = None
-    selection: str = "cyclic"
-    positive: bool = False
     n_jobs: Any = N_JOBS
     n_alphas: Any = compat("the number of ``alphas``", default="deprecated")
 

@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.bounded import solve
-from separatrix.closed_form.inference import Summary, undetermined
+from separatrix.closed_form.inference import Summary, least_squares_summary, undetermined
 from separatrix.closed_form.least_squares import certify
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import rules
@@ -27,27 +29,34 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import warn
 from separatrix.geometry.diagnosis.collinearity import dependence
-from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
+from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
+from separatrix.models import equations, predicting_classes, predicting_numbers
 from separatrix.models.base import portion_of
-from separatrix.models.certified import FitContext, Problems, conclude
+from separatrix.models.certified import Certified, FitContext, Problems, conclude
 from separatrix.models.composing import least_squares
-from separatrix.models.equations import ClosedForm
+from separatrix.models.equations import NOT_ITERATED
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
-    Regressor,
     TrainingRows,
     bounds_of,
     check_factor,
     require_targets,
+    rows_of_fit,
 )
-from separatrix.models.scores import ClassPredictions, column_names
+from separatrix.models.scores import column_names
 from separatrix.models.search import RowSearch, norm_strengths
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
-__all__ = ["LeastSquares", "LeastSquaresClassifier", "LeastSquaresLabels", "LinearRegression"]
+__all__ = [
+    "LeastSquares",
+    "LeastSquaresClassifier",
+    "LeastSquaresLabels",
+    "LeastSquaresRegressor",
+    "LinearRegression",
+]
 
 # Entries that are looked through for the relations that a warning names, and columns.
 _MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
@@ -57,7 +66,7 @@ _MOST_LISTED, _TERMS = 3, 6
 _MOST_FACTOR = 12_000
 
 
-class LeastSquares(ClosedForm):
+class LeastSquares(Certified, without=NOT_ITERATED):
     """An estimator that solves least squares, and what is kept of its solution."""
 
     fit_intercept: bool = parameter(default=True)
@@ -65,6 +74,7 @@ class LeastSquares(ClosedForm):
     _strengths: ClassVar[dict[str, bool]] = {"lam": False}
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
     factor_: TriangularFactor | None = fitted()
+    _in_closed_form = True
     # Of the certificate.
     _tolerance = 1e-10
     _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
@@ -76,6 +86,8 @@ class LeastSquares(ClosedForm):
     _keeps_factor = True
     # Whether NaN is looked for before the fit; the sums of a fit find it by themselves.
     _checks_entries = False
+
+    fit = equations.fit
 
     @property
     def _centred(self) -> bool:
@@ -129,7 +141,7 @@ class LeastSquares(ClosedForm):
         return np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
 
     def _certified(self, fit: FitContext, tol: float) -> ResidualCertificate:
-        problems = ClosedForm._settled(self, fit)
+        problems = Certified._settled(self, fit)
         coef, levels = self._point
         if len(problems) == 1:
             known: dict[str, Any] = {"condition": self.condition_number_, "rank": self.rank_}
@@ -368,7 +380,152 @@ def _relations(
     return Message("relations", relations=Joined(tuple(clauses), separator="; "))
 
 
-class LeastSquaresLabels(ClassPredictions):
+class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
+    """An estimator of one number a row, or of several, by least squares."""
+
+    certificate_: Any = fitted()
+    condition_number_: float = fitted()
+    n_samples_seen_: float = fitted()
+    factor_: Any = fitted()
+    coef_: Any = fitted()
+    intercept_: Any = fitted()
+    # Whether it predicts several numbers a row where it was fitted to several.
+    _several: ClassVar[bool] = True
+
+    predict, score = predicting_numbers.predict, predicting_numbers.score
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        rows = self._rows_of(X, y, sample_weight, finite=self._checks_entries)
+        return as_design(rows.matrix), rows
+
+    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        rows = rows_of_fit(self, X, y, sample_weight)
+        return self._design_of(rows.matrix), rows
+
+    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
+        return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
+
+    def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:
+        matrix, numbers = validate(self, X, y, regression=True, **options)
+        return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
+        self._keep_numbers(alone, solution.coef, solution.intercept, solution.mse)
+
+    def _keep_numbers(
+        self, alone: bool, coef: np.ndarray, intercept: np.ndarray, mse: np.ndarray
+    ) -> None:
+        self.coef_ = coef[0] if alone else coef
+        self.intercept_ = np.float64(intercept[0]) if alone else intercept
+        self.mse_ = float(mse[0]) if alone else mse
+
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
+        if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
+            why = "has one target where intercept_ has several, or the reverse"
+            raise rules.refuse("coef_", why)
+        if np.ndim(self.coef_) == 1 and sizes.known.setdefault("m", 1) != 1:
+            raise rules.refuse("coef_", f"has one target, and the model has {sizes.known['m']:,}")
+        check_factor(self, sizes)
+
+    def _require_no_penalty(self) -> None:
+        check_is_fitted(self)
+        if getattr(self, "positive", False):
+            raise ValueError(
+                "weights that are constrained to be nonnegative have no standard errors; fit with "
+                "positive=False."
+            )
+        if getattr(self, "bounds", None) is not None:
+            raise ValueError("weights between bounds have no standard errors; fit without them.")
+        # Of the fit, whatever the parameter has been set to since.
+        if vars(self).get("lam_", self.lam) > 0:
+            raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
+
+    def _design_of(self, matrix: Any) -> Design:
+        """What the coefficients multiply."""
+        return as_design(matrix)
+
+    def _summarised(
+        self, coef: Any, intercept: Any, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> Summary | tuple[Summary, ...]:
+        """The summaries of a fit whose factor is there, and of full rank."""
+        if not self.certificate_.ok:
+            certificate = str(self.certificate_)
+            raise ValueError(
+                Message("summary_of_unfinished", fit="this fit", certificate=certificate)
+            )
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y, or neither.")
+        alone = np.ndim(self.intercept_) == 0
+        if X is not None:
+            rows = self._rows_of(X, y, sample_weight, reset=False)
+            expected = () if alone else np.shape(self.intercept_)
+            require_targets(rows.target_shape, expected)
+            options["rows"] = (self._design_of(rows.matrix), rows.targets, rows.weights)
+        found = least_squares_summary(
+            self.factor_,
+            np.atleast_2d(coef),
+            np.atleast_1d(intercept),
+            np.atleast_1d(self.mse_) * self.n_samples_seen_,
+            condition=self.condition_number_,
+            **options,
+        )
+        return found[0] if alone else found
+
+    def projection(self, X: Any) -> np.ndarray:
+        r"""The vector of fitted values :math:`\hat y = A x`.
+
+        On the training rows, without a penalty: the orthogonal projection of the targets on the
+        space that the columns span.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self.predict(X)
+
+    def residuals(self, X: Any, y: Any) -> np.ndarray:
+        """``y`` minus the fitted values.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        ndarray of the shape of ``y``
+        """
+        check_is_fitted(self)
+        _, numbers = validate(self, X, y, regression=True, reset=False)
+        fitted = self.predict(X)
+        require_targets(numbers.shape[1:], fitted.shape[1:])
+        return numbers - fitted
+
+    def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        r"""The coefficient of determination :math:`R^2`.
+
+        .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - \hat y_i)^2}{\sum_i s_i (y_i - \bar y)^2} ,
+
+        averaged over several targets; the same as :meth:`score`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score(X, y, sample_weight))
+
+
+class LeastSquaresLabels(ClassifierMixin, LeastSquares):
     """Least squares on targets that stand for classes: one for the class, ``_other_classes`` else.
 
     Of two classes there is one target, -1 and +1.
@@ -379,8 +536,9 @@ class LeastSquaresLabels(ClassPredictions):
         *("condition_number_", "classes_", "certificate_"),
     )
     class_weight: Any
-    _other_classes: float
-    _checks_entries: bool
+
+    decision_function = predicting_classes.decision_function
+    predict, score = predicting_classes.predict, predicting_classes.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         matrix, y = validate(self, X, y, finite=self._checks_entries)
@@ -408,7 +566,7 @@ class LeastSquaresLabels(ClassPredictions):
         self.coef_, self.intercept_ = solution.coef, solution.intercept
 
 
-class LinearRegression(Regressor, LeastSquares):
+class LinearRegression(LeastSquaresRegressor):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
     Minimises, with :math:`n = \sum_i s_i`,
@@ -633,7 +791,7 @@ class LinearRegression(Regressor, LeastSquares):
         )
 
 
-class LeastSquaresClassifier(LeastSquaresLabels, LeastSquares):
+class LeastSquaresClassifier(LeastSquaresLabels):
     r"""Classification by least squares on targets that encode the classes.
 
     The targets are -1 and +1 for two classes, and the K columns of a one-hot encoding for K

@@ -1,57 +1,44 @@
-"""What the linear classifiers share: weights and scores."""
+"""The linear classifiers: labels, scores, what is kept of the solutions, and paths."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
-from separatrix.data.design import dense
-from separatrix.models.base import CertifiedClassifier
-from separatrix.models.callbacks import CallbackSupportMixin
-from separatrix.models.certified import Problems
+from separatrix.data.design import Design, as_design, dense
+from separatrix.data.labels import Labels, encode
+from separatrix.data.random_state import seed_of
+from separatrix.data.validation import (
+    require_classes,
+    require_finite,
+    sample_weight_of,
+    validate,
+)
+from separatrix.models import predicting_classes
+from separatrix.models.base import SEED_OF_VISITS
+from separatrix.models.calibration import cross_fitted_scores
+from separatrix.models.certified import Certified, FitContext, Problems
+from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
 from separatrix.models.scores import narrowed
 from separatrix.solvers.driver import Solution
+from separatrix.solvers.warm_starts import Continuation
 
-__all__ = ["AVERAGED", "LinearClassifier", "SparseWeights", "check_averaged"]
-
-
-class SparseWeights:
-    """Weights that can be kept as a sparse matrix."""
-
-    coef_: Any
-
-    def sparsify(self) -> Any:
-        """Make ``coef_`` a CSR matrix, which for weights that are mostly zero takes less memory.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Any:
-        """Make ``coef_`` an array again.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self.coef_ = dense(self.coef_)
-        return self
+__all__ = ["AVERAGED", "LinearClassifier", "check_averaged", "densify", "sparsify"]
 
 
-class LinearClassifier(SparseWeights, CallbackSupportMixin, CertifiedClassifier):
-    """Half-spaces that minimise, whose fit can be followed step by step."""
+class LinearClassifier(ClassifierMixin, Certified):
+    """A classifier by half-spaces, one problem or several, each with a certificate."""
 
     fit_intercept: bool = parameter(default=True)
+    class_weight: Any = parameter(default=None)
+    random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
 
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -61,6 +48,23 @@ class LinearClassifier(SparseWeights, CallbackSupportMixin, CertifiedClassifier)
         "certificate_": rules.certificate,
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "classes_", "certificate_")
+
+    _each = ", for each class against the rest"
+
+    decision_function = predicting_classes.decision_function
+    predict, score = predicting_classes.predict, predicting_classes.score
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
+        matrix, y = validate(self, X, y, finite=False)
+        design = as_design(matrix)
+        if not design.known_finite():
+            require_finite(matrix, getattr(self, "feature_names_in_", None))
+        design = design.merged()
+        require_classes(y)
+        return design, encode(y, sample_weight_of(sample_weight, matrix), self.class_weight)
+
+    def _seed(self) -> int:
+        return seed_of(self.random_state)
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         coefs, intercepts = [], []
@@ -75,6 +79,65 @@ class LinearClassifier(SparseWeights, CallbackSupportMixin, CertifiedClassifier)
             self.coef_, self.intercept_ = narrowed(self.coef_, self.intercept_, design)
         self._record(problems, solutions)
 
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
+        self.classes_ = fit.target.classes
+        self._keep(problems, solutions)
+
+    # --- calibration ------------------------------------------------------------------------
+
+    @property
+    def _calibration_method(self) -> str | None:
+        """How scores become probabilities, or None."""
+        return getattr(self, "calibrate", None)
+
+    def _calibration_scores(self, X: Any) -> np.ndarray:
+        """The scores whose winner ``predict`` gives: (n,) for two classes, (n, K) for more."""
+        return self.decision_function(X)
+
+    def _cross_fitted_scores(
+        self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Any
+    ) -> np.ndarray:
+        """The scores of the rows of each fold by a fit to the others."""
+        return cross_fitted_scores(self, X, y, sample_weight, folds)
+
+    # --- along a path -----------------------------------------------------------------------
+
+    def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
+        """The fits as (number of the value, number of the fold or 0 for all rows, model)."""
+        chains = [Continuation() for _ in range(len(run.folds) + 1)]
+        whole: Any = None
+        for i, value in enumerate(run.values):
+            for j, chain in enumerate(chains):
+                # Of the first value there is something in any case.
+                if i > 0 and run.over:
+                    return
+                member = run.member(value, others=len(chains) - 1 - j if i == 0 else 0)
+                if j > 0:
+                    member._settle_as(whole)
+                labels = run.labels_of(j)
+                # What is left was found out just now.
+                if len(labels.classes) > 1:
+                    with counting(None):
+                        member._run(FitContext(run.design, labels, shared=run.shared, chain=chain))
+                else:
+                    member._know_one(run.design, labels)
+                if labels.absent:
+                    member._know_absent(run.labels.classes)
+                if j == 0:
+                    whole = member
+                member.time_limit = run.model.time_limit
+                yield i, j, member
+
+    def _know_one(self, design: Design, labels: Labels) -> None:
+        """Become the model of rows of one class, where folds may lack classes."""
+        raise NotImplementedError
+
+    def _know_absent(self, classes: np.ndarray) -> None:
+        """Become a model of all classes, some of which had no row in the fit."""
+
+    def _settle_as(self, whole: Any) -> None:
+        """Take over what the fit to all rows has settled and a fold need not find anew."""
+
 
 #: The attributes of a classifier that may keep the average of its weights.
 AVERAGED: rules.Rules = {
@@ -88,3 +151,30 @@ def check_averaged(model: Any) -> None:
     """Raise ModelCheckError unless all of :data:`AVERAGED` are there, or none."""
     if len({name in vars(model) for name in AVERAGED}) > 1:
         raise rules.refuse("plain_coef_", "must come with plain_intercept_ and n_visits_")
+
+
+# --- methods of estimators whose weights can be kept as a sparse matrix ---------------------------
+
+
+def sparsify(self: Any) -> Any:
+    """Make ``coef_`` a CSR matrix, which for weights that are mostly zero takes less memory.
+
+    Returns
+    -------
+    self
+    """
+    check_is_fitted(self)
+    self.coef_ = sp.csr_matrix(self.coef_)
+    return self
+
+
+def densify(self: Any) -> Any:
+    """Make ``coef_`` an array again.
+
+    Returns
+    -------
+    self
+    """
+    check_is_fitted(self)
+    self.coef_ = dense(self.coef_)
+    return self

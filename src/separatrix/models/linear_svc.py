@@ -18,12 +18,14 @@ from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.messages import Message
+from separatrix.models import calibration
 from separatrix.models.blocked import is_blocked
-from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.calibration import check_calibration
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import Problems
 from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted, deadline_of
-from separatrix.models.linear import LinearClassifier
+from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
 from separatrix.models.sklearn_compat import warn_once
@@ -38,7 +40,7 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
-class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
+class LinearSVC(CallbackSupportMixin, Penalised):
     r"""Linear support vector classification, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -163,15 +165,10 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     loss: str = parameter(
         default="squared_hinge", choices=("hinge", "squared_hinge"), kw_only=False
     )
-    C: float = 1.0
-    lam: float | None = None
     l1_ratio: float = parameter(default=0.0, minimum=0, maximum=1, none=True)
-    fit_intercept: bool = True
-    class_weight: Any = None
-    tol: float = 1e-6
     max_iter: int = 100_000
     solver: Any = parameter(default="auto", choices=("auto", *SOLVERS), instead=Solver)
-    calibrate: str | None = None
+    calibrate: str | None = calibration.CALIBRATE
     dual: str = compat("not needed: the solver follows from the problem", default="auto")
     multi_class: str = compat(
         "several classes are fitted one against the rest",
@@ -181,6 +178,10 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         default="ovr",
     )
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1)
+
+    sparsify, densify = sparsify, densify
+    predict_proba = calibration.predict_proba
+    predict_log_proba = calibration.predict_log_proba
 
     _label = "linear support vector machine"
     _has_margin = True
@@ -245,9 +246,9 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         if self.fit_intercept and not self._hard:
             warn_once("free_intercept")
         if not is_blocked(X):
-            self._require_rows_for_folds(y, sample_weight)
+            calibration.require_rows_for_folds(self, y, sample_weight)
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
-        self._calibrate(X, y, sample_weight, since=start)
+        calibration.calibrate(self, X, y, sample_weight, since=start)
         return self
 
     def _check_parameters(self) -> None:

@@ -85,12 +85,8 @@ class LinearSVR(CertifiedRegressor):
     """
 
     epsilon: float = parameter(default=0.0, minimum=0)
-    tol: float = 1e-6
     C: float = parameter(default=1.0, above=0)
     loss: str = parameter(default="epsilon_insensitive", choices=tuple(_LOSSES))
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    warm_start: bool = False
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1.0)
     dual: str = compat("not needed: the solver follows from the problem", default="auto")
     random_state: Any = NOTHING_RANDOM

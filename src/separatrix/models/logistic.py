@@ -25,9 +25,10 @@ from separatrix.data.validation import (
 )
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
-from separatrix.models.linear import LinearClassifier
+from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.penalised import Penalised
 from separatrix.models.scores import agreeing, column_names, winners
@@ -40,7 +41,7 @@ from separatrix.solvers.protocol import Solver
 __all__ = ["LogisticRegression"]
 
 
-class LogisticRegression(Penalised, LinearClassifier):
+class LogisticRegression(CallbackSupportMixin, Penalised):
     r"""Logistic regression, binary and multinomial, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -159,16 +160,10 @@ class LogisticRegression(Penalised, LinearClassifier):
         meaning='the same; with `"deprecated"`, `l1_ratio` decides',
         kw_only=False,
     )
-    C: float = 1.0
-    lam: float | None = None
     l1_ratio: float | None = parameter(default=0.0, minimum=0, maximum=1, none=True)
     bounds: Any = parameter(default=None)
     multiclass: str = parameter(default="multinomial", choices=("multinomial", "ovr"))
     steepness: float = parameter(default=1.0, above=0)
-    fit_intercept: bool = True
-    class_weight: Any = None
-    tol: float = 1e-6
-    max_iter: int = 10_000
     solver: Any = parameter(
         default="auto",
         choices=("auto", *SOLVERS),
@@ -186,6 +181,8 @@ class LogisticRegression(Penalised, LinearClassifier):
         "give 'multinomial' or 'ovr'",
         default="deprecated",
     )
+
+    sparsify, densify = sparsify, densify
 
     _label = "logistic regression"
     _margin_loss = "log"

@@ -28,7 +28,6 @@ from separatrix.models.limits import deadline_of, seconds_to
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.parameters import Parameters, compat, parameter
 from separatrix.models.path import Path, PathInterrupt, best_of
-from separatrix.models.pickled import Pickled
 
 __all__ = ["LogisticRegressionCV"]
 
@@ -37,7 +36,6 @@ _RULES = ("best", "one_standard_error")
 
 
 class LogisticRegressionCV(
-    Pickled,
     LogisticRegression,
     without=("C", "lam", "l1_ratio", "bounds", "record", "warm_start"),
 ):
@@ -127,16 +125,7 @@ class LogisticRegressionCV(
     scoring: Any = parameter(default=None, meaning="the same; `score` also uses it")
     choice: str = parameter(default="best", choices=_RULES)
     penalty: str | None = "l2"
-    multiclass: str = "multinomial"
-    steepness: float = 1.0
-    fit_intercept: bool = True
-    class_weight: Any = None
-    tol: float = 1e-6
-    max_iter: int = 10_000
-    solver: Any = "auto"
     l1_ratios: Any = compat("the shares of L1 to choose from, besides ``Cs``", default="warn")
-    dual: bool = False
-    n_jobs: Any = None
     refit: bool = compat(
         "False returns the mean of the weights of the folds, each at its best values, with the "
         "certificate of that mean",
@@ -144,7 +133,6 @@ class LogisticRegressionCV(
         "give True or False",
         default=True,
     )
-    intercept_scaling: float = 1.0
     use_legacy_attributes: Any = compat(
         "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: that "
         "of scikit-learn before 1.10, unless it is False",
@@ -152,7 +140,6 @@ class LogisticRegressionCV(
         "give True or False",
         default="warn",
     )
-    multi_class: str = "deprecated"
 
     _margin_loss = "log"
     _attributes: ClassVar[rules.Rules] = {

@@ -101,16 +101,6 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
     """
 
     nu: float = SHARE_OF_ROWS
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-6
-    class_weight: Any = None
-    decision_function_shape: str = "ovr"
-    calibrate: str | None = None
-    max_iter: int = 100_000
-    cache_mb: float = 1000.0
 
     _label = "nu support vector machine"
     _batched = (BatchedNuObjective, BatchedNuDecomposition)

@@ -13,7 +13,7 @@ from separatrix.kernels.functions import LinearKernel, PolynomialKernel
 from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.models.certified import Claimed, FitContext, Problems
-from separatrix.models.kernel_machine import SHARE_OF_ROWS, SingleKernelMachine
+from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine, decisions
 from separatrix.models.limits import counted
 from separatrix.models.regressor import TrainingRows
 from separatrix.solvers.driver import Solution
@@ -24,7 +24,7 @@ __all__ = ["OneClassSVM"]
 _SURFACE = 1e-7
 
 
-class OneClassSVM(OutlierMixin, SingleKernelMachine):
+class OneClassSVM(OutlierMixin, KernelMachine):
     r"""One-class support vector machine: separates most rows from the origin, with a certificate.
 
     Minimises, with :math:`n = \sum_i s_i`,
@@ -105,14 +105,7 @@ class OneClassSVM(OutlierMixin, SingleKernelMachine):
     ([1, -1], 'optimal')
     """
 
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-6
     nu: float = SHARE_OF_ROWS
-    max_iter: int = 100_000
-    cache_mb: float = 1000.0
 
     _label = "one-class support vector machine"
 
@@ -191,7 +184,7 @@ class OneClassSVM(OutlierMixin, SingleKernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decisions(X)[:, 0]
+        return decisions(self, X)[:, 0]
 
     def score_samples(self, X: Any) -> np.ndarray:
         r"""The scores :math:`\langle w, \varphi(x)\rangle`.

@@ -1,6 +1,6 @@
 """Parameters of estimators, each declared once, where the class says what it is called.
 
-The body of an estimator lists its parameters in the order of its signature::
+The body of an estimator lists the parameters that it adds or changes::
 
     class Machine(Parameters):
         C: float = parameter(default=1.0, above=0)
@@ -9,15 +9,17 @@ The body of an estimator lists its parameters in the order of its signature::
     class Larger(Machine):
         C: float = 10.0
 
-``__init__``, its signature and what ``fit`` refuses follow from that.  The parameters of parents
-come after the own ones.  A class that names one of them again gives it a place and a default of its
-own, and ``class Other(Machine, without=("C",))`` leaves one out.
+``__init__``, its signature and what ``fit`` refuses follow from that.  The signature has them in
+the order of the docstring's section of parameters; those that it does not describe come after
+them, and among these the own ones before those of parents.  A class that names a parent's parameter
+again gives it a default of its own, and ``class Other(Machine, without=("C",))`` leaves one out.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, dataclass_transform
@@ -40,6 +42,7 @@ __all__ = [
 
 # Where numpydoc has further parameters.
 _AFTER = "\n    Attributes\n    ----------"
+_PARAMETERS = "\n    Parameters\n    ----------\n"
 _FITTED = object()
 
 
@@ -232,7 +235,8 @@ class Parameters(BaseEstimator):
                 continue
             # It is an attribute of instances alone.
             delattr(cls, name)
-        found, parent = _ordered(own, known), cls._parameters
+        described = _described(vars(cls).get("__doc__") or "")
+        found, parent = _ordered(own, known, described), cls._parameters
         cls._parameters = found
         cls._checks = tuple((name, one) for name, one in found.items() if one.checked)
         if "__init__" in vars(cls):
@@ -264,19 +268,32 @@ class Parameters(BaseEstimator):
         return super()._get_param_names() if names is None else names
 
 
-def _ordered(own: dict[str, Parameter], known: dict[str, Parameter]) -> dict[str, Parameter]:
-    """Sort parameters as in the signature: the own ones first, and scikit-learn's last."""
-    found = own | {name: one for name, one in known.items() if name not in own}
+def _described(text: str) -> list[str]:
+    """The names in the section of parameters of a docstring, in its order."""
+    section = text.partition(_PARAMETERS)[2].partition(_AFTER)[0]
+    lines = re.findall(r"^    (\w+(?:, \w+)*)", section, re.MULTILINE)
+    return ", ".join(lines).split(", ")
 
-    def place(named: tuple[str, Parameter]) -> tuple[bool, bool]:
-        one = named[1]
-        return one.kw_only, one.kw_only and isinstance(one, CompatParameter)
+
+def _ordered(
+    own: dict[str, Parameter], known: dict[str, Parameter], described: list[str]
+) -> dict[str, Parameter]:
+    """Sort parameters as in the signature: those by position first, and scikit-learn's last."""
+    found = own | {name: one for name, one in known.items() if name not in own}
+    places = {name: k for k, name in enumerate(described)}
+
+    def place(named: tuple[str, Parameter]) -> tuple[bool, bool, int]:
+        name, one = named
+        compatible = isinstance(one, CompatParameter)
+        if not one.kw_only or compatible:
+            return one.kw_only, one.kw_only and compatible, 0
+        return True, False, places.get(name, len(places))
 
     return dict(sorted(found.items(), key=place))
 
 
 def _same(some: dict[str, Parameter], others: dict[str, Parameter]) -> bool:
-    return some.keys() == others.keys() and all(some[name] is others[name] for name in some)
+    return [*some] == [*others] and all(some[name] is others[name] for name in some)
 
 
 def _initialiser(cls: type, parameters: dict[str, Parameter]) -> Callable[..., None]:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from separatrix.messages import Message, Setting
-from separatrix.models.base import CertifiedClassifier
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
 from separatrix.models.limits import counted
+from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import parameter
 from separatrix.models.path import Path
 from separatrix.models.search import RowSearch, strengths_of_rows
@@ -25,7 +25,7 @@ __all__ = ["Penalised"]
 _SPARSE_REACH = 1e3
 
 
-class Penalised(CertifiedClassifier):
+class Penalised(LinearClassifier):
     """A classifier with ``C`` or ``lam``, of whose values a path can be made, and a tolerance."""
 
     C: float = parameter(default=1.0, above=0, finite=False)

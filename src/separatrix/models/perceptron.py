@@ -19,14 +19,21 @@ from separatrix.data.validation import sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
+from separatrix.models import calibration
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, is_blocked
-from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.calibration import check_calibration
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.limits import counted, remaining
-from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.linear import (
+    AVERAGED,
+    LinearClassifier,
+    check_averaged,
+    densify,
+    sparsify,
+)
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.pickled import Pickled
 from separatrix.models.sgd import SGDClassifier
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
@@ -52,7 +59,7 @@ def _is_rate(value: Any) -> bool:
     return isinstance(value, numbers.Real) and value is not True and 0.0 < float(value) < np.inf
 
 
-class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
+class Perceptron(CallbackSupportMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
@@ -163,7 +170,7 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
     average: bool = parameter(default=False, choices=(True, False))
     max_passes: int = parameter(default=1000, minimum=1, integer=True)
     class_weight: Any = None
-    calibrate: str | None = None
+    calibrate: str | None = calibration.CALIBRATE
     random_state: Any = None
     time_limit: float | None = None
     verbose: int = 0
@@ -210,6 +217,10 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         default=5,
     )
     warm_start: bool = WARM_START
+
+    sparsify, densify = sparsify, densify
+    predict_proba = calibration.predict_proba
+    predict_log_proba = calibration.predict_log_proba
 
     _label = "perceptron"
     _margin_loss = "perceptron"
@@ -287,16 +298,16 @@ class Perceptron(Pickled, CalibrationMixin, LinearClassifier):
         began = time.perf_counter()
         in_passes = is_blocked(X)
         if not in_passes:
-            self._require_rows_for_folds(y, sample_weight)
+            calibration.require_rows_for_folds(self, y, sample_weight)
         if self.early_stopping is True and not in_passes:
             self._fit_stopping_early(X, y, coef_init, intercept_init, sample_weight)
-            self._calibrate(X, y, sample_weight, since=began)
+            calibration.calibrate(self, X, y, sample_weight, since=began)
             return self
         begin = coef_init, intercept_init
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint, begin=begin)
         if in_passes:
             return self
-        self._calibrate(X, y, sample_weight, since=began)
+        calibration.calibrate(self, X, y, sample_weight, since=began)
         return self
 
     def _start_at(self, problems: Problems, begin: tuple[Any, Any]) -> None:

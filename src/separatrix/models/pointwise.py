@@ -6,22 +6,24 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
+from separatrix.models import predicting_numbers
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counted
 from separatrix.models.parameters import fitted, parameter
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.scores import NumberPredictions, narrowed
+from separatrix.models.scores import narrowed
 from separatrix.solvers.driver import Solution
 
 __all__ = ["CertifiedRegressor", "solution_values"]
 
 
-class CertifiedRegressor(NumberPredictions, Certified):
+class CertifiedRegressor(RegressorMixin, Certified):
     """A regression by a loss of the score, with a certificate.
 
     Subclasses state the problem of one target (``_problem``) and its parameters.
@@ -37,7 +39,10 @@ class CertifiedRegressor(NumberPredictions, Certified):
         "certificate_": rules.certificate,
     }
     _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "certificate_")
+    # Whether it predicts several numbers a row where it was fitted to several.
     _several: ClassVar[bool] = False
+
+    predict, score = predicting_numbers.predict, predicting_numbers.score
 
     coef_: np.ndarray = fitted()
     intercept_: Any = fitted()

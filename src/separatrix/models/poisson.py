@@ -87,10 +87,7 @@ class PoissonRegressor(CertifiedRegressor):
 
     alpha: float = parameter(default=1.0, minimum=0)
     l1_ratio: float = parameter(default=0.0, minimum=0, maximum=1)
-    fit_intercept: bool = True
     max_iter: int = 100
-    tol: float = 1e-6
-    warm_start: bool = False
     solver: str = compat("not needed: the solver follows from the problem", default="lbfgs")
 
     _label = "Poisson regression"

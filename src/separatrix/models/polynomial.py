@@ -27,9 +27,9 @@ from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.certified import FitContext, Problems
-from separatrix.models.least_squares import LeastSquares
+from separatrix.models.least_squares import LeastSquaresRegressor
 from separatrix.models.parameters import parameter
-from separatrix.models.regressor import LEAST_SQUARES, MSE, Regressor, TrainingRows
+from separatrix.models.regressor import LEAST_SQUARES, MSE, TrainingRows
 from separatrix.models.scores import column_names
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression"]
@@ -68,7 +68,7 @@ class DegreeCurve:
         return "\n".join(lines)
 
 
-class PolynomialRegression(Regressor, LeastSquares, without=("fit_intercept",)):
+class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
     r"""Least squares with a polynomial of one feature or of several.
 
     Minimises over the polynomials f of the given total degree, with :math:`n = \sum_i s_i`,

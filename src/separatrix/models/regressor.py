@@ -1,21 +1,16 @@
-"""What the regressions share: fitted values, residuals, and the share that they explain."""
+"""The rows of a regression: their targets, weights and bounds, and the rules of what is fitted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import MultiOutputMixin
-from sklearn.utils.validation import check_is_fitted
 
-from separatrix.closed_form.inference import Summary, least_squares_summary
-from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
-from separatrix.data.design import Design, as_design
 from separatrix.data.targets import TargetFacts
 from separatrix.data.validation import column_bounds, sample_weight_of, validate
-from separatrix.messages import Message, Setting, counted
-from separatrix.models.scores import NumberPredictions, column_names
+from separatrix.messages import counted
+from separatrix.models.scores import column_names
 
 if TYPE_CHECKING:
     from separatrix.models.blocked import InPasses
@@ -23,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LEAST_SQUARES",
     "MSE",
-    "Regressor",
     "TrainingRows",
     "bounds_of",
     "check_factor",
@@ -166,147 +160,6 @@ def bounds_of(model: Any, n_features: int) -> tuple[np.ndarray, np.ndarray] | No
         return None
     lower, upper = column_bounds(model.bounds, column_names(model))
     return (lower, upper) if np.isfinite(lower).any() or np.isfinite(upper).any() else None
-
-
-class Regressor(MultiOutputMixin, NumberPredictions):
-    """An estimator of one number a row, or of several, by least squares."""
-
-    certificate_: Any
-    factor_: Any
-    condition_number_: float
-    n_samples_seen_: float
-    lam: float
-    _checks_entries: bool
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
-        rows = self._rows_of(X, y, sample_weight, finite=self._checks_entries)
-        return as_design(rows.matrix), rows
-
-    def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
-        rows = rows_of_fit(self, X, y, sample_weight)
-        return self._design_of(rows.matrix), rows
-
-    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
-        return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
-
-    def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:
-        matrix, numbers = validate(self, X, y, regression=True, **options)
-        return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
-
-    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        self._keep_numbers(alone, solution.coef, solution.intercept, solution.mse)
-
-    def _keep_numbers(
-        self, alone: bool, coef: np.ndarray, intercept: np.ndarray, mse: np.ndarray
-    ) -> None:
-        self.coef_ = coef[0] if alone else coef
-        self.intercept_ = np.float64(intercept[0]) if alone else intercept
-        self.mse_ = float(mse[0]) if alone else mse
-
-    def _check_attributes(self, sizes: rules.Sizes) -> None:
-        if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "has one target where intercept_ has several, or the reverse"
-            raise rules.refuse("coef_", why)
-        if np.ndim(self.coef_) == 1 and sizes.known.setdefault("m", 1) != 1:
-            raise rules.refuse("coef_", f"has one target, and the model has {sizes.known['m']:,}")
-        check_factor(self, sizes)
-
-    def _require_no_penalty(self) -> None:
-        check_is_fitted(self)
-        if getattr(self, "positive", False):
-            raise ValueError(
-                "weights that are constrained to be nonnegative have no standard errors; fit with "
-                "positive=False."
-            )
-        if getattr(self, "bounds", None) is not None:
-            raise ValueError("weights between bounds have no standard errors; fit without them.")
-        # Of the fit, whatever the parameter has been set to since.
-        if vars(self).get("lam_", self.lam) > 0:
-            raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
-
-    def _design_of(self, matrix: Any) -> Design:
-        """What the coefficients multiply."""
-        return as_design(matrix)
-
-    def _summarised(
-        self, coef: Any, intercept: Any, X: Any, y: Any, sample_weight: Any, **options: Any
-    ) -> Summary | tuple[Summary, ...]:
-        """The summaries of a fit whose factor is there, and of full rank."""
-        if not self.certificate_.ok:
-            certificate = str(self.certificate_)
-            raise ValueError(
-                Message("summary_of_unfinished", fit="this fit", certificate=certificate)
-            )
-        if (X is None) != (y is None):
-            raise ValueError("give both X and y, or neither.")
-        alone = np.ndim(self.intercept_) == 0
-        if X is not None:
-            rows = self._rows_of(X, y, sample_weight, reset=False)
-            expected = () if alone else np.shape(self.intercept_)
-            require_targets(rows.target_shape, expected)
-            options["rows"] = (self._design_of(rows.matrix), rows.targets, rows.weights)
-        found = least_squares_summary(
-            self.factor_,
-            np.atleast_2d(coef),
-            np.atleast_1d(intercept),
-            np.atleast_1d(self.mse_) * self.n_samples_seen_,
-            condition=self.condition_number_,
-            **options,
-        )
-        return found[0] if alone else found
-
-    def projection(self, X: Any) -> np.ndarray:
-        r"""The vector of fitted values :math:`\hat y = A x`.
-
-        On the training rows, without a penalty: the orthogonal projection of the targets on the
-        space that the columns span.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self.predict(X)
-
-    def residuals(self, X: Any, y: Any) -> np.ndarray:
-        """``y`` minus the fitted values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Returns
-        -------
-        ndarray of the shape of ``y``
-        """
-        check_is_fitted(self)
-        _, numbers = validate(self, X, y, regression=True, reset=False)
-        fitted = self.predict(X)
-        require_targets(numbers.shape[1:], fitted.shape[1:])
-        return numbers - fitted
-
-    def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        r"""The coefficient of determination :math:`R^2`.
-
-        .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - \hat y_i)^2}{\sum_i s_i (y_i - \bar y)^2} ,
-
-        averaged over several targets; the same as :meth:`score`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        return float(self.score(X, y, sample_weight))
 
 
 def require_targets(

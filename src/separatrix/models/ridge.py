@@ -24,11 +24,15 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.models.certified import FitContext
-from separatrix.models.least_squares import LeastSquares, LeastSquaresLabels
+from separatrix.models.least_squares import (
+    LeastSquares,
+    LeastSquaresLabels,
+    LeastSquaresRegressor,
+)
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path, best_of
-from separatrix.models.regressor import LEAST_SQUARES, MSE, Regressor, TrainingRows
+from separatrix.models.regressor import LEAST_SQUARES, MSE, TrainingRows
 from separatrix.models.scores import winners
 from separatrix.models.search import (
     Clock,
@@ -160,7 +164,7 @@ class RidgeRegression(LeastSquares):
         }
 
 
-class Ridge(Regressor, RidgeRegression):
+class Ridge(LeastSquaresRegressor, RidgeRegression):
     r"""Least squares under an L2 penalty, with the normal equations certified.
 
     Minimises, for each target,
@@ -206,7 +210,6 @@ class Ridge(Regressor, RidgeRegression):
     """
 
     alpha: Any = parameter(default=1.0, kw_only=False)
-    fit_intercept: bool = True
 
     _label = "ridge regression"
     _attributes: ClassVar[rules.Rules] = {
@@ -338,7 +341,6 @@ class RidgeClassifier(RidgeLabels):
     """
 
     alpha: float = parameter(default=1.0, kw_only=False)
-    fit_intercept: bool = True
     class_weight: Any = parameter(default=None)
 
     _label = "ridge classifier"
@@ -518,7 +520,7 @@ class _Given:
         return self._scores
 
 
-class RidgeCV(Regressor, ChosenRidge):
+class RidgeCV(LeastSquaresRegressor, ChosenRidge):
     """:class:`Ridge` with ``alpha`` chosen by cross-validation, by default leave-one-out.
 
     Without ``cv`` every row is left out in turn, by a formula that needs only one decomposition.
@@ -555,10 +557,6 @@ class RidgeCV(Regressor, ChosenRidge):
     0.01
     """
 
-    fit_intercept: bool = True
-    scoring: Any = None
-    cv: Any = None
-    store_cv_results: bool = False
     alpha_per_target: bool = parameter(default=False)
     gcv_mode: Any = compat(
         "not needed: one decomposition of the rows serves all folds and strengths", default=None
@@ -611,11 +609,7 @@ class RidgeClassifierCV(ChosenRidge, RidgeLabels, without=_GIVEN):
     0.01
     """
 
-    fit_intercept: bool = True
-    scoring: Any = None
-    cv: Any = None
     class_weight: Any = parameter(default=None)
-    store_cv_results: bool = False
 
     _label = "ridge classifier"
     _margin_loss = "squared_error"

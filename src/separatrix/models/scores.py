@@ -1,26 +1,23 @@
-"""Predictions from scores: of classes by the largest, of numbers as they are."""
+"""Scores of rows, and the classes that win by them."""
 
 from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix._compiled import pool
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import require_finite, validate
-from separatrix.models.blocked import accuracy_over, is_blocked, r2_over
 
 __all__ = [
-    "ClassPredictions",
-    "NumberPredictions",
     "agreeing",
     "column_names",
+    "fitted_scores",
     "linear_scores",
     "narrowed",
     "scores_of",
@@ -31,114 +28,7 @@ __all__ = [
 _FEW = 4096
 
 
-class ClassPredictions(ClassifierMixin):
-    """The scores of half-spaces, one for two classes and one a class for more, and predictions.
-
-    A classifier of other surfaces has a ``decision_function`` of its own.
-    """
-
-    classes_: np.ndarray
-    coef_: Any
-    intercept_: Any
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores ``w.x + b``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-            Positive for ``classes_[1]``.
-        """
-        scores = _fitted_scores(self, X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The first class wins ties; for two classes, a point on the plane (score 0) belongs to
-            ``classes_[0]``.
-        """
-        scores = self.decision_function(X)
-        return self.classes_[winners(scores)]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy: the share of the rows that are predicted correctly.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks contain their labels and weights.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        if is_blocked(X):
-            return accuracy_over(self, X, y, sample_weight)
-        plain = sample_weight is None and type(y) is np.ndarray and y.ndim == 1 and len(y) > 0
-        if plain and "classes_" in vars(self) and y.dtype.kind in "biuU":
-            predicted = self.predict(X)
-            if predicted.dtype.kind == y.dtype.kind and predicted.shape == y.shape:
-                # What scikit-learn checks besides takes it ten times as long.
-                return float(np.count_nonzero(predicted == y) / len(y))
-        return float(super().score(X, y, sample_weight))
-
-
-class NumberPredictions(RegressorMixin):
-    """The fitted values of a regression, and the share of the variation that they explain."""
-
-    # Whether it predicts several numbers a row where it was fitted to several.
-    _several: ClassVar[bool] = True
-    coef_: Any
-    intercept_: Any
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The fitted values ``W x + b``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        values = _fitted_scores(self, X)
-        return values if self._several and self.coef_.ndim == 2 else values[:, 0]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        r"""The coefficient of determination :math:`R^2`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-            Row blocks contain their targets and weights.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        if is_blocked(X):
-            return r2_over(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight))
-
-
-def _fitted_scores(model: Any, X: Any) -> np.ndarray:
+def fitted_scores(model: Any, X: Any) -> np.ndarray:
     """Scores of a model that may not be fitted, one a column."""
     if "coef_" not in vars(model):
         # To raise: for one row it would take longer than all the rest.

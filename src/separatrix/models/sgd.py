@@ -40,10 +40,17 @@ from separatrix.losses import (
 from separatrix.messages import Message, Setting
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, is_blocked, refuse
+from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
-from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.linear import (
+    AVERAGED,
+    LinearClassifier,
+    check_averaged,
+    densify,
+    sparsify,
+)
 from separatrix.models.parameters import compat, is_default, parameter
 from separatrix.models.path import Path
 from separatrix.models.scores import agreeing, winners
@@ -109,7 +116,7 @@ class MeanOfLosses(Certified):
         meaning="the same, or a schedule; `adaptive` is `invscaling`; no `pa1`, `pa2`",
     )
     power_t: float = parameter(default=0.5, number=True)
-    tol: float | None = parameter(default=1e-6, above=None, minimum=0, none=True)
+    tol: float | None = parameter(default=1e-6, above=None, minimum=0, none=True)  # type: ignore[assignment]
     l1_ratio: float | None = compat(
         'the share of L1 in ``penalty="elasticnet"``', default=0.15, minimum=0, maximum=1, none=True
     )
@@ -203,7 +210,7 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.array(f"length of curve {k}", finite=False)(name, curve, sizes)
 
 
-class SGDClassifier(MeanOfLosses, LinearClassifier):
+class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
     r"""The linear classifiers of scikit-learn's stochastic gradients, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -413,6 +420,8 @@ class SGDClassifier(MeanOfLosses, LinearClassifier):
     )
     n_jobs: Any = N_JOBS
     warm_start: bool = WARM_START
+
+    sparsify, densify = sparsify, densify
 
     _label = "stochastic gradients"
     # What attributes were called in older model files.

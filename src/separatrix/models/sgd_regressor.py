@@ -18,7 +18,7 @@ from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
-from separatrix.models.linear import AVERAGED, SparseWeights
+from separatrix.models.linear import AVERAGED, densify, sparsify
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.pointwise import CertifiedRegressor
 from separatrix.models.regressor import TrainingRows
@@ -46,7 +46,7 @@ _LOSSES = {"squared_error": lambda epsilon: SquaredResidual(), **RESIDUAL}
 _RATE, _POWER = 0.01, 0.25
 
 
-class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
+class SGDRegressor(MeanOfLosses, CertifiedRegressor):
     r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
 
     Minimises
@@ -130,12 +130,6 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
     """
 
     loss: Any = parameter(default="squared_error", kw_only=False)
-    penalty: str | None = "l2"
-    alpha: float = 1e-4
-    fit_intercept: bool = True
-    max_iter: int = 1000
-    tol: float | None = 1e-6
-    shuffle: bool = True
     random_state: Any = parameter(default=None, meaning=SEED_OF_VISITS)
     learning_rate: Any = "invscaling"
     eta0: float = parameter(default=_RATE)
@@ -147,8 +141,6 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
         instead=(bool, np.bool_),
         meaning="the same, for `partial_fit`",
     )
-    warm_start: bool = False
-    l1_ratio: float | None = 0.15
     epsilon: float = compat(
         "the parameter of the losses other than ``squared_error``", default=0.1, minimum=0
     )
@@ -160,6 +152,8 @@ class SGDRegressor(MeanOfLosses, SparseWeights, CertifiedRegressor):
     )
     validation_fraction: float = compat("not needed: it belongs to early stopping", default=0.1)
     n_iter_no_change: float = compat("not needed: it belongs to early stopping", default=5)
+
+    sparsify, densify = sparsify, densify
 
     _label = "regression by stochastic gradients"
     _follows_dtype = True

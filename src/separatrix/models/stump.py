@@ -6,6 +6,7 @@ import time
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
@@ -17,13 +18,13 @@ from separatrix.data.validation import require_classes, sample_weight_of, valida
 from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
+from separatrix.models import predicting_classes
 from separatrix.models.parameters import Parameters, parameter
-from separatrix.models.scores import ClassPredictions
 
 __all__ = ["DecisionStump"]
 
 
-class DecisionStump(ClassPredictions, Parameters):
+class DecisionStump(ClassifierMixin, Parameters):
     r"""The best threshold on a single column, by the number of training mistakes.
 
     For two classes a half-space whose plane is parallel to all axes but one,
@@ -84,6 +85,8 @@ class DecisionStump(ClassPredictions, Parameters):
     """
 
     class_weight: Any = parameter(default=None)
+
+    predict, score = predicting_classes.predict, predicting_classes.score
 
     _label = "decision stump"
     _any_length = True

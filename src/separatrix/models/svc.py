@@ -27,6 +27,7 @@ from separatrix.geometry.separation.witness import Sides
 from separatrix.kernels.batched import BatchedObjective
 from separatrix.kernels.feature_maps import FourierLift, NystroemLift, check_lift
 from separatrix.kernels.functions import (
+    Kernel,
     LinearKernel,
     PrecomputedKernel,
     RBFKernel,
@@ -43,14 +44,13 @@ from separatrix.kernels.objective import (
 from separatrix.kernels.prediction import certain_predictions
 from separatrix.losses import Hinge
 from separatrix.messages import Message
+from separatrix.models import calibration, kernel_machine
 from separatrix.models.blocked import is_blocked
-from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
+from separatrix.models.calibration import Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
-from separatrix.models.kernel_machine import KernelMachine, check_support_vectors
 from separatrix.models.limits import counted, seconds_to, shared_deadline
-from separatrix.models.parameters import compat, parameter
+from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.penalised import Penalised
-from separatrix.models.pickled import Pickled
 from separatrix.models.scores import winners
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
@@ -90,7 +90,7 @@ class _Shared:
     lifted: Design | None = None
 
 
-class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
+class SVC(Penalised, without=("fit_intercept",)):
     r"""Support vector classification with kernels, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the
@@ -235,22 +235,18 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
     492 outside the margin, 57 on it, 14 inside it, 6 on the wrong side; ...
     """
 
-    C: float = 1.0
-    lam: float | None = None
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    class_weight: Any = None
+    kernel: Any = kernel_machine.KERNEL
+    degree: int = kernel_machine.DEGREE
+    gamma: Any = kernel_machine.GAMMA
+    coef0: float = kernel_machine.COEF0
     decision_function_shape: str = parameter(default="ovr", choices=("ovr", "ovo"))
-    tol: float = 1e-6
-    max_iter: int = 100_000
-    cache_mb: float = 1000.0
+    max_iter: int = kernel_machine.MAX_ITER
+    cache_mb: float = kernel_machine.CACHE_MB
     approximation: str | None = parameter(default=None, choices=_LIFTS)
     n_components: int = parameter(default=1000, minimum=1, integer=True)
-    calibrate: str | None = None
-    shrinking: bool = True
-    cache_size: float = 200
+    calibrate: str | None = calibration.CALIBRATE
+    shrinking: bool = kernel_machine.SHRINKING
+    cache_size: float = kernel_machine.CACHE_SIZE
     probability: Any = compat(
         'True is ``calibrate="sigmoid"``; classes of one row are allowed, too',
         ("deprecated", True, False),
@@ -261,6 +257,14 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         "not needed: ``predict`` always breaks ties of votes by the sum of the scores",
         default=False,
     )
+
+    kernel_: Kernel = fitted()
+    support_: np.ndarray = fitted()
+    support_vectors_: Any = fitted()
+    lift_: Any = fitted()
+
+    predict_proba = calibration.predict_proba
+    predict_log_proba = calibration.predict_log_proba
 
     _each = ", for each pair of classes"
 
@@ -291,7 +295,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         ),
         "dual_coef_": rules.weights("K-1", "support"),
         "bounded_": rules.flags("K-1", "support"),
-        "support_vectors_": check_support_vectors,
+        "support_vectors_": kernel_machine.check_support_vectors,
         "exact_primal_": rules.number(finite=False),
         "exact_dual_": rules.number(finite=False),
         "certificate_": rules.certificate,
@@ -338,9 +342,9 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         """
         start = time.perf_counter()
         if not is_blocked(X):
-            self._require_rows_for_folds(y, sample_weight)
+            calibration.require_rows_for_folds(self, y, sample_weight)
         fit = self._fit(X, y, sample_weight)
-        self._calibrate(X, y, sample_weight, since=start, shared=fit.shared)
+        calibration.calibrate(self, X, y, sample_weight, since=start, shared=fit.shared)
         return self
 
     def _check_parameters(self) -> None:
@@ -359,8 +363,17 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
                 "None."
             )
 
+    def _needs_all_rows(self) -> str | None:
+        return Message("kernel_in_passes")
+
+    def _limits(self) -> dict[str, Any]:
+        return kernel_machine.limits_of(self)
+
+    def __sklearn_tags__(self) -> Any:
+        return kernel_machine.tag_input(self, super().__sklearn_tags__())
+
     @property
-    def _method(self) -> str | None:
+    def _calibration_method(self) -> str | None:
         return "sigmoid" if self.calibrate is None and self.probability is True else self.calibrate
 
     @property
@@ -374,13 +387,13 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             self.__dict__.pop(name, None)
         self.kernel_ = fit.shared.kernel
         if fit.shared.lift is not None:
-            self.lift_: Any = fit.shared.lift
+            self.lift_ = fit.shared.lift
         return self._problems(fit.design, fit.target, fit.shared)
 
     def _shared(self, design: Design, labels: Labels) -> _Shared:
         """The kernel, and what it makes of the rows."""
-        self.kernel_ = kernel = self._resolved(design, labels.sample_weight)
-        self._require_square(design)
+        self.kernel_ = kernel = kernel_machine.resolved_kernel(self, design, labels.sample_weight)
+        kernel_machine.require_square(kernel, design)
         lift: Any = None
         if self.approximation == "nystroem":
             count = min(self.n_components, design.n_samples)
@@ -519,7 +532,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             matrix = np.empty((len(labels.codes), 0))
         self.support_vectors_ = matrix[self.support_]
         if isinstance(self.kernel_, LinearKernel):
-            self.coef_ = self._weights_of_columns()
+            self.coef_ = kernel_machine.weights_of_columns(self)
         if sp.issparse(matrix):
             self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
             if "coef_" in vars(self):
@@ -601,7 +614,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         return one_vs_one_scores(decisions, len(self.classes_))
 
     def _calibration_scores(self, X: Any) -> np.ndarray:
-        return self._class_scores(self._decisions(X))
+        return self._class_scores(kernel_machine.decisions(self, X))
 
     def decision_function(self, X: Any) -> np.ndarray:
         r"""Scores :math:`\langle w, \varphi(x)\rangle + b`, in float64.
@@ -621,10 +634,10 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         ndarray of shape (n_samples, K * (K - 1) / 2) with ``"ovo"``
             For each pair, positive for the first of the two.
         """
-        decisions = self._decisions(X)
+        scores = kernel_machine.decisions(self, X)
         if len(self.classes_) > 2 and self.decision_function_shape == "ovo":
-            return decisions
-        return self._class_scores(decisions)
+            return scores
+        return self._class_scores(scores)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score.
@@ -644,7 +657,9 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         matrix = validate(self, X)
         given = hasattr(self, "lift_") or isinstance(self.kernel_, LinearKernel | PrecomputedKernel)
         if given or len(self.support_) * matrix.shape[0] <= _FEW_VALUES:
-            return self.classes_[winners(self._class_scores(self._decisions_of(matrix)))]
+            return self.classes_[
+                winners(self._class_scores(kernel_machine.decisions_of(self, matrix)))
+            ]
         # Float32 settles most signs, in a third of the time; float64 has the others.
         vectors = as_design(self.support_vectors_)
         pairs = self._pair_coefficients()
@@ -658,7 +673,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
             certain &= first - second > 2.0 / 3.0
         rest = np.flatnonzero(~certain)
         if len(rest):
-            scores[rest] = self._class_scores(self._decisions_of(matrix[rest]))
+            scores[rest] = self._class_scores(kernel_machine.decisions_of(self, matrix[rest]))
         return self.classes_[winners(scores)]
 
     # --- along a path -----------------------------------------------------------------------
@@ -817,7 +832,7 @@ class SVC(Pickled, KernelMachine, CalibrationMixin, Penalised):
         vectors = self.support_vectors_
         require_rows(self, design, self.support_, vectors, "support vectors", kernel)
         require_classes(self, labels, self.support_)
-        self._require_one_answer()
+        kernel_machine.require_one_answer(self)
         claims = self._pair_claims(design, labels)
         if isinstance(kernel, LinearKernel):
             for (_, problem, _, _), weights in zip(claims, dense(self.coef_), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from separatrix.data.design import Design, as_design
@@ -12,19 +13,21 @@ from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.nu import KernelNuResidualObjective
 from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
-from separatrix.models.kernel_machine import SHARE_OF_ROWS, SingleKernelMachine
+from separatrix.models import predicting_numbers
+from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine, decisions
 from separatrix.models.limits import counted
 from separatrix.models.parameters import parameter
 from separatrix.models.regressor import TrainingRows
-from separatrix.models.scores import NumberPredictions
 
 __all__ = ["SVR", "NuSVR"]
 
 
-class _KernelRegressor(NumberPredictions, SingleKernelMachine):
+class _KernelRegressor(RegressorMixin, KernelMachine):
     """A regression with a kernel."""
 
     C: float = parameter(default=1.0, above=0)
+
+    score = predicting_numbers.score
 
     @counted
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -75,7 +78,7 @@ class _KernelRegressor(NumberPredictions, SingleKernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decisions(X)[:, 0]
+        return decisions(self, X)[:, 0]
 
 
 class SVR(_KernelRegressor):
@@ -155,15 +158,7 @@ class SVR(_KernelRegressor):
     ('optimal', True)
     """
 
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-6
-    C: float = 1.0
     epsilon: float = parameter(default=0.1, minimum=0)
-    max_iter: int = 100_000
-    cache_mb: float = 1000.0
 
     _label = "support vector regression"
 
@@ -250,14 +245,6 @@ class NuSVR(_KernelRegressor):
     """
 
     nu: float = SHARE_OF_ROWS
-    C: float = 1.0
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: Any = "scale"
-    coef0: float = 0.0
-    tol: float = 1e-6
-    max_iter: int = 100_000
-    cache_mb: float = 1000.0
 
     _label = "nu support vector regression"
 

@@ -44,6 +44,8 @@ from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone
 from separatrix.models.certified import Claimed
 from separatrix.models.discriminant import certify_classes, moments_of_classes
+from separatrix.models.equations import residual_certificate
+from separatrix.models.kernel_machine import resolved_kernel
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.models.regressor import TrainingRows, bounds_of, rows_of_fit
 from separatrix.models.svc import SVC
@@ -251,9 +253,10 @@ def _over_blocks(
 ) -> Certificate | ResidualCertificate:
     """:func:`verify` in passes over row blocks."""
     check_is_fitted(model)
-    if hasattr(model, "_equations"):
+    if getattr(model, "_in_closed_form", False):
         own = max(_CLOSED_TOL, getattr(model, "_tolerance", 0.0))
-        return model._equations(data, None, None, own if tol is None else tol, engine)
+        tol = own if tol is None else tol
+        return residual_certificate(model, data, None, None, tol, engine)
     claimed = getattr(model, "_blocked_claims", None)
     if claimed is None:
         raise TypeError(Message("blocks_as_matrix", model=type(model).__name__))
@@ -816,7 +819,7 @@ def kernel_of(model: Any, design: Design) -> Kernel:
         )
     # The same names, and gamma by the same rule.
     options = {"degree": max(int(model.degree), 1), "gamma": model.gamma, "coef0": model.coef0}
-    return SVC(kernel=model.kernel, **options)._resolved(design)
+    return resolved_kernel(SVC(kernel=model.kernel, **options), design)
 
 
 # The parameters that say what a regression minimises.
@@ -872,9 +875,8 @@ _CLOSED_TOL = 1e-8
 
 def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
     """The judge of a model that solves equations; None for one that minimises."""
-    own: Callable[..., ResidualCertificate] | None = getattr(model, "_equations", None)
-    if own is not None:
-        return own
+    if getattr(model, "_in_closed_form", False):
+        return partial(residual_certificate, model)
     theirs = _SKLEARN_CLOSED.get(_sklearn_name(model))
     return None if theirs is None else partial(theirs, model)
 
