@@ -73,9 +73,9 @@ def scan(
     Parameters
     ----------
     source : str, path, list of these, DuckDB relation, pyarrow table or data set, or array-like
-        Files, folders and patterns of what :func:`separatrix.tables.read_table` reads; Parquet
-        files are read as they are, and others are written as Parquet into the cache first. An open
-        file is copied into the cache.
+        Files, folders, patterns and addresses of what :func:`separatrix.tables.read_table` reads;
+        Parquet files are read as they are, and others are written as Parquet into the cache first.
+        An open file is copied into the cache.
         Or an array-like, sparse matrix or Dask array of shape (n_samples, n_features), or a Dask
         frame: partitions and chunks are the blocks then, and stay on the cluster.
     target : str, or array-like of shape (n_samples,)
