@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -484,6 +486,11 @@ def test_a_path_in_passes_chooses_among_the_fits_of_one_in_memory(run, table, la
     ours, theirs = np.mean(document["scores"], axis=0), np.mean(again["scores"], axis=0)
     np.testing.assert_allclose(ours, theirs, atol=0.04)
     assert stored.provenance["split"]["fit_rows"] == 3000
+    # The time that all fits share counts once.
+    begun = time.perf_counter()
+    printed = run(*words[:-1], "--memory", "1MB", *cache).lines["path"]
+    seconds = float(re.search(r"3 fits, ([\d.]+) s", printed)[1])
+    assert seconds <= time.perf_counter() - begun + 0.01
 
 
 @pytest.mark.parametrize(
