@@ -404,6 +404,23 @@ def test_workers_read_files_that_the_client_never_opens(
         assert mine.checksum == other.checksum
 
 
+def test_a_frame_that_is_nothing_but_files_is_read_as_they_are(client, tmp_path, monkeypatch):
+    pattern = write_folder(tmp_path / "data")
+    names = ["a", "b", "c", "colour", "label"]
+    cut, engine, cache = dd.read_parquet(pattern)[names], Dask(client), tmp_path / "cache"
+    left_out = [name for name in dd.read_parquet(pattern).columns if name not in names]
+    options = {"cache": cache, "test_size": 0.2, "engine": engine}
+    there = scan(cut, "label", **options)
+    here = scan(pattern, "label", ignore=left_out, **options)
+    assert there.fingerprint == here.fingerprint and "found in the cache" in here.notes[0]
+    # Rows that are chosen are no files; nor are files any use where workers share no cache.
+    filtered = dd.read_parquet(pattern, filters=[("a", ">", 0.5)])[names]
+    for frame in (filtered, cut[cut.a > 0.5]):
+        assert scan(frame, "label", engine=engine).source == "a Dask collection"
+    monkeypatch.setattr(Dask, "on_every_worker", lambda *given: [False])
+    assert scan(cut, "label", engine=engine).source == "a Dask collection"
+
+
 def test_what_is_wrong_in_a_file_is_said_by_the_worker_that_reads_it(client, tmp_path):
     pattern = write_folder(
         tmp_path / "data", "a, CASE WHEN row_id = 900 THEN 'inf'::DOUBLE ELSE b END AS b, label"
