@@ -389,7 +389,9 @@ def test_workers_read_files_that_the_client_never_opens(
     # DuckDB opens files without asking Python.
     monkeypatch.setattr(source_files, "import_duckdb", lambda: pytest.fail("DuckDB is used here"))
     monkeypatch.chdir(tmp_path)
-    there = scan("data/*.parquet", "label", cache="there", engine=Dask(client), **options)
+    # Workers open what is behind an address by themselves, too.
+    name = "data/*.parquet" if columns == "*" else f"local://{pattern}"
+    there = scan(name, "label", cache="there", engine=Dask(client), **options)
     model = LogisticRegression(random_state=0).fit(there)
     watching.clear()
     assert not opened
@@ -397,9 +399,26 @@ def test_workers_read_files_that_the_client_never_opens(
     assert there.fingerprint == here.fingerprint
     assert there.encoder.alerts_ == here.encoder.alerts_ and there.notes == here.notes
     assert there.feature_names == here.feature_names
-    assert there.source == "data/*.parquet"
+    assert there.source == name
     for mine, other in zip([*there.blocks, *there.held], [*here.blocks, *here.held], strict=True):
         assert mine.checksum == other.checksum
+
+
+def test_a_frame_that_is_nothing_but_files_is_read_as_they_are(client, tmp_path, monkeypatch):
+    pattern = write_folder(tmp_path / "data")
+    names = ["a", "b", "c", "colour", "label"]
+    cut, engine, cache = dd.read_parquet(pattern)[names], Dask(client), tmp_path / "cache"
+    left_out = [name for name in dd.read_parquet(pattern).columns if name not in names]
+    options = {"cache": cache, "test_size": 0.2, "engine": engine}
+    there = scan(cut, "label", **options)
+    here = scan(pattern, "label", ignore=left_out, **options)
+    assert there.fingerprint == here.fingerprint and "found in the cache" in here.notes[0]
+    # Rows that are chosen are no files; nor are files any use where workers share no cache.
+    filtered = dd.read_parquet(pattern, filters=[("a", ">", 0.5)])[names]
+    for frame in (filtered, cut[cut.a > 0.5]):
+        assert scan(frame, "label", engine=engine).source == "a Dask collection"
+    monkeypatch.setattr(Dask, "on_every_worker", lambda *given: [False])
+    assert scan(cut, "label", engine=engine).source == "a Dask collection"
 
 
 def test_what_is_wrong_in_a_file_is_said_by_the_worker_that_reads_it(client, tmp_path):

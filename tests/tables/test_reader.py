@@ -6,7 +6,6 @@ import csv
 import io
 import os
 import random
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -714,13 +713,6 @@ def test_what_is_not_there(write, tmp_path, monkeypatch):
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(DataError, match=r"files of several kinds \(.csv .json\); give a pattern"):
         read_table(tmp_path)
-    for mark, what in (("_delta_log", "a Delta table"), ("metadata/1.metadata.json", "an Iceberg")):
-        (tmp_path / what / mark).mkdir(parents=True)
-        with pytest.raises(DataError, match=what):
-            read_table(tmp_path / what)
-    for address in ("https://example.org/a.parquet", "s3://bucket/part-*.parquet"):
-        with pytest.raises(DataError, match=f"{re.escape(address)} is an address"):
-            read_table(address)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"'irsi' is neither a file.*did you mean 'iris'"):
         read_table("irsi")

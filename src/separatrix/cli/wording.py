@@ -115,11 +115,6 @@ class Terminal(Wording):
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
         "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in "
         "{where}; fill them in, or leave those rows out with --drop-missing-target",
-        "address": "{name} is an address, and files are read from this machine's disks; download "
-        "the file and give its name",
-        "logged_table": "{folder} is {system} table, whose log says which of its files count; "
-        "write the rows of these to Parquet files in another folder, from Python, where {how} "
-        "reads them",
         "memory_only": "{what} can only be read into memory; leave out --cache, --resume and "
         "--engine and give a larger --memory, or save it as a Parquet or CSV file",
         "blocks_to_fit": "{model} cannot be fitted in passes, in which a table larger than "

@@ -250,11 +250,6 @@ TEMPLATES: dict[str, str] = {
     "not_text": "{label} is not a table in text: byte {byte} of the file is 0x00; give a file of "
     "comma-separated values, or one whose name ends with its format (.parquet, .xlsx), or say what "
     "it is with {encoding} or the like",
-    "address": "{name} is an address, and files are read from this machine's disks; download the "
-    "file, or give scan() what opens it there, such as a pyarrow data set with a file system of "
-    "{system}",
-    "logged_table": "{folder} is {system} table, whose log says which of its files count; give "
-    "scan() {how}",
     "memory_only": "{what} can only be read into memory; read it with read_table, or save it as a "
     "Parquet or CSV file",
     "repeated_header": "{source}, row {row}: the row repeats the header; delete it, or, if the "

@@ -7,9 +7,12 @@ partition, where a worker keeps it; the cluster computes it anew where that work
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import math
+import os
 import pickle
+import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -34,6 +37,7 @@ from separatrix.scale.dask_engine import (
     require_distributed,
     settled,
 )
+from separatrix.scale.reading import ClusterReaders
 from separatrix.scale.samples import drawn, joined, sample_size, taken
 from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
@@ -41,8 +45,10 @@ from separatrix.tables.placeholders import ColumnEnds, of_parts, read_as_missing
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import is_nothing, missing_mask, nearest, quote, text_counts
 
-__all__ = ["of_collections"]
+__all__ = ["of_collections", "plain_read"]
 
+# Arguments of dask.dataframe.read_parquet with which a frame is not what the files are.
+_NOT_PLAIN = ("filters", "categories", "index", "storage_options", "_series")
 # The size of a message above which Dask warns, which a description of the encoding exceeds.
 _GRAPH = "distributed.admin.large-graph-warning-threshold"
 
@@ -86,6 +92,42 @@ def of_collections(
         if hasattr(source, "columns"):
             return _Frame(source, target, weight, quantity, ignore).blocked(engine, memory)
         return _Arrays(source, target, weight, quantity).blocked(engine, memory)
+
+
+def plain_read(
+    source: Any, engine: Dask | None, cache: str | None
+) -> tuple[list[str], list[str], Dask] | None:
+    """The Parquet files that are all of a Dask frame, and their columns that it leaves out.
+
+    The workers read such files themselves, and faster.  None for other collections, and where the
+    workers do not share the folder of the cache, in which the rows would lie.
+    """
+    expression = getattr(source, "expr", None)
+    if expression is None or importlib.util.find_spec("duckdb") is None:
+        return None
+    from dask.dataframe.dask_expr.io.parquet import ReadParquet
+
+    read = expression.simplify()
+    if not isinstance(read, ReadParquet) or any(read.operand(name) for name in _NOT_PLAIN):
+        return None
+    # A selection of partitions may be empty.
+    if read.operand("_partitions") is not None:
+        return None
+    paths = read.operand("path")
+    paths = [paths] if isinstance(paths, str) else paths
+    if not (isinstance(paths, list) and all(isinstance(one, str) for one in paths)):
+        return None
+    stored, own = read._dataset_info["schema"].names, {str(name) for name in source.columns}
+    if not own <= set(stored):
+        # The names of folders are columns.
+        return None
+    engine = _engine(engine)
+    if cache is not None:
+        os.makedirs(cache, mode=0o700, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="separatrix-", dir=cache) as folder:
+        if not ClusterReaders(engine, folder).shares_cache:
+            return None
+    return paths, [name for name in stored if name not in own], engine
 
 
 def _engine(engine: Dask | None) -> Dask:

@@ -8,7 +8,6 @@ level means: the place of a feature, or a number.
 
 from __future__ import annotations
 
-import os
 import threading
 import zlib
 from collections.abc import Sequence
@@ -32,6 +31,7 @@ from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import Category, Encoding, Number, Text
 from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.lake import path_of
 from separatrix.tables.table import Remarks, quote
 
 __all__ = [
@@ -92,31 +92,25 @@ class SourceFile:
         """SQL for all rows: columns ``c0, c1, ...``, and ``r``, the number of the row."""
         places = [f"c{j}" for j in range(self.n_columns)]
         places.insert(self.n_columns - (self.hive or 0), "r")
-        where = files.literal(escaped(self.path))
+        where = files.where(path_of(self.path))
         named = files.partitioning(self.hive is not None)
         return f"read_parquet({where}, {named}, file_row_number = true) AS t({', '.join(places)})"
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """The columns of a query, or one sentence about this file."""
-        part = files.Part(Path(self.path), self.label, ".parquet")
+        part = files.Part(path_of(self.path), self.label, ".parquet")
         return part.run(connection, sql, fetch=fetch)
 
     def require_same(self) -> None:
         """Raise DataError if the file is another than when it was scanned."""
         try:
-            status = os.stat(self.path)
+            status = path_of(self.path).stat()
         except OSError as error:
             raise DataError(
                 f"{self.label} cannot be read any more: {error.strerror or error}"
             ) from None
         if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
             raise DataError(f"{self.label} was changed after it was scanned; scan the data again")
-
-
-def escaped(path: str) -> str:
-    import glob
-
-    return glob.escape(os.path.abspath(path))
 
 
 @dataclass(frozen=True)

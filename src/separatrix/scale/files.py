@@ -69,8 +69,16 @@ from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
+from separatrix.tables.lake import is_address, status_of
 from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
-from separatrix.tables.reader import Layout, column_notes, files_in, no_rows, open_files
+from separatrix.tables.reader import (
+    Layout,
+    column_notes,
+    find_files,
+    no_rows,
+    open_files,
+    split_name,
+)
 from separatrix.tables.table import (
     NoSuchColumn,
     joined,
@@ -232,7 +240,7 @@ def _laid_out_there(
     """The layout of Parquet files as a worker finds it, by the names that they have here."""
     session = Session(uuid.uuid4().hex, options.reading_memory, str(folder), 1)
     # A worker has another working folder; an absolute pattern stands for the same files there.
-    absolute = [name if "://" in name else os.path.abspath(name) for name in names]
+    absolute = [name if is_address(name) else os.path.abspath(name) for name in names]
     try:
         (layout,) = readers.map(_layout_of, session, [(absolute, _reading_options(options))])
     finally:
@@ -380,24 +388,19 @@ def _is_alive(process: int) -> bool:
 
 
 def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Names, sizes and times of the files that some names and patterns stand for."""
-    import glob
-
+    """Names, sizes and times of the files that some names, patterns and addresses stand for."""
     out = []
     for given in names:
-        # Behind two colons is the name of a table in the file.
-        name = given if os.path.exists(given) else given.rpartition("::")[0] or given
-        if os.path.isdir(name):
-            found = [os.fspath(path) for path in files_in(Path(name))]
-        else:
-            found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
-        for path in found or [name]:
-            try:
-                status = os.stat(path)
-            except OSError:
-                out.append((path, -1, -1))
-                continue
-            out.append((os.path.abspath(path), status.st_size, status.st_mtime_ns))
+        try:
+            found = find_files(split_name(given)[0])
+            every = [(path, status_of(path)) for path in found]
+        except DataError:
+            # It is reported where the files are opened.
+            out.append((given, -1, -1))
+            continue
+        for path, status in every:
+            name = os.path.abspath(path) if isinstance(path, Path) else str(path)
+            out.append((name, status.st_size, status.st_mtime_ns))
     return out
 
 
@@ -598,7 +601,7 @@ class _Scan:
             path = part.path
             if self.converted:
                 path = self._converted(part, k)
-            elif self.scratch in path.absolute().parents:
+            elif isinstance(path, Path) and self.scratch in path.absolute().parents:
                 # Made on the way: kept for as long as blocks may be decoded from it.
                 path = path.replace(self._own(k))
             columns = len(self.layout.groups) if self.converted else len(part.names)

@@ -73,11 +73,13 @@ def scan(
     Parameters
     ----------
     source : str, path, list of these, DuckDB relation, pyarrow table or data set, or array-like
-        Files, folders and patterns of what :func:`separatrix.tables.read_table` reads; Parquet
-        files are read as they are, and others are written as Parquet into the cache first. An open
-        file is copied into the cache.
+        Files, folders, patterns and addresses of what :func:`separatrix.tables.read_table` reads;
+        Parquet files are read as they are, and others are written as Parquet into the cache first.
+        An open file is copied into the cache.
         Or an array-like, sparse matrix or Dask array of shape (n_samples, n_features), or a Dask
-        frame: partitions and chunks are the blocks then, and stay on the cluster.
+        frame: partitions and chunks are the blocks then, and stay on the cluster. A frame that
+        ``dask.dataframe.read_parquet`` gives is read as its files are, also with some of their
+        columns, if the workers share the folder of the cache.
     target : str, or array-like of shape (n_samples,)
         The column to predict; the labels of an array. None for files without labels.
     weight : str, or array-like of shape (n_samples,), optional
@@ -193,10 +195,16 @@ def scan(
         "time": time,
         **dict.fromkeys(reading, True),
     }
+    cache = None if cache is None else os.fspath(cache)
+    if _is_collection(source):
+        from separatrix.scale.collections import of_collections, plain_read
+
+        found = plain_read(source, engine, cache) if isinstance(target, str) else None
+        if found is not None:
+            source, left_out, engine = found
+            ignore = [*ignore, *left_out]
     if _is_collection(source):
         _require_files(of_files, "Dask collections")
-        from separatrix.scale.collections import of_collections
-
         own = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
         return of_collections(source, target, weight, memory=bytes_of(memory), **own)
     _require_known(reading)
@@ -211,7 +219,7 @@ def scan(
         target=target,
         weight=weight,
         memory=bytes_of(memory),
-        cache=None if cache is None else os.fspath(cache),
+        cache=cache,
         limit=None if cache_limit is None else limit_of(cache_limit),
         test_size=float(test_size),
         seed=int(seed),

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,6 @@ from separatrix.scale.encoding import (
     RowRange,
     SourceColumn,
     SourceFile,
-    escaped,
     text_hash,
 )
 from separatrix.scale.facts import (
@@ -44,6 +41,7 @@ from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
 from separatrix.tables.date_parts import with_date_parts
+from separatrix.tables.lake import path_of
 from separatrix.tables.placeholders import (
     Placeholders,
     Rest,
@@ -886,9 +884,9 @@ def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
     The last argument is whether names of folders are columns of it.
     """
     path, label, n_columns, hive = given
-    where = files.literal(escaped(path))
+    where = files.where(path_of(path))
     low, high = (f"TRY_CAST(stats_{end}_value AS DOUBLE)" for end in ("min", "max"))
-    part, own = files.Part(Path(path), label, ".parquet"), cursor(session)
+    part, own = files.Part(path_of(path), label, ".parquet"), cursor(session)
     groups = part.run(
         own,
         "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n, "
@@ -896,7 +894,7 @@ def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
         f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
     )
     sizes = np.ma.getdata(groups["size"])
-    status = os.stat(path)
+    status = path_of(path).stat()
     source = SourceFile(
         path,
         label,

@@ -28,6 +28,7 @@ from separatrix.exceptions import DataError
 from separatrix.messages import Message
 from separatrix.tables import source_files as files
 from separatrix.tables import workbooks
+from separatrix.tables.lake import FilePath
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import joined, nearest, quote
 
@@ -58,7 +59,7 @@ _ROWS = 1_000
 _LONGEST = 1_000_000_000
 
 
-def suffixes_of(path: Path) -> tuple[str, str]:
+def suffixes_of(path: FilePath) -> tuple[str, str]:
     """What a file is and how it is packed: ``(".csv", ".gz")``, or ``(".csv", "")``."""
     suffix = path.suffix.lower()
     if suffix not in PACKED:
@@ -433,13 +434,16 @@ def parquet_of_database(
 
 
 def parquet_of_query(
-    sql: str, relation: str, names: Iterable[str], stack: contextlib.ExitStack, limit: Limit
+    sql: str, parts: Sequence[files.Part], stack: contextlib.ExitStack, limit: Limit
 ) -> Path:
-    """The answer to a query over ``data``, a relation, as Parquet."""
+    """The answer to a query over ``data``, the rows of some files, as Parquet."""
+    names = parts[0].names
     with contextlib.closing(files.connect()) as connection:
         try:
+            every = " UNION ALL ".join(part.relation_by_name(names) for part in parts)
             columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-            connection.execute(f"CREATE VIEW data AS SELECT * FROM {relation} AS t({columns})")
+            parts[0].reach(connection)
+            connection.execute(f"CREATE VIEW data AS SELECT * FROM ({every}) AS t({columns})")
             query = sql.strip().rstrip(";")
             return _copied(connection, query, stack, limit, "the result of the query")
         except files.import_duckdb().Error as error:

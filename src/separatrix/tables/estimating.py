@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import glob
+import contextlib
 import os
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
+
+from separatrix.exceptions import DataError
+from separatrix.tables.lake import FilePath, status_of
 
 __all__ = ["bytes_in_memory"]
 
@@ -23,7 +26,8 @@ def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
     Parameters
     ----------
     source : str or path
-        A file or a pattern; 0 is the answer for anything else, such as a name or standard input.
+        A file, pattern, folder or address; 0 is the answer for anything else, such as a name or
+        standard input.
     sql : str, optional
         A query over the files, whose answer is taken to be as large as they are.
 
@@ -33,21 +37,22 @@ def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
     >>> bytes_in_memory("iris")
     0
     """
+    from separatrix.tables.reader import find_files, split_name
+
     try:
-        name = os.fspath(source)
-    except TypeError:
+        paths = find_files(split_name(os.fspath(source))[0])
+        size = sum(status_of(path).st_size for path in paths)
+    except (TypeError, DataError, ImportError):
+        # Faults are reported by the code that reads the files.
         return 0
-    # As it stands first: a name may hold what patterns are written with.
-    paths = [name] if os.path.isfile(name) else sorted(glob.glob(name, recursive=True))
-    paths = [path for path in paths if os.path.isfile(path)]
-    size = sum(os.path.getsize(path) for path in paths)
-    if paths and all(path.endswith(".parquet") for path in paths):
+    suffixes = {path.suffix.lower() for path in paths}
+    if suffixes == {".parquet"}:
         # A small file may hold many rows that are alike.
         return int(_CELL * _cells(paths))
     if size * _CELL < _SMALL:
         return int(size * _CELL)
-    if all(Path(path).suffix.lower() in (".csv", ".tsv", ".txt") for path in paths):
-        with open(paths[0], "rb") as file:
+    if suffixes <= {".csv", ".tsv", ".txt"}:
+        with paths[0].open("rb") as file:
             head = file.read(_SAMPLE)
         mark = max(b",\t;|", key=head.count)
         cells = head.count(mark) + head.count(b"\n")
@@ -56,18 +61,14 @@ def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
     return int(size * 8.0)
 
 
-def _cells(paths: list[str]) -> float:
-    from separatrix.tables.source_files import connect
+def _cells(paths: Sequence[FilePath]) -> float:
+    from separatrix.tables.source_files import Part, connect, where
 
-    quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-    connection = connect()
-    try:
-        rows = connection.execute(
-            f"SELECT sum(num_values) FROM parquet_metadata([{quoted}])"
-        ).fetchone()
-    except Exception:
-        # Faults of the files are reported by the code that reads them.
-        return 0.0
-    finally:
-        connection.close()
-    return float(rows[0] or 0.0)
+    named = ", ".join(map(where, paths))
+    part = Part(paths[0], str(paths[0]), ".parquet")
+    with contextlib.closing(connect()) as connection:
+        try:
+            sql = f"SELECT sum(num_values)::DOUBLE AS n FROM parquet_metadata([{named}])"
+            return float(part.run(connection, sql)["n"][0])
+        except DataError:
+            return 0.0

@@ -5,7 +5,8 @@ What is read
     line, also ``.jsonl`` and ``.ndjson``) by DuckDB; ``.svm``, ``.svmlight``, ``.libsvm`` by
     scikit-learn; these packed as ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``; workbooks,
     ``.arrow`` and ``.feather``, databases of DuckDB and SQLite, with the name of a table in them as
-    in ``shop.sqlite::orders``; a pattern such as ``"part-*.csv"``; ``"-"`` (CSV on standard input);
+    in ``shop.sqlite::orders``; any of them behind an address such as ``s3://``; Delta and Iceberg
+    tables; a pattern such as ``"part-*.csv"``; ``"-"`` (CSV on standard input);
     a built-in name.
 
 How a column gets its kind
@@ -30,7 +31,6 @@ from __future__ import annotations
 import contextlib
 import glob as globbing
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,6 +48,14 @@ from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.categorical import Categorical
 from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.lake import (
+    FilePath,
+    RemoteFile,
+    files_of_log,
+    is_address,
+    is_iceberg,
+    remote_files,
+)
 from separatrix.tables.limits import Limit
 from separatrix.tables.progress import watched
 from separatrix.tables.respelling import Reading, respelled
@@ -82,7 +90,7 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.value_format import ValueFormat, checked_order
 
-__all__ = ["OPTIONS", "SUFFIXES", "Layout", "files_in", "open_files", "read_table"]
+__all__ = ["OPTIONS", "SUFFIXES", "Layout", "find_files", "open_files", "read_table", "split_name"]
 
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _PLAIN = (*files.CSV_SUFFIXES, ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
@@ -90,13 +98,6 @@ _OTHERS = (*containers.BOOKS, *containers.ARROW, *containers.DATABASES)
 SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
 
 _T = TypeVar("_T")
-
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
-# Tables that are folders with a log: a file that it has, what it is, and how to read it.
-_LOGGED = (
-    ("_delta_log", "a Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
-    ("metadata/*.metadata.json", "an Iceberg", "pyiceberg_table.scan().to_arrow()"),
-)
 
 # Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
 _SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
@@ -131,11 +132,12 @@ def read_table(
     ----------
     source : str or path
         A file (``.csv .tsv .txt .parquet .arrow .json .xlsx .sqlite .duckdb .svm``, or one of
-        text with ``.gz .bz2 .xz .zst .zip`` behind), a pattern (``"part-*.parquet"``: the files in
-        the order of their names, with the same columns), a folder (all files in it; of Parquet
-        files, names of folders in it such as ``year=2024`` are a column of text), ``"-"`` for CSV
-        on standard input, or a built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``,
-        ``diabetes``).
+        text with ``.gz .bz2 .xz .zst .zip`` behind), an address (``https://``, ``s3://``,
+        ``gs://``, ``az://``, ``hdfs://``), a pattern (``"part-*.parquet"``: the files in the order
+        of their names, with the same columns), a folder (all files in it; of Parquet files, names
+        of folders in it such as ``year=2024`` are a column of text; of a Delta or Iceberg table,
+        the files that its log lists), ``"-"`` for CSV on standard input, or a built-in name
+        (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
     missing : iterable of str
         What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
         number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
@@ -215,17 +217,17 @@ def read_table(
         return _read_stdin(options)
     if isinstance(source, str) and name in BUILTIN_NAMES:
         return options.apply(options.marked(load_builtin(name)))
-    name, inner = _split_name(name)
-    paths = _found_files(name)
-    if any(path.suffix.lower() in SVMLIGHT_SUFFIXES for path in paths):
-        return options.apply(read_svmlight(paths[0]))
+    name, inner = split_name(name)
     with contextlib.ExitStack() as stack:
-        if len(paths) == 1 and (table := _in_memory(paths[0], inner, options)) is not None:
-            return options.apply(table)
-        parts = [options.opened(path, inner, stack) for path in paths]
+        parts = []
+        for found in _found_files(name):
+            path = options.here(found, stack)
+            if (table := _in_memory(path, str(found), inner, options)) is not None:
+                return options.apply(table)
+            parts.append(options.opened(path, inner, stack, str(found)))
         _mark_partitions(parts, [name])
         if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
-            return options.apply(replace(read_svmlight(parts[0].path), source=name))
+            return options.apply(replace(read_svmlight(Path(str(parts[0].path))), source=name))
         return _read_parts(parts, name, options, stack)
 
 
@@ -296,9 +298,9 @@ def open_files(
     source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
     if source == "-" or source in BUILTIN_NAMES:
         return None
-    found: list[tuple[Path, str | None]] = []
+    found: list[tuple[FilePath, str | None]] = []
     for given in names:
-        name, inner = _split_name(given)
+        name, inner = split_name(given)
         found += [(path, inner) for path in _found_files(name)]
     alone = {*SVMLIGHT_SUFFIXES, *containers.BOOKS}
     databases = set(containers.DATABASES)
@@ -306,7 +308,9 @@ def open_files(
         suffix = path.suffix.lower()
         if suffix in alone or (suffix in databases and not _is_duckdb(path)):
             return None
-    parts = [options.opened(path, inner, stack) for path, inner in found]
+    parts = [
+        options.opened(options.here(path, stack), inner, stack, str(path)) for path, inner in found
+    ]
     _mark_partitions(parts, names)
     if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
         return None
@@ -364,9 +368,9 @@ def _read_options(
     )
 
 
-def _found_files(name: str) -> list[Path]:
-    """The files of a name or pattern, each of which can be read."""
-    paths = _find_files(name)
+def _found_files(name: str) -> Sequence[FilePath]:
+    """The files of a name, pattern or address, each of which can be read."""
+    paths = find_files(name)
     suffixes = {path.suffix.lower() for path in paths}
     for path in paths:
         _check_file(path)
@@ -379,7 +383,7 @@ def _found_files(name: str) -> list[Path]:
     return paths
 
 
-def _split_name(name: str) -> tuple[str, str | None]:
+def split_name(name: str) -> tuple[str, str | None]:
     """A file, and the name of the table in it behind two colons."""
     path, colons, inner = name.rpartition("::")
     if not colons or Path(name).exists():
@@ -396,19 +400,25 @@ def suffix_of(name: str) -> str:
     return Path(name).suffix.lower()
 
 
-def _in_memory(path: Path, inner: str | None, options: _ReadOptions) -> Table | None:
+def _in_memory(
+    path: FilePath, label: str, inner: str | None, options: _ReadOptions
+) -> Table | None:
     """The table of a file that is read in Python; None for others."""
+    if isinstance(path, RemoteFile):
+        return None
     suffix = path.suffix.lower()
+    if suffix in SVMLIGHT_SUFFIXES:
+        return replace(read_svmlight(path), source=label)
     if suffix in containers.BOOKS:
         columns = containers.columns_of_book(path, inner, options.limit)
     elif suffix in containers.DATABASES and not _is_duckdb(path):
         columns = containers.columns_of_sqlite(path, inner, options.limit)
     else:
         return None
-    return options.of_memory(columns, str(path))
+    return options.of_memory(columns, label)
 
 
-def _is_duckdb(path: Path) -> bool:
+def _is_duckdb(path: FilePath) -> bool:
     with path.open("rb") as file:
         return path.suffix.lower() == ".duckdb" or file.read(12)[8:] == b"DUCK"
 
@@ -430,11 +440,18 @@ class _ReadOptions:
     given: tuple[str, ...] = ()
     limit: Limit = field(default_factory=lambda: Limit.of(None))
 
+    def here(self, path: FilePath, stack: contextlib.ExitStack) -> FilePath:
+        """The file on this machine's disks; a remote Parquet file is read where it is."""
+        if isinstance(path, Path) or path.suffix.lower() == ".parquet":
+            return path
+        return path.copied(files.temporary_file(stack).parent, self.limit)
+
     def opened(
-        self, path: Path, inner: str | None, stack: contextlib.ExitStack, label: str | None = None
+        self, path: FilePath, inner: str | None, stack: contextlib.ExitStack, label: str
     ) -> files.Part:
         """A file that DuckDB can read, made of another where it is one of those."""
-        label = str(path) if label is None else label
+        if isinstance(path, RemoteFile):
+            return files.Part(path, label, ".parquet")
         suffix, packing = containers.suffixes_of(path)
         if packing:
             path, suffix = containers.unpacked(path, stack, _PLAIN, self.limit)
@@ -525,21 +542,24 @@ def _in_order(
     return formats
 
 
-def _find_files(name: str) -> list[Path]:
+def find_files(name: str) -> Sequence[FilePath]:
+    """The files of a name, pattern, folder or address, of which none is opened."""
     if not name:
         raise DataError(
             "the name of the table is empty; give the name of a file, a pattern, or - for stdin"
         )
     path = Path(name)
-    if address := _ADDRESS.match(name):
-        raise DataError(Message("address", name=name, system=address[1]))
-    if path.is_dir():
-        paths = files_in(path)
+    paths: Sequence[FilePath]
+    if is_address(name):
+        paths, is_folder = remote_files(name)
+        paths = _tables_in(paths, name) if is_folder else paths
+    elif path.is_dir():
+        paths = _files_in(path)
     elif path.exists():
         paths = [path]
     elif globbing.has_magic(name):
-        paths = [Path(found) for found in sorted(globbing.glob(name, recursive=True))]
-        paths = [found for found in paths if found.is_file()]
+        every = map(Path, sorted(globbing.glob(name, recursive=True)))
+        paths = [found for found in every if found.is_file()]
         if not paths:
             raise DataError(f"no file matches the pattern {name}")
     elif path.suffix == "" and path.name == name:
@@ -561,24 +581,28 @@ def _find_files(name: str) -> list[Path]:
     return paths
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The files of a table that is a folder, in the order of their names.
+def _files_in(folder: Path) -> Sequence[FilePath]:
+    """The files of a table that is a folder, in the order of their names."""
+    if (listed := files_of_log(folder)) is not None:
+        return listed
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return _tables_in(found, str(folder))
+
+
+def _tables_in(found: Sequence[FilePath], folder: str) -> Sequence[FilePath]:
+    """The tables among the files of a folder, but for hidden ones.
 
     Raises
     ------
     DataError
-        Where it is the table of a system that keeps a log of its files, holds no file, or holds
-        files of several kinds.
+        Where there is none, or where they are of several kinds.
     """
-    for mark, system, how in _LOGGED:
-        if any(folder.glob(mark)):
-            raise DataError(Message("logged_table", folder=str(folder), system=system, how=how))
-    found = sorted(
+    known = [
         path
-        for path in folder.rglob("*")
-        if path.is_file() and not any(p[0] in "._" for p in path.relative_to(folder).parts)
-    )
-    known = [path for path in found if containers.suffixes_of(path)[0] in SUFFIXES]
+        for path in found
+        if containers.suffixes_of(path)[0] in SUFFIXES
+        and not any(part[0] in "._" for part in (*_folders_of(path, Path(folder)), path.name))
+    ]
     suffixes = sorted({path.suffix.lower() for path in known})
     if not known:
         raise DataError(f"{folder} is a folder without a file of a table ({' '.join(SUFFIXES)})")
@@ -590,13 +614,20 @@ def files_in(folder: Path) -> list[Path]:
     return known
 
 
+def _folders_of(path: FilePath, folder: Path) -> Sequence[str]:
+    """The folders between a folder and a file below it."""
+    return path.below if isinstance(path, RemoteFile) else path.relative_to(folder).parts[:-1]
+
+
 def _mark_partitions(parts: Sequence[files.Part], names: Sequence[str]) -> None:
     """Have names of folders such as ``year=2024`` be columns of the files below a given folder."""
-    folders = [Path(name) for name in names if Path(name).is_dir()]
+    folders = [one for one in map(Path, names) if one.is_dir() and not is_iceberg(one)]
     for part in parts:
-        below = [one for one in folders if one in part.path.parents]
+        # A remote file knows the folder that was given.
+        below = [one for one in folders if one in part.path.parents] or [Path()]
+        inner = isinstance(part.path, RemoteFile) or below != [Path()]
         part.hive = part.suffix == ".parquet" and any(
-            "=" in name for one in below for name in part.path.relative_to(one).parts[:-1]
+            "=" in name for one in below if inner for name in _folders_of(part.path, one)
         )
 
 
@@ -610,7 +641,9 @@ def _nearby_file(path: Path) -> str:
     return nearest(path.name, there)
 
 
-def _check_file(path: Path) -> None:
+def _check_file(path: FilePath) -> None:
+    if isinstance(path, RemoteFile):
+        return
     try:
         # A pipe waits for ever for somebody to write to it, and some devices never end.
         if not stat.S_ISREG(path.stat().st_mode):
@@ -625,7 +658,7 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _check_path(path: Path) -> None:
+def _check_path(path: FilePath) -> None:
     """Refuse a name that is not UTF-8, as DuckDB does with an error of its own bindings."""
     try:
         str(path.absolute()).encode("utf-8")
@@ -783,10 +816,7 @@ def _through(
             # finds no rows where those within quotes are of another sort.
             part.rewrite("there are line breaks in its header", stack)
     if options.sql is not None:
-        every = [part.relation_by_name(parts[0].names) for part in parts]
-        answer = containers.parquet_of_query(
-            options.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack, options.limit
-        )
+        answer = containers.parquet_of_query(options.sql, parts, stack, options.limit)
         part = files.Part(answer, f"the result of the query over {source}", ".parquet")
         part.describe(connection)
         parts = [part]

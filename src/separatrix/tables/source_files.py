@@ -12,6 +12,7 @@ import glob as globbing
 import io
 import itertools
 import math
+import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.categorical import Categorical, as_read
+from separatrix.tables.lake import FilePath, RemoteFile
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import (
     BLANKS,
@@ -44,6 +46,8 @@ CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
 _MANY_COLUMNS, _FEW_CAST = 100, 50
 _BLOCK = 1 << 17
 _GROUPED = re.compile(rb"[0-9]_[0-9]")
+# What the file system of an address raised while DuckDB read.
+_RAISED = re.compile(r"Traceback \(most recent call last\):\n(?: .*\n)*[\w.]+: ?(.*)")
 # Bytes at the beginning of a file that show what kind of file it is.
 _START = 4096
 # Columns of more distinct strings are no categories.
@@ -185,6 +189,13 @@ _DATE_SQL = r"'^[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}($|[T ])'"
 def literal(text: str) -> str:
     """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def where(path: FilePath) -> str:
+    """The name of one file in SQL, where patterns would be looked up."""
+    if isinstance(path, RemoteFile):
+        return literal(path.address)
+    return literal(globbing.escape(os.path.abspath(path)))
 
 
 def _trimmed(expression: str) -> str:
@@ -348,7 +359,7 @@ class Part:
     No name from a file reaches SQL: columns are ``c0, c1, ...`` by position.
     """
 
-    path: Path
+    path: FilePath
     label: str
     suffix: str
     given_delimiter: str = ""
@@ -376,14 +387,14 @@ class Part:
         one of ``nulls`` are NULL.
         """
         if self.cells is not None:
-            return self.cells.relation(literal(globbing.escape(str(self.cells.path.absolute()))))
+            return self.cells.relation(where(self.cells.path))
         if self.most_rows is None:
             return self._rows(numbers, nulls)
         drawn = f"SELECT * FROM {self._rows()} ORDER BY hash(t) LIMIT {self.most_rows}"
         return f"({drawn}) AS t"
 
     def _rows(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
-        where = literal(globbing.escape(str(self.path.absolute())))
+        name = where(self.path)
         aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
         alias = f" AS t({aliases})" if self.names else ""
         if self.is_csv:
@@ -393,15 +404,15 @@ class Part:
             if null := ", ".join(map(literal, nulls)):
                 longest += f", nullstr = [{null}]"
             return (
-                f"read_csv({where}, auto_detect = false, delim = {literal(self.delimiter)}, "
+                f"read_csv({name}, auto_detect = false, delim = {literal(self.delimiter)}, "
                 "quote = '\"', escape = '\"', header = true, strict_mode = true, "
                 f"hive_partitioning = false{longest}, columns = {{{columns}}}){alias}"
             )
         if self.suffix == ".parquet":
-            return f"read_parquet({where}, {partitioning(self.hive)}){alias}"
+            return f"read_parquet({name}, {partitioning(self.hive)}){alias}"
         size = max(16_777_216, self.path.stat().st_size + 1)
         return (
-            f"read_json({where}, records = 'true', sample_size = -1, map_inference_threshold = -1, "
+            f"read_json({name}, records = 'true', sample_size = -1, map_inference_threshold = -1, "
             f"hive_partitioning = false, maximum_object_size = {min(size, 4_000_000_000)}){alias}"
         )
 
@@ -410,10 +421,9 @@ class Part:
         relation = self.relation()
         if self.is_csv:
             # What all rows of a column are is found for a query as DuckDB finds it.
-            where = literal(globbing.escape(str(self.path.absolute())))
             aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
             relation = (
-                f"read_csv({where}, delim = {literal(self.delimiter)}, quote = '\"', "
+                f"read_csv({where(self.path)}, delim = {literal(self.delimiter)}, quote = '\"', "
                 f"escape = '\"', header = true, sample_size = -1, hive_partitioning = false) "
                 f"AS t({aliases})"
             )
@@ -693,8 +703,8 @@ class Part:
         return math.inf if rows is None else rows
 
     def _parquet_rows(self, connection: Any) -> int:
-        where = literal(globbing.escape(str(self.path.absolute())))
-        found = self.run(connection, f"SELECT num_rows AS n FROM parquet_file_metadata({where})")
+        rows = f"SELECT num_rows AS n FROM parquet_file_metadata({where(self.path)})"
+        found = self.run(connection, rows)
         return int(found["n"][0])
 
     def _odd(self, pairs: Sequence[tuple[str, str]], marks: frozenset[str]) -> str:
@@ -819,8 +829,14 @@ class Part:
         size = np.min_scalar_type(-1 - len(places))
         return np.array(known, dtype=object), np.array([*places, -1], dtype=size)
 
+    def reach(self, connection: Any) -> None:
+        """Have a connection read a file behind an address."""
+        if isinstance(self.path, RemoteFile):
+            self.path.register(connection)
+
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """Columns of a query, with DuckDB's errors turned into one sentence about this file."""
+        self.reach(connection)
         try:
             cursor = connection.execute(sql)
             return cursor.fetchnumpy() if fetch else cursor
@@ -841,6 +857,9 @@ class Part:
             raise DataError(self._fault(str(error))) from None
 
     def _fault(self, message: str) -> str:
+        if raised := _RAISED.search(message):
+            text = raised[1].rstrip(" .")
+            return text if text.startswith(self.label) else f"{self.label} cannot be read: {text}"
         first = message.strip().splitlines()[0]
         first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
         # DuckDB names the file by its whole path; this sentence has named it already.
@@ -997,8 +1016,8 @@ def _unreadable_csv(label: str, message: str) -> DataError:
     return DataError(f"{label} is not readable CSV: {message.strip().splitlines()[0]}")
 
 
-def _csv_text(path: Path) -> io.TextIOWrapper:
-    return open(path, encoding="utf-8-sig", newline="")
+def _csv_text(path: FilePath) -> io.TextIOWrapper:
+    return io.TextIOWrapper(path.open("rb"), encoding="utf-8-sig", newline="")
 
 
 @contextlib.contextmanager
@@ -1042,7 +1061,7 @@ def check_same_columns(parts: list[Part]) -> None:
             )
 
 
-def _utf8_fault(path: Path) -> str | None:
+def _utf8_fault(path: FilePath) -> str | None:
     """Where a file stops being UTF-8."""
     with path.open("rb") as file:
         start = file.read(4)

@@ -39,12 +39,15 @@ def run(out: Output, options: PathOptions) -> Exit:
     options, encoder = rows.options, rows.encoder
     model = build_model(options)
     model = suit_table(model, options, n_classes=rows.n_classes, n_rows=rows.n_fit)
+    start = time.perf_counter()
     path, interrupted, caught = _fit_path(out, options, model, rows)
+    # Fits that share passes share their time.
+    seconds = time.perf_counter() - start
     edge = None if path.scores is None or np.isnan(path.mean_scores).all() else path.edge
     with undisturbed() as late:
         for message in caught:
             out.warn(training.in_words(message, encoder))
-        _report(out, path, options)
+        _report(out, path, options, seconds)
         if edge is not None:
             _say_edge(out, path, edge)
         document: dict[str, Any] = {
@@ -183,9 +186,7 @@ def _say_edge(out: Output, path: Path, edge: str) -> None:
     )
 
 
-def _report(out: Output, path: Path, options: PathOptions) -> None:
-    seconds = float(path.seconds.sum())
-    seconds += sum(c.seconds for row in path.fold_certificates for c in row if c is not None)
+def _report(out: Output, path: Path, options: PathOptions, seconds: float) -> None:
     fits = len(path) * (1 + (options.cv or 0))
     line = f"{counted(len(path), 'value')} of {path.parameter}, {fits:,} fits, {seconds:.2f} s"
     within = isinstance(path.certificates[0], Certificate) and options.tol
