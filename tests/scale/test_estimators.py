@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from grids import grid
 from separatrix import (
     ElasticNet,
+    ElasticNetCV,
     HuberRegressor,
     Lasso,
+    LassoCV,
     LinearSVC,
     LinearSVR,
     LogisticRegression,
@@ -135,11 +137,46 @@ def test_sparse_rows(of):
         agree(type(model)(**model.get_params()).fit(blocks_of(of, None, rows)), memory)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        LassoCV(alphas=20, cv=3, positive=True, fit_intercept=False),
+        ElasticNetCV(l1_ratio=[0.3, 0.9], alphas=10),
+    ],
+    ids=str,
+)
+def test_a_strength_is_chosen_as_in_memory(model):
+    for weight in (None, WEIGHTS):
+        memory = type(model)(**model.get_params()).fit(X, NUMBERS, sample_weight=weight)
+        data = blocks_of("numbers", weight)
+        model.fit(data)
+        np.testing.assert_allclose(model.mse_path_, memory.mse_path_, rtol=1e-9)
+        assert model.alpha_ == pytest.approx(memory.alpha_, rel=1e-9)
+        agree(model, memory)
+        assert model.n_passes_ <= 6 and verify(model, data).status == "optimal"
+    with pytest.raises(TypeError, match="give the number of folds"):
+        type(model)(cv=[([0], [1])]).fit(data)
+    with pytest.raises(TypeError, match="give alphas and l1_ratio above 0"):
+        type(model)(alphas=[0.0, 1.0]).fit(data)
+
+
+@pytest.mark.parametrize("of", MODELS)
+def test_rows_without_weight_may_have_any_length(of):
+    rows, weights = X.copy(), np.where(np.arange(N) % 3 == 1, 0.0, 1.0)
+    model = MODELS[of][0]
+    known = type(model)(**model.get_params()).fit(X, TARGETS[of], sample_weight=weights)
+    rows[1::6] = 1e308
+    for matrix in (rows, sp.csr_matrix(rows)):
+        agree(type(model)(**model.get_params()).fit(blocks_of(of, weights, matrix)), known)
+    assert (rows[1::6] == 1e308).all()
+
+
 def test_what_no_sum_over_rows_bounds():
     numbers, labels = blocks_of("numbers", None), blocks_of("labels", None)
     for model, data, why in (
         (ElasticNet(alpha=0.0), numbers, "without a penalty"),
         (HuberRegressor(alpha=0.0), numbers, "without a penalty"),
+        (HuberRegressor(epsilon=1.0), numbers, "the scale vanishes"),
         (PoissonRegressor(alpha=0.0), blocks_of("counts", None), "without a penalty"),
         (LogisticRegression(penalty=None), labels, "without a penalty"),
         (SGDClassifier("hinge", penalty="l1"), labels, "a share of L2"),

@@ -19,8 +19,10 @@ COUNTS = scan(X, RNG.poisson(2.0, size=40), quantity=True, block_rows=15)
 
 TAKE_BLOCKS = {
     "ElasticNet",
+    "ElasticNetCV",
     "HuberRegressor",
     "Lasso",
+    "LassoCV",
     "LinearSVR",
     "PoissonRegressor",
     "SGDRegressor",

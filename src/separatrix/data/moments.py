@@ -413,8 +413,12 @@ class Moments:
         if not once:
             whole = cls.of(design, weights=weights, targets=targets)
             return [whole, *(of_rows(train) for train, _ in folds)]
-        parts = [of_rows(test) for _, test in folds]
-        # Those before and those after every fold.
+        return cls.without_each([of_rows(test) for _, test in folds])
+
+    @classmethod
+    def without_each(cls, parts: Sequence[Moments]) -> list[Moments]:
+        """The moments of all parts together and, after them, of all but each one."""
+        # Those before and those after every part.
         after = list(accumulate(reversed(parts), cls.merge))[::-1]
         out, before = [after[0]], None
         for k in range(len(parts)):

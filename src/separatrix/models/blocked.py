@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = [
     "in_blocks",
     "is_blocked",
     "keeps_passes",
+    "no_splitter",
     "r2_over",
     "refusal",
     "refuse",
@@ -186,6 +188,13 @@ def in_blocks(
         return True
     require_blocks(engine, checkpoint)
     return False
+
+
+def no_splitter(cv: Any) -> str | None:
+    """Why folds cannot be made of row blocks; None where ``cv`` is their number, or None."""
+    if cv is None or (isinstance(cv, Integral) and int(cv) >= 2):
+        return None
+    return "no splitter sees all of its rows: give the number of folds, at least two, as cv"
 
 
 def keeps_passes(model: Any) -> bool:

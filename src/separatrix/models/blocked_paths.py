@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -57,11 +56,9 @@ class BlockSearch(Search):
         super().__init__(model, given, scoring, keep_folds=keep_folds)
         if scoring not in (None, "accuracy"):
             raise blocked.refuse(model, Message("scoring_in_passes"))
-        if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
-            raise blocked.refuse(
-                model,
-                "no splitter sees all of its rows: give the number of folds, at least two, as cv",
-            )
+        why = blocked.no_splitter(cv)
+        if why is not None:
+            raise blocked.refuse(model, why)
         self._whole = blocked.begin(self.prepared, data, engine)
         self.folds = _folds(self.prepared, self._whole, 0 if cv is None else int(cv))
 

@@ -18,7 +18,7 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
 
-__all__ = ["least_squares", "multinomial", "pointwise", "with_scale"]
+__all__ = ["least_squares", "multinomial", "pointwise", "require_room", "with_scale"]
 
 
 def pointwise(
@@ -125,17 +125,19 @@ def least_squares(
     targets = Targets()
     if len(rows.classes):
         targets = Targets(len(rows.classes), other, rows.factors)
-    _require_room(rows, targets.count)
+    require_room(rows, targets.count)
     single = single and rows.data.single
     problem = BlockedProblem.of(rows.passes, targets, single=single, **options)
     return problem, problem.total
 
 
-def _require_room(rows: InPasses, n_targets: int) -> None:
-    """Raise TypeError where pairs of columns are too many to be held."""
+def require_room(rows: InPasses, n_targets: int, copies: int = 6) -> None:
+    """Raise TypeError where pairs of columns are too many to be held.
+
+    ``copies``: the sums, those of the next block, and the matrices that are made of them.
+    """
     columns = rows.data.n_features + n_targets
-    # The sums, those of the next block, and the matrices that are made of them.
-    needed, most = 8 * 6 * columns**2, Tuning.most_square
+    needed, most = 8 * copies * columns**2, Tuning.most_square
     if columns > most or needed > rows.data.memory:
         raise refuse(
             rows.model,

@@ -107,6 +107,14 @@ class HuberRegressor(LinearRegressor):
         "outliers_": rules.flags("n"),
     }
 
+    def _needs_all_rows(self) -> str | None:
+        if self.epsilon > 1.0:
+            return None
+        return (
+            "with epsilon=1 the scale vanishes: fit LinearSVR(epsilon=0, C=1/alpha), which has the "
+            "same optimum"
+        )
+
     def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> Any:
         penalty, C = (L2(), 1.0 / self.alpha) if self.alpha > 0 else (NoPenalty(), 1.0)
         options: dict[str, Any] = {"weights": rows.weights, "fit_intercept": self.fit_intercept}

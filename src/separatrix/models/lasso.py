@@ -20,8 +20,16 @@ from separatrix.data.splitting import Fold, folds_of
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_share
 from separatrix.losses import SquaredResidual
+from separatrix.models.blocked import (
+    begin,
+    in_blocks,
+    no_splitter,
+    refuse,
+    require_alone,
+    require_passes,
+)
 from separatrix.models.certified import Claimed, FitContext, Problems, conclude
-from separatrix.models.composing import pointwise
+from separatrix.models.composing import pointwise, require_room
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
@@ -103,16 +111,12 @@ class _Sparse(LinearRegressor, without=("warm_start",)):
         return pointwise(design, y, SquaredResidual(), penalty, **options)
 
     def _strengths(
-        self,
-        design: Design,
-        rows: TrainingRows,
-        alphas: Any,
-        l1_ratio: float,
-        eps: float,
-        *,
-        centred: bool,
+        self, alphas: Any, l1_ratio: float, eps: float, largest: Callable[[], float]
     ) -> np.ndarray:
-        """Values of alpha, from the largest on."""
+        """Values of alpha, from the largest on.
+
+        ``largest``: gives the least strength of L1 alone at which all weights are zero.
+        """
         values, count = checked_values("alpha", alphas)
         if values is not None:
             return np.sort(values)[::-1]
@@ -122,9 +126,7 @@ class _Sparse(LinearRegressor, without=("warm_start",)):
                 "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
                 "default range; give alphas, or an l1_ratio above 0."
             )
-        nonnegative = bool(self.positive)
-        first = alpha_max(design, rows, centred=centred, nonnegative=nonnegative)
-        first /= l1_ratio
+        first = largest() / l1_ratio
         return np.geomspace(first, first * eps, count) if count > 1 else np.array([first])
 
     def _solved(
@@ -380,7 +382,9 @@ class ElasticNet(MultiOutputMixin, _Sparse):
             positive=bool(steering.get("positive", False)),
         )
         design, rows = model._rows(X, y, steering.get("sample_weight"))
-        values = model._strengths(design, rows, alphas, float(l1_ratio), float(eps), centred=False)
+        nonnegative = bool(model.positive)
+        largest = partial(alpha_max, design, rows, centred=False, nonnegative=nonnegative)
+        values = model._strengths(alphas, float(l1_ratio), float(eps), largest)
         coefs, gaps, counts = [], [], []
         start = None if coef_init is None else np.atleast_2d(np.asarray(coef_init, dtype=float))
         path = None
@@ -543,15 +547,27 @@ class _Chosen(_Sparse):
         return np.array([1.0])
 
     @counted
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        **params: Any,
+    ) -> Any:
         """Choose the strength on held-out rows, and fit to all.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks of :func:`separatrix.scale.scan` contain their numbers and weights; they are
+            read a few times for all strengths and folds, which are those of rows in memory.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0, in the fits and in their errors.
+        engine : separatrix.scale.Engine, optional
+            What computes the passes over row blocks; by default the threads of this process.
         **params : dict
             ``groups``, for the splitter.
 
@@ -571,9 +587,49 @@ class _Chosen(_Sparse):
         ConvergenceWarning
             If the certified relative gap of the fit to all rows is above ``tol``.
         """
+        blocks = in_blocks(X, y, sample_weight, engine)
         self._check_parameters()
         groups = groups_of(params)
-        ratios = self._ratios()
+        ratios, limit = self._ratios(), deadline_of(self.time_limit)
+        design: Any
+        rows: Any
+        whole: GramPath | None
+        if blocks:
+            require_alone(None, None, groups)
+            require_passes(self)
+            design = rows = begin(self, X, engine)
+            # Ctrl-C ends this at once, because there is nothing to keep yet.
+            grid, errors, whole = self._over_blocks(rows, ratios, Clock(None, limit))
+        else:
+            design, rows = self._rows_alone(X, y, sample_weight)
+            cv = 5 if self.cv is None else self.cv
+            folds = folds_of(cv, X, y, rows.weights, groups, stratify=False)
+        with Interrupt() as interrupt:
+            clock = Clock(interrupt, limit)
+            if not blocks:
+                grid, errors, whole = self._over_rows(design, rows, ratios, folds, clock)
+            # Folds count alike, whatever their rows weigh, as in scikit-learn.
+            r, i = divmod(best_of(-errors.mean(axis=2).ravel()), errors.shape[1])
+            self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
+            problems = self._problems(design, rows, self.alpha_, ratio)
+            start, passes = None, 0
+            if whole is not None and _by_gram(grid[r], ratio):
+                way = grid[r][: i + 1]
+                *_, (coef, level, passes) = whole.along(way, ratio, self.tol, self.max_iter, clock)
+                start = problems[0][1].join(coef[0], level[0])
+            solutions = self._solved(problems, [start], limit, record=self.record, spent=passes)
+            self._keep_solutions(problems, solutions, True, self.alpha_)
+            if blocks:
+                self.n_passes_ = rows.passes.count
+        self._keep_grid(ratio, np.array(grid), errors)
+        conclude(self, interrupt.requested)
+        return self
+
+    def _needs_all_rows(self) -> str | None:
+        return no_splitter(self.cv)
+
+    def _rows_alone(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        """The rows of a single target."""
         design, rows = self._rows(X, y, sample_weight)
         if not rows.alone and rows.targets.shape[1] == 1:
             rows = rows._replace(alone=True)
@@ -584,33 +640,61 @@ class _Chosen(_Sparse):
                 "each target separately, or use scikit-learn's MultiTaskLassoCV for one strength "
                 "of all."
             )
-        grid = [
-            self._strengths(
-                design, rows, self._wanted, ratio, float(self.eps), centred=bool(self.fit_intercept)
-            )
-            for ratio in ratios
+        return design, rows
+
+    def _grid(self, ratios: np.ndarray, largest: Callable[[], float]) -> list[np.ndarray]:
+        """The strengths of each mixture."""
+        eps = float(self.eps)
+        return [self._strengths(self._wanted, float(ratio), eps, largest) for ratio in ratios]
+
+    def _over_rows(
+        self,
+        design: Design,
+        rows: TrainingRows,
+        ratios: np.ndarray,
+        folds: list[Fold],
+        clock: Clock,
+    ) -> tuple[list[np.ndarray], np.ndarray, GramPath | None]:
+        """The strengths, their errors on what the folds hold out, and the path on all rows."""
+        centred, nonnegative = bool(self.fit_intercept), bool(self.positive)
+        largest = partial(alpha_max, design, rows, centred=centred, nonnegative=nonnegative)
+        grid = self._grid(ratios, largest)
+        shape = len(ratios), len(grid[0])
+        paths = self._gram_paths(design, rows, folds, shape[0] * shape[1])
+        errors_of = partial(self._errors, rows, paths, ratios, grid)
+        return grid, fold_scores(folds, shape, errors_of, clock), paths[0]
+
+    def _over_blocks(
+        self, rows: Any, ratios: np.ndarray, clock: Clock
+    ) -> tuple[list[np.ndarray], np.ndarray, GramPath]:
+        """The same over row blocks, by one pass for sums and one for errors."""
+        from separatrix.scale.folds import fold_moments, fold_squares, laid_out
+
+        count = 5 if self.cv is None else int(self.cv)
+        require_room(rows, 1, 3 * count + 6)
+        rows.passes.folds = laid_out(rows.passes, count, 1)
+        centred, nonnegative = bool(self.fit_intercept), bool(self.positive)
+        paths = [
+            GramPath(moments, 1, centred=centred, nonnegative=nonnegative)
+            for moments in fold_moments(rows.passes, count)
         ]
-        cv = 5 if self.cv is None else self.cv
-        folds = folds_of(cv, X, y, rows.weights, groups, stratify=False)
-        limit, shape = deadline_of(self.time_limit), (len(ratios), len(grid[0]))
-        with Interrupt() as interrupt:
-            paths = self._gram_paths(design, rows, folds, shape[0] * shape[1])
-            errors_of = partial(self._errors, rows, paths, ratios, grid)
-            errors = fold_scores(folds, shape, errors_of, clock := Clock(interrupt, limit))
-            # Folds count alike, whatever their rows weigh, as in scikit-learn.
-            r, i = divmod(best_of(-errors.mean(axis=2).ravel()), shape[1])
-            self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
-            problems = self._problems(design, rows, self.alpha_, ratio)
-            start, passes, whole = None, 0, paths[0]
-            if whole is not None and _by_gram(grid[r], ratio):
-                way = grid[r][: i + 1]
-                *_, (coef, level, passes) = whole.along(way, ratio, self.tol, self.max_iter, clock)
-                start = problems[0][1].join(coef[0], level[0])
-            solutions = self._solved(problems, [start], limit, record=self.record, spent=passes)
-            self._keep_solutions(problems, solutions, True, self.alpha_)
-        self._keep_grid(ratio, np.array(grid), errors)
-        conclude(self, interrupt.requested)
-        return self
+        if not all(path.finite for path in paths):
+            raise refuse(self, "its sums are out of the range of float64: scale the columns")
+        grid = self._grid(ratios, paths[0].largest)
+        if not all(_by_gram(values, ratio) for values, ratio in zip(grid, ratios, strict=True)):
+            raise refuse(self, "its sums serve a penalty with L1: give alphas and l1_ratio above 0")
+        shape = len(ratios), len(grid[0]), count
+        coefs = np.full((count, *shape[:2], rows.n_features), np.nan)
+        levels = np.full((count, *shape[:2]), np.nan)
+        for k, path in enumerate(paths[1:]):
+            late = clock.shared(count + 1 - k)
+            for r, ratio in enumerate(ratios):
+                fits = path.along(grid[r], float(ratio), self.tol, self.max_iter, late)
+                for i, (coef, level, _) in enumerate(fits):
+                    coefs[k, r, i], levels[k, r, i] = coef[0], level[0]
+        flat = coefs.reshape(count, -1, rows.n_features), levels.reshape(count, -1)
+        errors = fold_squares(rows.passes, *flat)
+        return grid, np.moveaxis(errors.reshape(count, *shape[:2]), 0, -1), paths[0]
 
     @staticmethod
     def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
@@ -663,9 +747,13 @@ class _Chosen(_Sparse):
             return self.n_alphas
         return 100 if self.alphas is None or isinstance(self.alphas, str) else self.alphas
 
-    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
+    def _settled(self, fit: FitContext) -> Problems:
+        """The problems with the strength that was chosen."""
         ratio = float(getattr(self, "l1_ratio_", 1.0))
-        ((part, problem),) = self._problems(design, rows, self.alpha_, ratio)
+        return self._problems(fit.design, fit.target, self.alpha_, ratio)
+
+    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
+        ((part, problem),) = self._settled(FitContext(design, rows))
         return [(part, problem, problem.join(self.coef_, self.intercept_), rows.weights)]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,6 +80,32 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def bounded(self) -> Rows:
+        """The rows with zeros for those without weight whose length overflows.
+
+        They are as good as absent, and a product of zero and infinity is not zero.
+        """
+        if self.weights is None:
+            return self
+        absent = np.flatnonzero(self.weights == 0.0)
+        if not len(absent):
+            return self
+        with np.errstate(over="ignore"):
+            known = self.squares
+            lengths = self.design.take(absent).row_squares() if known is None else known[absent]
+        lost = absent[~np.isfinite(lengths)]
+        if not len(lost):
+            return self
+        matrix, squares = self.matrix.copy(), None if known is None else known.copy()
+        if hasattr(matrix, "indptr"):
+            for i in lost.tolist():
+                matrix.data[matrix.indptr[i] : matrix.indptr[i + 1]] = 0.0
+        else:
+            matrix[lost] = 0.0
+        if squares is not None:
+            squares[lost] = 0.0
+        return replace(self, matrix=matrix, squares=squares)
 
 
 class Block(ABC):

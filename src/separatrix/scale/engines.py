@@ -115,7 +115,7 @@ class Engine(ABC):
 def work(task: Task, block: Block, shared: Any, own: Any) -> Any:
     """A function of one block, on one thread, so that its sums depend on nothing but the block."""
     with pool.alone():
-        return task(block.load(), shared, own)
+        return task(block.load().bounded(), shared, own)
 
 
 def in_order(

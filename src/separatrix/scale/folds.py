@@ -11,9 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.moments import Moments
 from separatrix.scale.blocks import Rows
 
-__all__ = ["BlockFolds", "Fold", "fold_hits", "fold_totals", "in_folds", "laid_out"]
+__all__ = [
+    "BlockFolds",
+    "Fold",
+    "fold_hits",
+    "fold_moments",
+    "fold_squares",
+    "fold_totals",
+    "in_folds",
+    "laid_out",
+]
 
 
 @dataclass(frozen=True)
@@ -171,3 +181,67 @@ def fold_hits(
                 predicted = scores.argmax(axis=1)
             out[m] = float(np.sum(weight[predicted == target]))
     return {"hits": out}
+
+
+def _moments(rows: Rows, count: int, own: Any) -> list[Moments | None]:
+    """The moments of the rows of a block with their targets, by fold."""
+    design, out = rows.design, []
+    for k in range(count):
+        index = np.flatnonzero(rows.folds == k)
+        weights = None if rows.weights is None else rows.weights[index]
+        targets = rows.target[index, None]
+        some = (
+            Moments.of(design.take(index), weights=weights, targets=targets) if len(index) else None
+        )
+        out.append(some)
+    return out
+
+
+def fold_moments(passes: Any, count: int) -> list[Moments]:
+    """The moments of all rows with their targets and, after them, of those that each fold leaves.
+
+    ``passes.folds`` says which rows are in which fold; each of these has some.
+    """
+    found: list[Moments | None] = [None] * count
+    for parts in passes.each(_moments, count):
+        for k, part in enumerate(parts):
+            known = found[k]
+            found[k] = part if known is None else known if part is None else known.merge(part)
+    for k, part in enumerate(found):
+        if part is None:
+            raise ValueError(f"fold {k + 1} of {count} has no row to score; give fewer folds.")
+    return Moments.without_each([part for part in found if part is not None])
+
+
+def _squares(rows: Rows, shared: tuple[np.ndarray, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+    coefs, levels = shared
+    squares, totals = np.zeros(levels.shape), np.zeros(len(levels))
+    for k, (coef, level) in enumerate(zip(coefs, levels, strict=True)):
+        index = np.flatnonzero(rows.folds == k)
+        if not len(index):
+            continue
+        weights = np.ones(len(index)) if rows.weights is None else rows.weights[index]
+        scores = rows.design.take(index).dot(np.ascontiguousarray(coef.T)) + level
+        squares[k] = weights @ np.square(rows.target[index, None] - scores)
+        totals[k] = weights.sum()
+    return {"squares": squares, "totals": totals}
+
+
+def fold_squares(passes: Any, coefs: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Mean squared errors on what each fold holds out, by one pass.
+
+    Parameters
+    ----------
+    passes : Passes
+    coefs : ndarray of shape (n_folds, n_fits, n_features)
+        Weights of the fits to what each fold leaves.
+    levels : ndarray of shape (n_folds, n_fits)
+        Their intercepts.
+
+    Returns
+    -------
+    ndarray of shape (n_folds, n_fits)
+    """
+    found = passes.sums(_squares, (coefs, levels))
+    out: np.ndarray = found["squares"] / found["totals"][:, None]
+    return out

@@ -273,6 +273,11 @@ class GramPath:
         lengths = np.append(np.diagonal(self.gram), self.square)
         return bool(np.isfinite(lengths).all() and (lengths[lengths > 0.0] > _LEAST).all())
 
+    def largest(self) -> float:
+        """The least strength of L1 alone at which all weights are zero."""
+        slopes = self.pull if self.nonnegative else np.abs(self.pull)
+        return max(float(slopes.max()) / self.total, float(np.finfo(np.float64).tiny))
+
     @property
     def intercepts(self) -> np.ndarray:
         """The intercepts that go with the weights, one for each target."""
