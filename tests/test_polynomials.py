@@ -12,12 +12,13 @@ import scipy.sparse as sp
 from sklearn.preprocessing import PolynomialFeatures
 
 from rational_least_squares import exact_fit, exact_solution
+from separatrix.closed_form.normal_equations import LeastSquaresProblem
 from separatrix.closed_form.polynomial import (
     PolynomialBasis,
     PolynomialDesign,
     count_terms,
     degree_errors,
-    fit_polynomial,
+    solve,
 )
 from separatrix.data.design import as_design
 
@@ -25,6 +26,10 @@ from separatrix.data.design import as_design
 def points(n: int = 30, d: int = 2, seed: int = 0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, d)) * np.arange(1, d + 1) + np.arange(d), rng
+
+
+def fit(design, targets, basis, **options):
+    return solve(LeastSquaresProblem(PolynomialDesign(design, basis), targets, **options))
 
 
 def exact_terms(basis: PolynomialBasis, row: np.ndarray) -> list[Fraction]:
@@ -205,7 +210,7 @@ def test_coefficients_are_those_of_rational_arithmetic(x, degree, weighted) -> N
     s = rng.integers(1, 4, size=len(x)).astype(float) if weighted else None
     design = as_design(x[:, None])
     basis = PolynomialBasis.of(design, degree, weights=s)
-    found = fit_polynomial(design, y[:, None], basis, weights=s)
+    found = fit(design, y[:, None], basis, weights=s)
     expected = np.array([float(v) for v in exact_fit(x, y, degree, s)])
     # To the last digit or the one before, whatever the condition number of the powers.
     got = np.concatenate([found.plain_intercept, found.plain_coef[0]])
@@ -218,7 +223,7 @@ def test_refinement_with_a_penalty() -> None:
     design = as_design(x[:, None])
     basis = PolynomialBasis.of(design, 4)
     ridge = 0.75
-    found = fit_polynomial(design, y[:, None], basis, ridge=ridge)
+    found = fit(design, y[:, None], basis, ridge=ridge)
     terms = [[Fraction(1), *exact_terms(basis, [v])] for v in x]
     expected = [float(v) for v in exact_solution(terms, y, ridge=ridge)]
     np.testing.assert_allclose([*found.intercept, *found.coef[0]], expected, rtol=1e-15)
@@ -239,7 +244,7 @@ def test_coefficients_of_several_columns_are_those_of_rational_arithmetic(seed) 
     s = None if seed % 2 else rng.integers(0, 3, size=n).astype(float)
     design = as_design(X)
     basis = PolynomialBasis.of(design, int(degree), weights=s)
-    found = fit_polynomial(design, y[:, None], basis, weights=s)
+    found = fit(design, y[:, None], basis, weights=s)
     terms = [
         [Fraction(1)]
         + [
@@ -270,9 +275,9 @@ def test_errors_of_all_degrees_from_one_factor(ridge) -> None:
     )
     for i, degree in enumerate(degrees):
         own = PolynomialBasis.of(train, degree, weights=s)
-        fit = fit_polynomial(train, y[:40], own, weights=s, ridge=ridge)
-        assert training[i] == pytest.approx(fit.mse.mean(), rel=1e-9)
-        predicted = PolynomialDesign(held, own).dot(fit.coef.T) + fit.intercept
+        found = fit(train, y[:40], own, weights=s, ridge=ridge)
+        assert training[i] == pytest.approx(found.mse.mean(), rel=1e-9)
+        predicted = PolynomialDesign(held, own).dot(found.coef.T) + found.intercept
         assert validation[i] == pytest.approx(np.square(y[40:] - predicted).mean(), rel=1e-8)
 
 
@@ -322,7 +327,7 @@ def test_data_of_other_columns_are_refused():
 def test_a_constant_is_solved_for_like_any_polynomial(capfd) -> None:
     X, y = np.ones((9, 2)), np.arange(9.0)[:, None] ** 2 + 1e6
     weights = np.arange(9.0) % 3
-    found = fit_polynomial(
+    found = fit(
         as_design(X), y, PolynomialBasis.of(as_design(X), 3, weights=weights), weights=weights
     )
     assert found.intercept[0] == pytest.approx(np.average(y[:, 0], weights=weights), rel=1e-15)

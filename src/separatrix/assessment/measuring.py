@@ -109,7 +109,7 @@ def calibration_z(probabilities: np.ndarray, own: np.ndarray) -> float | None:
 
 
 # What the figures warn of, why it matters, and what to do, as in a diagnosis.
-_SAID: dict[str, tuple[str, str, str]] = {
+_WORDINGS: dict[str, tuple[str, str, str]] = {
     "nothing_held_out": (
         "every row was fitted, so these scores do not show how well the model predicts new rows",
         "a model nearly always scores better on the rows that it was fitted to",
@@ -168,7 +168,7 @@ def measured_findings(evaluation: EvaluationData, measured: list[dict[str, Any]]
     z = one["calibration_z"]
     if evaluation.measured.predictions.probabilities is None:
         remedy = Message("calibrate") if hasattr(evaluation.model, "calibrate") else ""
-        found.append(_finding("not_calibrated", "note", None, remedy, said="scores alone"))
+        found.append(_finding("not_calibrated", "note", None, remedy, wording="scores alone"))
     elif z is not None and abs(z) > _FAR and held:
         remedy = (
             "calibrate them before you read them as frequencies"
@@ -200,7 +200,7 @@ def _finding(
     severity: str,
     record: dict[str, Any] | None = None,
     remedy: str = "",
-    said: str = "",
+    wording: str = "",
     **values: Any,
 ) -> Finding:
     """A finding about the figures of some rows."""
@@ -211,7 +211,7 @@ def _finding(
     for name in ("accuracy", "share", "fitted"):
         if name in values:
             values[name] = _percent(values[name])
-    found = finding(code, severity, None, said, _SAID, **values)
+    found = finding(code, severity, None, wording, _WORDINGS, **values)
     return replace(found, remedy=remedy) if remedy else found
 
 

@@ -61,7 +61,6 @@ __all__ = [
     "PolynomialFit",
     "count_terms",
     "degree_errors",
-    "fit_polynomial",
     "solve",
 ]
 
@@ -726,13 +725,6 @@ class PolynomialFit(LeastSquaresSolution):
 
     plain_coef: np.ndarray
     plain_intercept: np.ndarray
-
-
-def fit_polynomial(
-    design: Design, targets: np.ndarray, basis: PolynomialBasis, **options: Any
-) -> PolynomialFit:
-    """:func:`solve` for a basis; ``options``: the weights of the rows, and the ridge."""
-    return solve(LeastSquaresProblem(PolynomialDesign(design, basis), targets, **options))
 
 
 def solve(problem: LeastSquaresProblem) -> PolynomialFit:

@@ -17,13 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.certificate import Certificate
 from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
+from separatrix.data.targets import TrainingRows
 from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.callbacks import followed
 from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to, shared_deadline
 from separatrix.models.parameters import Parameters, fitted, parameter
 from separatrix.models.pickled import packed, unpacked
-from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, Solution, minimise

@@ -8,20 +8,20 @@ import numpy as np
 
 from separatrix.data import rules
 from separatrix.data.design import Design
+from separatrix.data.targets import TrainingRows
 from separatrix.losses import Huber
 from separatrix.messages import Message
 from separatrix.models.certified import Problems
 from separatrix.models.composing import with_scale
 from separatrix.models.parameters import parameter
-from separatrix.models.pointwise import CertifiedRegressor
-from separatrix.models.regressor import TrainingRows
+from separatrix.models.pointwise import LinearRegressor
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.driver import Solution
 
 __all__ = ["HuberRegressor"]
 
 
-class HuberRegressor(CertifiedRegressor):
+class HuberRegressor(LinearRegressor):
     r"""Linear regression that is robust to outliers, with a certificate.
 
     Minimises over the weights, the intercept and the scale :math:`\sigma` of the residuals
@@ -103,7 +103,7 @@ class HuberRegressor(CertifiedRegressor):
     # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
     _sklearn_factor: ClassVar[float] = 2.0
     _attributes: ClassVar[rules.Rules] = {
-        **CertifiedRegressor._attributes,
+        **LinearRegressor._attributes,
         "scale_": rules.number(low=0.0),
         "outliers_": rules.flags("n"),
     }

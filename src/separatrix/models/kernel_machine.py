@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
-from separatrix.data.validation import validate
+from separatrix.data.targets import TrainingRows
+from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.functions import (
     CallableKernel,
     Kernel,
@@ -27,8 +29,8 @@ from separatrix.kernels.gram import entry_variance, gram_of
 from separatrix.kernels.prediction import column_weights, kernel_scores
 from separatrix.messages import Message
 from separatrix.models.certified import Certified, Claimed, FitContext, Problems
+from separatrix.models.limits import counted
 from separatrix.models.parameters import compat, fitted, parameter
-from separatrix.models.regressor import TrainingRows
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers.driver import Solution
 
@@ -220,6 +222,58 @@ class KernelMachine(Certified):
     @abstractmethod
     def _problem(self, gram: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
         """Build the problem that the fit minimises."""
+
+    @counted
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, its matrix, shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Numbers; :class:`~separatrix.OneClassSVM` ignores them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, or NaN or infinity (named by row and column).
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        matrix, numbers = validate(self, X, y, regression=True)
+        weights = sample_weight_of(sample_weight, matrix)
+        numbers = np.asarray(column_or_1d(numbers, warn=True), dtype=np.float64)
+        return as_design(matrix), TrainingRows.of(matrix, numbers, weights)
+
+    def predict(self, X: Any) -> np.ndarray:
+        r"""The fitted values :math:`\langle w, \varphi(x)\rangle + b`, in float64.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return decisions(self, X)[:, 0]
 
     def _needs_all_rows(self) -> str | None:
         return Message("kernel_in_passes")

@@ -17,6 +17,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.moments import Moments
 from separatrix.data.splitting import Fold, folds_of
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_share
 from separatrix.losses import SquaredResidual
 from separatrix.models.blocked import (
@@ -32,8 +33,7 @@ from separatrix.models.composing import pointwise, require_room
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
-from separatrix.models.pointwise import CertifiedRegressor, solution_values
-from separatrix.models.regressor import TrainingRows
+from separatrix.models.pointwise import LinearRegressor, solution_values
 from separatrix.models.search import Clock, alpha_max, checked_values, fold_scores, groups_of
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
@@ -49,7 +49,7 @@ __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
 _PRODUCT_BYTES = 1 << 26
 
 
-class _Sparse(CertifiedRegressor, without=("warm_start",)):
+class _Sparse(LinearRegressor, without=("warm_start",)):
     """What these regressions share: the problems, and what is kept of them."""
 
     fit_intercept: bool = parameter(default=True)
@@ -696,6 +696,11 @@ class _Chosen(_Sparse):
         errors = fold_squares(rows.passes, *flat)
         return grid, np.moveaxis(errors.reshape(count, *shape[:2]), 0, -1), paths[0]
 
+    @staticmethod
+    def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
+        """Fits along strengths of the penalty; see :meth:`ElasticNet.path`."""
+        return ElasticNet.path(X, y, **options)
+
     def _gram_paths(
         self, design: Design, rows: TrainingRows, folds: list[Fold], count: int
     ) -> list[GramPath | None]:
@@ -808,11 +813,6 @@ class LassoCV(_Chosen):
 
     _label = "lasso"
 
-    @staticmethod
-    def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
-        """Fits along strengths of the penalty; see :meth:`ElasticNet.path`."""
-        return ElasticNet.path(X, y, **options)
-
 
 class ElasticNetCV(_Chosen):
     """:class:`ElasticNet` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
@@ -867,8 +867,3 @@ class ElasticNetCV(_Chosen):
         # Strengths that were given are the same for every mixture.
         same = alone or np.array_equal(grid, np.broadcast_to(grid[0], grid.shape))
         self.alphas_ = grid[0] if same else grid
-
-    @staticmethod
-    def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
-        """Fits along strengths of the penalty; see :meth:`ElasticNet.path`."""
-        return ElasticNet.path(X, y, **options)

@@ -21,6 +21,7 @@ from separatrix.data import rules
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as, targets_of
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import (
     require_classes,
     require_finite,
@@ -40,7 +41,6 @@ from separatrix.models.path import Path
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
-    TrainingRows,
     bounds_of,
     check_factor,
     require_targets,
@@ -127,7 +127,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         solution, problem = joined(solutions), problems[0][1]
         blocks, rows = fit.blocks, fit.target
         if blocks is not None:
-            rows = TrainingRows.of_blocks(blocks, problem.total)
+            rows = TrainingRows.of_blocks(blocks.classes, problem.total)
         self._keep(solution, rows)
         dependent = solutions[0].rank < problem.design.n_features and not problem.ridge > 0
         # With bounds its rank is that of the free columns.

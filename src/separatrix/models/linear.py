@@ -22,15 +22,23 @@ from separatrix.data.validation import (
 )
 from separatrix.models import predicting_classes
 from separatrix.models.base import SEED_OF_VISITS
+from separatrix.models.blocked import refuse
 from separatrix.models.calibration import cross_fitted_scores
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
 from separatrix.models.scores import narrowed
+from separatrix.models.search import strengths_of_rows
+from separatrix.objectives.base import LinearProblem
+from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution
-from separatrix.solvers.warm_starts import Continuation
+from separatrix.solvers.protocol import Solver
+from separatrix.solvers.warm_starts import Continuation, mean_square
 
 __all__ = ["AVERAGED", "LinearClassifier", "check_averaged", "densify", "sparsify"]
+
+# The weakest penalty of a path, relative to the strongest, where weights can be zero.
+_SPARSE_REACH = 1e3
 
 
 class LinearClassifier(ClassifierMixin, Certified):
@@ -83,6 +91,14 @@ class LinearClassifier(ClassifierMixin, Certified):
         self.classes_ = fit.target.classes
         self._keep(problems, solutions)
 
+    def _solver(self, problem: LinearProblem) -> Solver:
+        solver = getattr(self, "solver", "auto")
+        if not isinstance(solver, str):
+            return solver
+        if problem.in_passes and solver in SOLVERS:
+            raise refuse(self, f"solver={solver!r} keeps vectors as long as the data: give 'auto'")
+        return SOLVERS[solver]() if solver in SOLVERS else select_solver(problem)
+
     # --- calibration ------------------------------------------------------------------------
 
     @property
@@ -127,6 +143,20 @@ class LinearClassifier(ClassifierMixin, Certified):
                     whole = member
                 member.time_limit = run.model.time_limit
                 yield i, j, member
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        """Values from the strongest penalty to the weakest."""
+        member = run.member(1.0)
+        problems = member._problems(run.design, run.labels)
+        # A little less, or a fit within its tolerance may have one that is not quite zero.
+        first = 0.999 * min(problem.critical_C for _, problem in problems)
+        if not 0.0 < first < np.inf:
+            centred = bool(self.fit_intercept)
+            square = mean_square(run.design, run.labels.weights, centred=centred)
+            return strengths_of_rows(parameter, count, run.labels, square)
+        # From where the first weight is not zero (Friedman, Hastie and Tibshirani, 2010, 2.5).
+        strengths = first * np.geomspace(1.0, _SPARSE_REACH, count)
+        return strengths if parameter == "C" else 1.0 / (strengths * run.labels.total)
 
     def _know_one(self, design: Design, labels: Labels) -> None:
         """Become the model of rows of one class, where folds may lack classes."""

@@ -18,7 +18,7 @@ from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.messages import Message
-from separatrix.models import calibration
+from separatrix.models import calibration, penalised
 from separatrix.models.blocked import is_blocked
 from separatrix.models.calibration import check_calibration
 from separatrix.models.callbacks import CallbackSupportMixin
@@ -27,7 +27,6 @@ from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.penalised import Penalised
 from separatrix.models.sklearn_compat import warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
@@ -40,7 +39,7 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
-class LinearSVC(CallbackSupportMixin, Penalised):
+class LinearSVC(CallbackSupportMixin, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -166,7 +165,9 @@ class LinearSVC(CallbackSupportMixin, Penalised):
         default="squared_hinge", choices=("hinge", "squared_hinge"), kw_only=False
     )
     l1_ratio: float = parameter(default=0.0, minimum=0, maximum=1, none=True)
-    max_iter: int = 100_000
+    C: float = penalised.C
+    lam: float | None = penalised.LAM
+    max_iter: int = parameter(default=100_000, minimum=0)
     solver: Any = parameter(default="auto", choices=("auto", *SOLVERS), instead=Solver)
     calibrate: str | None = calibration.CALIBRATE
     dual: str = compat("not needed: the solver follows from the problem", default="auto")
@@ -179,12 +180,14 @@ class LinearSVC(CallbackSupportMixin, Penalised):
     )
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1)
 
+    path = penalised.path
     sparsify, densify = sparsify, densify
     predict_proba = calibration.predict_proba
     predict_log_proba = calibration.predict_log_proba
 
     _label = "linear support vector machine"
     _has_margin = True
+    _strengths = penalised.STRENGTHS
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         "support_": rules.whole_array("support"),
@@ -253,7 +256,8 @@ class LinearSVC(CallbackSupportMixin, Penalised):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_penalty()
+        penalised.check_strength(self)
+        penalised.check_penalty(self)
         sparse = self.penalty == "l1" or self.l1_ratio > 0
         if sparse and self.loss == "hinge":
             raise ValueError(Message("hinge_needs_l2"))
@@ -277,7 +281,7 @@ class LinearSVC(CallbackSupportMixin, Penalised):
         }
         if self._hard:
             return [(part, HardMarginObjective(design, y, **shared)) for part, y in labels.parts()]
-        penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
+        penalty, C = penalised.penalty_and_strength(self, labels.total, self.penalty, self.l1_ratio)
         loss = loss_of(self.loss)
         return [
             (part, pointwise(design, y, loss, penalty, C=C, **shared)) for part, y in labels.parts()

@@ -8,11 +8,11 @@ import numpy as np
 
 from separatrix.data import rules
 from separatrix.data.design import Design
+from separatrix.data.targets import TrainingRows
 from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.pointwise import CertifiedRegressor
-from separatrix.models.regressor import TrainingRows
+from separatrix.models.pointwise import LinearRegressor
 from separatrix.models.sklearn_compat import NOTHING_RANDOM, warn_once
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.pointwise import PointwiseObjective
@@ -25,7 +25,7 @@ _LOSSES = {
 }
 
 
-class LinearSVR(CertifiedRegressor):
+class LinearSVR(LinearRegressor):
     r"""Linear support vector regression, with a certificate.
 
     Minimises
@@ -92,7 +92,7 @@ class LinearSVR(CertifiedRegressor):
     random_state: Any = NOTHING_RANDOM
 
     _label = "linear support vector regression"
-    _attributes: ClassVar[rules.Rules] = CertifiedRegressor._attributes
+    _attributes: ClassVar[rules.Rules] = LinearRegressor._attributes
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -25,12 +25,12 @@ from separatrix.data.validation import (
 )
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
+from separatrix.models import penalised
 from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
 from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.penalised import Penalised
 from separatrix.models.scores import agreeing, column_names, winners
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START
 from separatrix.objectives.penalties import Penalty
@@ -41,7 +41,7 @@ from separatrix.solvers.protocol import Solver
 __all__ = ["LogisticRegression"]
 
 
-class LogisticRegression(CallbackSupportMixin, Penalised):
+class LogisticRegression(CallbackSupportMixin, LinearClassifier):
     r"""Logistic regression, binary and multinomial, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -160,6 +160,8 @@ class LogisticRegression(CallbackSupportMixin, Penalised):
         meaning='the same; with `"deprecated"`, `l1_ratio` decides',
         kw_only=False,
     )
+    C: float = penalised.C
+    lam: float | None = penalised.LAM
     l1_ratio: float | None = parameter(default=0.0, minimum=0, maximum=1, none=True)
     bounds: Any = parameter(default=None)
     multiclass: str = parameter(default="multinomial", choices=("multinomial", "ovr"))
@@ -171,6 +173,7 @@ class LogisticRegression(CallbackSupportMixin, Penalised):
         instead=Solver,
         meaning='its names mean `"auto"`',
     )
+    max_iter: int = parameter(default=10_000, minimum=0)
     dual: bool = compat("not needed: the solver follows from the problem", default=False)
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1)
     warm_start: bool = WARM_START
@@ -182,10 +185,12 @@ class LogisticRegression(CallbackSupportMixin, Penalised):
         default="deprecated",
     )
 
+    fit, path = penalised.fit, penalised.path
     sparsify, densify = sparsify, densify
 
     _label = "logistic regression"
     _margin_loss = "log"
+    _strengths = penalised.STRENGTHS
     _counts_each = True
     _follows_dtype = True
     _attributes: ClassVar[rules.Rules] = {
@@ -197,10 +202,11 @@ class LogisticRegression(CallbackSupportMixin, Penalised):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_penalty()
+        penalised.check_strength(self)
+        penalised.check_penalty(self)
 
     def _problems(self, design: Design, labels: Labels) -> Problems:
-        penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
+        penalty, C = penalised.penalty_and_strength(self, labels.total, self.penalty, self.l1_ratio)
         penalty = self._between_bounds(penalty)
         options: dict[str, Any] = {"C": C, "fit_intercept": self.fit_intercept}
         if self._multinomial and not labels.binary:

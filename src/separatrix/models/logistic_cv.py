@@ -23,6 +23,7 @@ from separatrix.data import rules
 from separatrix.data.validation import check_number
 from separatrix.exceptions import warn
 from separatrix.messages import Message
+from separatrix.models import penalised
 from separatrix.models.blocked import is_blocked, refuse
 from separatrix.models.limits import deadline_of, seconds_to
 from separatrix.models.logistic import LogisticRegression
@@ -280,7 +281,7 @@ class LogisticRegressionCV(
             try:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
-                    path = LogisticRegression(**options)._path_of(*wanted, **kept)
+                    path = penalised.path_of(LogisticRegression(**options), *wanted, **kept)
             except PathInterrupt as stop:
                 if not np.all(np.isnan(stop.path.mean_scores)):
                     paths.append(stop.path)

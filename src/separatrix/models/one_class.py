@@ -8,14 +8,13 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from separatrix.data.design import Design, as_design
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.functions import LinearKernel, PolynomialKernel
 from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine, decisions
-from separatrix.models.limits import counted
-from separatrix.models.regressor import TrainingRows
 from separatrix.solvers.driver import Solution
 
 __all__ = ["OneClassSVM"]
@@ -108,37 +107,6 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     nu: float = SHARE_OF_ROWS
 
     _label = "one-class support vector machine"
-
-    @counted
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
-        """Fit to training data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For a precomputed kernel, its matrix, shape (n_samples, n_samples).
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, or NaN or infinity (named by row and column).
-        KeyboardInterrupt
-            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the certified relative gap is above ``tol``; the text is the certificate.
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         matrix = validate(self, X, reset=True)

@@ -11,19 +11,19 @@ from sklearn.utils import column_or_1d
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.models import predicting_numbers
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counted
 from separatrix.models.parameters import fitted, parameter
-from separatrix.models.regressor import TrainingRows
 from separatrix.models.scores import narrowed
 from separatrix.solvers.driver import Solution
 
-__all__ = ["CertifiedRegressor", "solution_values"]
+__all__ = ["LinearRegressor", "solution_values"]
 
 
-class CertifiedRegressor(RegressorMixin, Certified):
+class LinearRegressor(RegressorMixin, Certified):
     """A regression by a loss of the score, with a certificate.
 
     Subclasses state the problem of one target (``_problem``) and its parameters.
@@ -87,7 +87,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
         *,
         engine: Any = None,
         checkpoint: Any = None,
-    ) -> CertifiedRegressor:
+    ) -> LinearRegressor:
         """Fit to training data.
 
         Parameters

@@ -10,14 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import Design
-from separatrix.data.targets import TargetFacts
+from separatrix.data.targets import TargetFacts, TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.losses import PoissonDeviance
 from separatrix.models.blocked import is_blocked
 from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.pointwise import CertifiedRegressor
-from separatrix.models.regressor import TrainingRows
+from separatrix.models.pointwise import LinearRegressor
 from separatrix.models.scores import scores_of
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
@@ -25,7 +24,7 @@ from separatrix.objectives.pointwise import PointwiseObjective
 __all__ = ["PoissonRegressor"]
 
 
-class PoissonRegressor(CertifiedRegressor):
+class PoissonRegressor(LinearRegressor):
     r"""Regression of counts by Poisson's law with a log link, with a certificate.
 
     Minimises
@@ -95,7 +94,7 @@ class PoissonRegressor(CertifiedRegressor):
     _sklearn_factor: ClassVar[float] = 1.0
     _follows_dtype = True
     _attributes: ClassVar[rules.Rules] = {
-        **CertifiedRegressor._attributes,
+        **LinearRegressor._attributes,
         "coef_": rules.array("d", single=True),
     }
     _loss = PoissonDeviance()

@@ -23,13 +23,14 @@ from separatrix.closed_form.polynomial import (
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.splitting import held_out_rows
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.least_squares import LeastSquaresRegressor
 from separatrix.models.parameters import parameter
-from separatrix.models.regressor import LEAST_SQUARES, MSE, TrainingRows
+from separatrix.models.regressor import LEAST_SQUARES, MSE
 from separatrix.models.scores import column_names
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression"]

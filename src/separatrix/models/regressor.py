@@ -2,94 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from separatrix.data import rules
-from separatrix.data.targets import TargetFacts
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import column_bounds, sample_weight_of, validate
 from separatrix.messages import counted
 from separatrix.models.scores import column_names
 
-if TYPE_CHECKING:
-    from separatrix.models.blocked import InPasses
-
 __all__ = [
     "LEAST_SQUARES",
     "MSE",
-    "TrainingRows",
     "bounds_of",
     "check_factor",
     "require_targets",
     "rows_of_fit",
 ]
-
-
-class TrainingRows(NamedTuple):
-    """The checked rows, targets and weights of a regression.
-
-    Attributes
-    ----------
-    matrix : ndarray or CSR matrix
-    targets : ndarray of shape (n_samples, m)
-    weights : ndarray of shape (n_samples,) or None
-    total : float
-        Sum of the sample weights.
-    alone : bool
-        Whether there was one target, in one dimension.
-    classes : ndarray or None
-        The labels that the targets stand for.
-    several : bool
-        Whether a row can have several of them.
-    """
-
-    matrix: Any
-    targets: np.ndarray
-    weights: np.ndarray | None
-    total: float
-    alone: bool = False
-    classes: np.ndarray | None = None
-    several: bool = False
-
-    @classmethod
-    def of_blocks(cls, fit: InPasses, total: float) -> TrainingRows:
-        """The record of rows in blocks, without the rows and their targets."""
-        classes = fit.classes if len(fit.classes) else None
-        return cls(None, np.empty((0, 1)), None, total, classes is None, classes)
-
-    @classmethod
-    def of(cls, matrix: Any, y: np.ndarray, weights: np.ndarray | None) -> TrainingRows:
-        """Rows with numbers to be fitted."""
-        total = float(len(y) if weights is None else weights.sum())
-        return cls(matrix, y.reshape(len(y), -1), weights, total, y.ndim == 1)
-
-    def take(self, index: np.ndarray) -> TrainingRows:
-        """Return a subset of the rows."""
-        weights = None if self.weights is None else self.weights[index]
-        return TrainingRows.of(self.matrix[index], self.targets[index], weights)
-
-    def parts(self) -> list[tuple[str, np.ndarray]]:
-        """A name and the numbers of every target; without a name where there is one."""
-        several = self.targets.shape[1] > 1
-        return [
-            (f"target {k}" if several else "", np.ascontiguousarray(y))
-            for k, y in enumerate(self.targets.T)
-        ]
-
-    def facts_of(self, target: np.ndarray) -> TargetFacts:
-        """The facts about the numbers of one target."""
-        return TargetFacts.of(target, self.weights)
-
-    @property
-    def target_shape(self) -> tuple[int, ...]:
-        """The shape of one row's targets, as they were given."""
-        return () if self.alone else self.targets.shape[1:]
-
-    @property
-    def n_used(self) -> int:
-        """Rows with a weight."""
-        return len(self.targets) if self.weights is None else int(np.count_nonzero(self.weights))
 
 
 _FACTOR = rules.optional(

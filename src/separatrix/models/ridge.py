@@ -17,6 +17,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import encode, indicator
 from separatrix.data.splitting import Fold, folds_of
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import (
     check_number,
     require_classes,
@@ -32,7 +33,7 @@ from separatrix.models.least_squares import (
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path, best_of
-from separatrix.models.regressor import LEAST_SQUARES, MSE, TrainingRows
+from separatrix.models.regressor import LEAST_SQUARES, MSE
 from separatrix.models.scores import winners
 from separatrix.models.search import (
     Clock,

@@ -11,6 +11,7 @@ from sklearn.utils import column_or_1d
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.random_state import seed_of
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import Loss, SquaredResidual
@@ -20,8 +21,7 @@ from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
 from separatrix.models.linear import AVERAGED, densify, sparsify
 from separatrix.models.parameters import compat, fitted, parameter
-from separatrix.models.pointwise import CertifiedRegressor
-from separatrix.models.regressor import TrainingRows
+from separatrix.models.pointwise import LinearRegressor
 from separatrix.models.sgd import (
     KINKED_PART,
     RESIDUAL,
@@ -46,7 +46,7 @@ _LOSSES = {"squared_error": lambda epsilon: SquaredResidual(), **RESIDUAL}
 _RATE, _POWER = 0.01, 0.25
 
 
-class SGDRegressor(MeanOfLosses, CertifiedRegressor):
+class SGDRegressor(MeanOfLosses, LinearRegressor):
     r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
 
     Minimises
@@ -158,7 +158,7 @@ class SGDRegressor(MeanOfLosses, CertifiedRegressor):
     _label = "regression by stochastic gradients"
     _follows_dtype = True
     _attributes: ClassVar[rules.Rules] = {
-        **CertifiedRegressor._attributes,
+        **LinearRegressor._attributes,
         "coef_": rules.one_of(rules.array("d", single=True), rules.weights("outputs")),
         "intercept_": rules.array("outputs", single=True),
         "certificate_": rules.any_certificate,

@@ -44,13 +44,13 @@ from separatrix.kernels.objective import (
 from separatrix.kernels.prediction import certain_predictions
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models import calibration, kernel_machine
+from separatrix.models import calibration, kernel_machine, penalised
 from separatrix.models.blocked import is_blocked
 from separatrix.models.calibration import Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.limits import counted, seconds_to, shared_deadline
+from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, fitted, parameter
-from separatrix.models.penalised import Penalised
 from separatrix.models.scores import winners
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
@@ -90,7 +90,7 @@ class _Shared:
     lifted: Design | None = None
 
 
-class SVC(Penalised, without=("fit_intercept",)):
+class SVC(LinearClassifier, without=("fit_intercept",)):
     r"""Support vector classification with kernels, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the
@@ -235,6 +235,8 @@ class SVC(Penalised, without=("fit_intercept",)):
     492 outside the margin, 57 on it, 14 inside it, 6 on the wrong side; ...
     """
 
+    C: float = penalised.C
+    lam: float | None = penalised.LAM
     kernel: Any = kernel_machine.KERNEL
     degree: int = kernel_machine.DEGREE
     gamma: Any = kernel_machine.GAMMA
@@ -263,6 +265,7 @@ class SVC(Penalised, without=("fit_intercept",)):
     support_vectors_: Any = fitted()
     lift_: Any = fitted()
 
+    path = penalised.path
     predict_proba = calibration.predict_proba
     predict_log_proba = calibration.predict_log_proba
 
@@ -272,6 +275,7 @@ class SVC(Penalised, without=("fit_intercept",)):
     _label = "support vector machine"
     _margin_loss = "hinge"
     _has_margin = True
+    _strengths = penalised.STRENGTHS
     # Small machines on one matrix, and who fits them all at once.
     _batched: ClassVar[tuple[type[BatchedObjective], type[BatchedDecomposition]]] = (
         BatchedObjective,
@@ -308,9 +312,7 @@ class SVC(Penalised, without=("fit_intercept",)):
     # --- fit --------------------------------------------------------------------------------
 
     @counted
-    def fit(  # type: ignore[override]  # it takes no row blocks
-        self, X: Any, y: Any = None, sample_weight: Any = None
-    ) -> SVC:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SVC:
         """Fit to training data, and with ``calibrate`` to its folds.
 
         Parameters
@@ -349,6 +351,7 @@ class SVC(Penalised, without=("fit_intercept",)):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        penalised.check_strength(self)
         if self.approximation is None:
             return
         if self._hard:
@@ -379,6 +382,9 @@ class SVC(Penalised, without=("fit_intercept",)):
     @property
     def _hard(self) -> bool:
         return bool(np.isinf(self.C)) or self.lam == 0
+
+    def _strength(self, labels: Labels) -> float:
+        return penalised.penalty_and_strength(self, labels.total)[1]
 
     def _settled(self, fit: FitContext) -> Problems:
         if fit.shared is None:
@@ -416,7 +422,9 @@ class SVC(Penalised, without=("fit_intercept",)):
         return gram
 
     def _problems(self, design: Design, labels: Labels, shared: _Shared | None = None) -> Problems:
-        strength: dict[str, Any] = {} if self._hard else {"C": self._strength(labels.total)[1]}
+        strength: dict[str, Any] = (
+            {} if self._hard else {"C": penalised.penalty_and_strength(self, labels.total)[1]}
+        )
         lifted, gram = None, None
         if shared is not None:
             lifted, gram = shared.lifted, shared.gram
@@ -854,7 +862,7 @@ class SVC(Penalised, without=("fit_intercept",)):
         self, gram: Any, signs: np.ndarray, weights: np.ndarray | None, labels: Labels
     ) -> Any:
         """The problem of a pair of classes."""
-        C = self._strength(labels.total)[1]
+        C = self._strength(labels)
         return KernelObjective(gram, signs, Hinge(), weights=weights, C=C)
 
     def _scaled(self, problem: Any, theta: np.ndarray) -> np.ndarray:

@@ -6,82 +6,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
 
-from separatrix.data.design import Design, as_design
-from separatrix.data.validation import sample_weight_of, validate
 from separatrix.kernels.nu import KernelNuResidualObjective
 from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
 from separatrix.models import predicting_numbers
-from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine, decisions
-from separatrix.models.limits import counted
+from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine
 from separatrix.models.parameters import parameter
-from separatrix.models.regressor import TrainingRows
 
 __all__ = ["SVR", "NuSVR"]
 
 
-class _KernelRegressor(RegressorMixin, KernelMachine):
-    """A regression with a kernel."""
-
-    C: float = parameter(default=1.0, above=0)
-
-    score = predicting_numbers.score
-
-    @counted
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit to training data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For a precomputed kernel, its matrix, shape (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, or NaN or infinity (named by row and column).
-        KeyboardInterrupt
-            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the certified relative gap is above ``tol``; the text is the certificate.
-        """
-        self._fit(X, y, sample_weight)
-        return self
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
-        matrix, numbers = validate(self, X, y, regression=True)
-        weights = sample_weight_of(sample_weight, matrix)
-        numbers = np.asarray(column_or_1d(numbers, warn=True), dtype=np.float64)
-        return as_design(matrix), TrainingRows.of(matrix, numbers, weights)
-
-    def predict(self, X: Any) -> np.ndarray:
-        r"""The fitted values :math:`\langle w, \varphi(x)\rangle + b`, in float64.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For a precomputed kernel, of shape (n_samples, n_samples_fit).
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return decisions(self, X)[:, 0]
-
-
-class SVR(_KernelRegressor):
+class SVR(RegressorMixin, KernelMachine):
     r"""Support vector regression with kernels, with a certificate.
 
     Minimises, for the lift :math:`\varphi` that belongs to the kernel,
@@ -158,7 +94,10 @@ class SVR(_KernelRegressor):
     ('optimal', True)
     """
 
+    C: float = parameter(default=1.0, above=0)
     epsilon: float = parameter(default=0.1, minimum=0)
+
+    score = predicting_numbers.score
 
     _label = "support vector regression"
 
@@ -167,7 +106,7 @@ class SVR(_KernelRegressor):
         return KernelResidualObjective(gram, y, loss, C=float(self.C), weights=weights)
 
 
-class NuSVR(_KernelRegressor):
+class NuSVR(RegressorMixin, KernelMachine):
     r"""Support vector regression with a share of the rows as parameter, with a certificate.
 
     Minimises, with :math:`n = \sum_i s_i`, over the width :math:`\epsilon` as well,
@@ -244,7 +183,10 @@ class NuSVR(_KernelRegressor):
     'optimal'
     """
 
+    C: float = parameter(default=1.0, above=0)
     nu: float = SHARE_OF_ROWS
+
+    score = predicting_numbers.score
 
     _label = "nu support vector regression"
 

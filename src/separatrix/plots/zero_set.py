@@ -128,9 +128,9 @@ class Field:
 
     def _fill(self, rows: np.ndarray, columns: np.ndarray) -> None:
         """Evaluate the grid's points that are not known yet."""
-        asked = np.zeros_like(self._known)
-        asked[rows, columns] = True
-        rows, columns = np.nonzero(asked & ~self._known)
+        wanted = np.zeros_like(self._known)
+        wanted[rows, columns] = True
+        rows, columns = np.nonzero(wanted & ~self._known)
         if not len(rows):
             return
         found = self._evaluate(np.stack([columns, rows], axis=1).astype(np.float64))

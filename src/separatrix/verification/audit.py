@@ -32,6 +32,7 @@ from separatrix.certificate import (
 from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, class_factors, encode_as
+from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.geometry.exact.deadline import Deadline
 from separatrix.kernels.functions import (
@@ -47,7 +48,7 @@ from separatrix.models.discriminant import certify_classes, moments_of_classes
 from separatrix.models.equations import residual_certificate
 from separatrix.models.kernel_machine import resolved_kernel
 from separatrix.models.registry import ESTIMATORS, estimator
-from separatrix.models.regressor import TrainingRows, bounds_of, rows_of_fit
+from separatrix.models.regressor import bounds_of, rows_of_fit
 from separatrix.models.svc import SVC
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem

@@ -51,7 +51,7 @@ class Skipped(Exception):
 
     Parameters
     ----------
-    said : str
+    wording : str
         What the finding says; see ``findings``.
     found : iterable of Finding
         What was found all the same.
@@ -59,8 +59,8 @@ class Skipped(Exception):
         What the words use.
     """
 
-    def __init__(self, said: str, found: Iterable[Finding] = (), **values: Any) -> None:
-        self.finding = finding("skipped", "note", said=said, **values)
+    def __init__(self, wording: str, found: Iterable[Finding] = (), **values: Any) -> None:
+        self.finding = finding("skipped", "note", wording=wording, **values)
         super().__init__(self.finding.what)
         self.found = [*found, self.finding]
 
@@ -420,7 +420,7 @@ def _label(data: Examined) -> Iterator[Finding]:
             "gives_label_away",
             "warning",
             {"columns": data.places(rest[:_LISTED]), "count": len(rest)},
-            said="more leaks",
+            wording="more leaks",
             shown=data.columns(rest),
         )
 
@@ -553,7 +553,7 @@ def _collinear_findings(data: Examined, found: Dependence) -> Iterator[Finding]:
         )
     more = found.n_more + max(0, len(rest) - _SHOWN)
     if more > 0:
-        yield finding("collinear", "warning", {"count": more}, said="more relations")
+        yield finding("collinear", "warning", {"count": more}, wording="more relations")
     if hot:
         groups = [sorted(relation.columns) for relation in hot]
         names = [data.family(group) for group in groups[:_SHOWN]]
@@ -659,7 +659,7 @@ def _separability_of_many(data: Examined, answer: Any) -> list[Finding]:
             "one_vs_rest": [[label, verdict.status] for label, verdict in rest.items()],
         }
         code = "separable" if apart or alone else "quasi_separable"
-        found.append(finding(code, "warning", where, said="separable classes", shown=text))
+        found.append(finding(code, "warning", where, wording="separable classes", shown=text))
     undecided = sum(verdict.status == "undecided" for verdict in verdicts)
     if undecided:
         raise _undecided(data, f" in {undecided} of {len(verdicts)} questions", found)

@@ -68,7 +68,7 @@ _KEEP_A_PENALTY = Message("keep_a_penalty")
 
 # The words of each finding, with a key of their own where a code has several: what was found,
 # why it matters, and what to do.  In braces are values of the finding; see ``_Words``.
-_SAID: dict[str, tuple[str, str, str]] = {
+_WORDINGS: dict[str, tuple[str, str, str]] = {
     "tiny_class": (
         "{n:a class|classes} of few rows: {shown}",
         "so few rows tell little about a class, and none may remain for testing",
@@ -218,8 +218,8 @@ def finding(
     code: str,
     severity: str,
     where: Mapping[str, Any] | None = None,
-    said: str = "",
-    table: Mapping[str, tuple[str, str, str]] = _SAID,
+    wording: str = "",
+    table: Mapping[str, tuple[str, str, str]] = _WORDINGS,
     **values: Any,
 ) -> Finding:
     """A finding in the words of a table.
@@ -229,7 +229,7 @@ def finding(
     code, severity : str
     where : mapping, optional
         The places; the words may use them.
-    said : str
+    wording : str
         The key of the words, where it is not the code.
     table : mapping of str to (str, str, str)
         The words for what was found, why it matters, and what to do about it.
@@ -239,6 +239,6 @@ def finding(
     where = where or {}
     what, why, remedy = (
         text if isinstance(text, Message) else _WORDS.vformat(text, (), {**where, **values})
-        for text in table[said or code]
+        for text in table[wording or code]
     )
     return Finding(code, severity, what, why, remedy, where)
