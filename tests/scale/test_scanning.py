@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, encoding, scan, statistics
-from separatrix.scale.encoding import Stage
+from separatrix.scale.encoding import EncodingPlan, Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
 from separatrix.tables import source_files as files
@@ -551,8 +553,8 @@ def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         (i % 3)::UTINYINT AS w, random()::FLOAT AS c, i % 2 AS y FROM range(5000) t(i)"""
     path = write(tmp_path / "plain.parquet", sql)
     taken = []
-    real = Stage.taken
-    monkeypatch.setattr(Stage, "taken", lambda *given: taken.append(1) or real(*given))
+    real = Stage.rows
+    monkeypatch.setattr(Stage, "rows", lambda *given: taken.append(1) or real(*given))
     options = {"weight": "w", "test_size": 0.1, "block_rows": 700, "cache": tmp_path / "cache"}
     data = scan(path, "y", **options)
     assert bool(taken) is not bool(odd)
@@ -567,7 +569,49 @@ def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     weights = [block.load().weights.sum() for block in (*data.blocks, *data.held)]
     assert sum(weights) == sum(i % 3 for i in range(5000))
     np.testing.assert_allclose(encoder.transform(features), expected, atol=1e-4)
-    assert not list((tmp_path / "cache").rglob("*.raw"))
+    assert not [*(tmp_path / "cache").rglob("*.raw"), *(tmp_path / "cache").rglob("*.sums")]
+
+
+KILLED = """
+import os, signal, sys
+from separatrix.scale import scan
+
+def end(stage, rows, n_rows):
+    if stage == sys.argv[3] and 2 * rows >= n_rows:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+scan(sys.argv[1], "y", cache=sys.argv[2], memory="1MB", on_progress=end)
+"""
+
+
+@pytest.mark.signals
+def test_a_killed_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch) -> None:
+    """What was encoded, or put aside, is not read again, and the blocks have the same bits."""
+    sql = "SELECT random()::FLOAT AS a, {} AS b, i % 2 AS y FROM range(9000) t(i)"
+    killed = []
+    for name, b, stage in (
+        ("numbers", "(i % 9)::FLOAT", "encoding"),
+        ("read", "(i % 9)::FLOAT", "statistics"),
+        ("levels", "'level ' || (i % 9)", "encoding"),
+    ):
+        path = write(tmp_path / f"{name}.parquet", sql.format(b))
+        words = [sys.executable, "-c", KILLED, path, tmp_path / name, stage]
+        killed.append((path, name, stage, subprocess.Popen([*map(str, words)])))
+    read: list[int] = []
+    real = EncodingPlan._fetch
+    monkeypatch.setattr(EncodingPlan, "_fetch", lambda *given: read.append(1) or real(*given))
+    for path, name, stage, process in killed:
+        assert process.wait() == -9
+        read.clear()
+        again = scan(path, "y", cache=tmp_path / name, memory="1MB")
+        some = len(read)
+        read.clear()
+        fresh = scan(path, "y", cache=tmp_path / "fresh", memory="1MB")
+        assert some < len(read)
+        there = re.search(r"; (\d) of 5 row groups were there", again.notes[0])
+        assert bool(there) is (stage == "encoding") and again.fingerprint == fresh.fingerprint
+        found, expected = ([block.checksum for block in d.blocks] for d in (again, fresh))
+        assert found == expected
 
 
 def test_folders_and_open_files(tmp_path: Path) -> None:

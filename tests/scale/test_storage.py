@@ -18,7 +18,7 @@ from separatrix.data import atomic_files
 from separatrix.exceptions import DataError
 from separatrix.scale import scan, storage
 from separatrix.scale.blocks import Rows
-from separatrix.scale.checkpoints import Checkpoint
+from separatrix.scale.checkpoints import Checkpoint, kept_until_end
 from separatrix.scale.storage import write_block
 
 duckdb = pytest.importorskip("duckdb")
@@ -232,3 +232,12 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     checkpoint.save(4)
     with pytest.raises(DataError, match="belongs to another fit"):
         Checkpoint(tmp_path / "fit", "that one").load()
+    # What comes after the fit may end, too, and the fit goes on from there.
+    with pytest.raises(KeyboardInterrupt), kept_until_end():
+        checkpoint.remove()
+        raise KeyboardInterrupt
+    assert checkpoint.path.exists()
+    with kept_until_end():
+        checkpoint.remove()
+        assert checkpoint.path.exists()
+    assert not checkpoint.path.exists()

@@ -6,8 +6,11 @@ there is always a whole one.  It names the data and the problem, and is no start
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,10 @@ from separatrix.data.atomic_files import whole_file
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "kept_until_end"]
+
+# The files of fits that are done, where they are not removed at once.
+_waiting: ContextVar[list[Path] | None] = ContextVar("waiting", default=None)
 
 
 class Checkpoint:
@@ -92,4 +98,21 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Forget it: the fit is done."""
-        self.path.unlink(missing_ok=True)
+        waiting = _waiting.get()
+        if waiting is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            waiting.append(self.path)
+
+
+@contextlib.contextmanager
+def kept_until_end() -> Iterator[None]:
+    """Inside the ``with`` statement checkpoints of fits that are done stay, until it ends well."""
+    waiting: list[Path] = []
+    token = _waiting.set(waiting)
+    try:
+        yield
+    finally:
+        _waiting.reset(token)
+    for path in waiting:
+        path.unlink(missing_ok=True)

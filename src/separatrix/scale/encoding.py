@@ -8,6 +8,7 @@ level means: the place of a feature, or a number.
 
 from __future__ import annotations
 
+import json
 import threading
 import zlib
 from collections.abc import Sequence
@@ -20,13 +21,14 @@ import numpy as np
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix.data.design import as_design
+from separatrix.data.digests import sha256_of
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.splitting import hashed_hold_out
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.facts import RowDigest
 from separatrix.scale.reading import Session, cursor, opened
-from separatrix.scale.storage import bytes_in, unwritable
+from separatrix.scale.storage import bytes_in, cache_file
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import Category, Encoding, Number, Text
@@ -123,6 +125,10 @@ class RowRange:
     @property
     def n_rows(self) -> int:
         return sum(stop - start for _, start, stop, _, _ in self.pieces)
+
+    def groups(self) -> set[tuple[int, int]]:
+        """The row groups that have rows of the range, each with the number of its file."""
+        return {(k, g) for k, _, _, first, last in self.pieces for g in range(first, last + 1)}
 
     def place(self, sources: Sequence[SourceFile], first: int, last: int) -> str:
         """How messages call rows ``first`` to ``last`` of the range, from 0 and exclusive."""
@@ -312,8 +318,8 @@ class EncodingPlan:
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
     def _rows(self, row_range: RowRange) -> Rows:
-        if self.stage is not None:
-            raw, target, weights = self.stage.taken(row_range)
+        if self.stage is not None and self.stage.has(row_range):
+            raw, target, weights = self.stage.rows(row_range)
             matrix = self.plan.of_raw(raw, [one.key for one in self.stage.columns])
         else:
             fetched = self._fetch(row_range)
@@ -341,6 +347,10 @@ class EncodingPlan:
             The lowest and highest values of the columns that are looked at for placeholders.
         None where a value is missing, or is no number.
         """
+        mark = sha256_of(repr((row_range, self.sources, stage.columns, looked_at)), centres)
+        found = stage.sums(row_range, mark)
+        if found is not None:
+            return found
         fetched = self._fetch(row_range)
         columns = [fetched.arrays[one.key] for one in stage.columns]
         if any(np.ma.is_masked(column) for column in columns):
@@ -352,11 +362,11 @@ class EncodingPlan:
         _turn(stacked, centres, raw, sums)
         if not np.isfinite(sums).all():
             return None
-        stage.put(
-            row_range, raw, self._target(fetched, row_range), self._weights(fetched, row_range)
-        )
-        ends = [(stacked[j].min(), stacked[j].max()) for j in looked_at]
-        return sums, np.array(ends, dtype=np.float64).reshape(-1, 2)
+        target, weights = self._target(fetched, row_range), self._weights(fetched, row_range)
+        pairs = [(stacked[j].min(), stacked[j].max()) for j in looked_at]
+        ends = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+        stage.put(row_range, raw, target, weights, mark, sums, ends)
+        return sums, ends
 
     def _fetch(self, row_range: RowRange, wanted: list[SourceColumn] | None = None) -> Columns:
         """The values of some columns in a range of rows; by default of all that are encoded."""
@@ -486,40 +496,66 @@ class Stage:
     """Rows that were put aside until it is known what their columns add up to.
 
     Columns of nothing but numbers that float32 holds need to be read once only: they lie here, a
-    file a stretch, as they are, and are standardised when all of them have been seen.
+    file a stretch, as they are, and are standardised when all of them have been seen.  A process
+    that was killed leaves them, with what they add up to, to the next one.
 
     Attributes
     ----------
     folder : str
+        That of the blocks.
     columns : tuple of SourceColumn
     """
 
     folder: str
     columns: tuple[SourceColumn, ...]
 
-    def _path(self, row_range: RowRange) -> Path:
-        return Path(self.folder, f"{row_range.start}.raw")
+    def _path(self, row_range: RowRange, suffix: str) -> Path:
+        return Path(self.folder, f"{row_range.start}.{suffix}")
 
     def put(
-        self, row_range: RowRange, raw: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+        self,
+        row_range: RowRange,
+        raw: np.ndarray,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+        mark: str,
+        sums: np.ndarray,
+        ends: np.ndarray,
     ) -> None:
-        """Keep rows."""
-        try:
-            with open(self._path(row_range), "wb") as file:
-                for array in (raw, target, *(() if weights is None else (weights,))):
-                    np.save(file, array, allow_pickle=False)
-        except OSError as error:
-            raise unwritable(self._path(row_range), error) from None
+        """Keep rows, and then what they add up to, under the mark of what was read."""
+        with cache_file(self._path(row_range, "raw")) as file:
+            for array in (raw, target, *(() if weights is None else (weights,))):
+                np.save(file, array, allow_pickle=False)
+        record = {"mark": mark, "sums": sums.tolist(), "ends": ends.tolist()}
+        with cache_file(self._path(row_range, "sums")) as file:
+            file.write(json.dumps(record).encode())
 
-    def taken(self, row_range: RowRange) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Rows that were put aside, and are no more."""
-        path = self._path(row_range)
+    def sums(self, row_range: RowRange, mark: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """What the rows of a stretch add up to, and their ends, where they were read already."""
+        try:
+            record = json.loads(self._path(row_range, "sums").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        if record["mark"] != mark:
+            return None
+        return np.array(record["sums"]), np.array(record["ends"]).reshape(-1, 2)
+
+    def has(self, row_range: RowRange) -> bool:
+        """Whether the rows of a stretch lie here; encoded ones are no more."""
+        return self._path(row_range, "raw").exists()
+
+    def rows(self, row_range: RowRange) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The rows of a stretch, with their targets and weights."""
+        path = self._path(row_range, "raw")
         size = path.stat().st_size
         with open(path, "rb") as file:
             raw, target = (np.load(file, allow_pickle=False) for _ in range(2))
             weights = np.load(file, allow_pickle=False) if file.tell() < size else None
-        path.unlink()
         return raw, target, weights
+
+    def forget(self, row_range: RowRange) -> None:
+        """Remove rows that are encoded."""
+        self._path(row_range, "raw").unlink(missing_ok=True)
 
 
 # --- tables of levels, one for every column in a process ------------------------------------------

@@ -532,6 +532,7 @@ class _Scan:
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
         self.stage: Stage | None = None
+        self.resumed = ""
         for name, what in _roles(options):
             if name not in layout.groups:
                 if name in layout.parts[0].places:
@@ -794,7 +795,7 @@ class _Scan:
         if not self._has_room((width + 24.0) * known.n_rows, spare=1.0):
             return None
         self.spans = row_ranges(plan.sources, self._most(known.row_bytes() + width))
-        stage = Stage(str(self.scratch), tuple(columns))
+        stage = Stage(str(self.folder), tuple(columns))
         plan = replace(plan, columns=tuple(columns))
         centres = known.centres(columns)
         looked_at = known.may_hold_placeholders(columns)
@@ -804,7 +805,7 @@ class _Scan:
         with contextlib.closing(found):  # type: ignore[type-var]
             for span, part in zip(self.spans, found, strict=True):
                 if part is None:
-                    self.spans = []
+                    self._read_again()
                     return None
                 parts.append(part)
                 rows += span.n_rows
@@ -823,10 +824,15 @@ class _Scan:
         )
         placeholders = known.placeholders(columns, read)
         if any(read_as_missing(one) for one in placeholders.values()):
-            self.spans = []
+            self._read_again()
             return None
         self.stage = stage
         return read
+
+    def _read_again(self) -> None:
+        """Remove rows that were put aside and cannot be encoded from there."""
+        self.spans = []
+        _remove(self.folder, "*.raw", "*.sums")
 
     def _target(
         self,
@@ -1006,7 +1012,10 @@ class _Scan:
             sample=None if sample is None else sample.load(),
             single=options.single,
             memory=options.memory,
-            notes=(_note(found.fit, place, self.readers.shares_cache), *self.notes),
+            notes=(
+                _note(found.fit, place, self.readers.shares_cache) + self.resumed,
+                *self.notes,
+            ),
             engine=options.engine,
         )
         if stored:
@@ -1022,12 +1031,16 @@ class _Scan:
         each = max(span.n_rows for span in spans) * (self.statistics.row_bytes() + width)
         readers = self.readers.at_most(int(self.options.available / each))
         found = readers.map(_blocks_of, work, [*enumerate(spans)])
-        rows = 0
+        rows, there, missing = 0, set[tuple[int, int]](), set[tuple[int, int]]()
         with contextlib.closing(found):  # type: ignore[type-var]
             for span, one in zip(spans, found, strict=True):
                 out.add(one)
                 rows += span.n_rows
+                (there if one.was_there else missing).update(span.groups())
                 self.options.report("encoding", rows, n_rows)
+        if there:
+            every = counted(len(there | missing), "row group")
+            self.resumed = f"; {len(there - missing):,} of {every} were there"
         return out
 
     def _require_weight(self, totals: np.ndarray, every: str) -> None:
@@ -1066,10 +1079,15 @@ class _Scan:
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
-        for pattern in ("rows-*.parquet", "*.done"):
-            for path in self.folder.glob(pattern):
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        _remove(self.folder, "rows-*.parquet", "*.done", "*.raw", "*.sums")
+
+
+def _remove(folder: Path, *patterns: str) -> None:
+    """Remove the files of a folder that match one of some patterns."""
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def table_counts(texts: Sequence[str | None], counts: np.ndarray) -> dict[str, int]:
@@ -1122,6 +1140,8 @@ class _EncodedRows:
     aside: RowDigest
     counts: np.ndarray
     totals: np.ndarray
+    # Whether an earlier process encoded them.
+    was_there: bool = False
 
     @classmethod
     def none(cls, n_classes: int) -> _EncodedRows:
@@ -1153,6 +1173,7 @@ class _Encoding:
     def blocks_of(self, k: int, span: RowRange) -> _EncodedRows:
         """The blocks of a stretch: those that an earlier process finished, or new ones."""
         blocks = self._finished(k)
+        was_there = blocks is not None
         if blocks is None:
             blocks = self._blocks(k, span)
             if self.stored:
@@ -1160,8 +1181,11 @@ class _Encoding:
                 sides = [held for _, _, held in blocks]
                 text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
+            if self.plan.stage is not None:
+                self.plan.stage.forget(span)
         n = self.plan.n_classes
         done = _EncodedRows.none(n)
+        done.was_there = was_there
         for i, (block, rows, held) in enumerate(blocks):
             if held:
                 done.held.append(block)

@@ -194,7 +194,7 @@ class FitOptions(ModelOptions):
     )
     resume: bool = _large(
         "Continue a fit that ended early, from its last complete pass. A fit that ended while rows "
-        "were encoded encodes them again.",
+        "were encoded encodes the others.",
         bool,
     )
     engine: str | None = options.engine(group=_LARGE)
@@ -245,7 +245,7 @@ def fit(given: FitOptions) -> FitOptions:
 
     A table that would take more than --memory is read in passes over row blocks, which are encoded
     once and kept in --cache; objective and certificate are the same. --resume continues a fit from
-    its last complete pass, whatever ended it; encoding that was ended starts again.
+    its last complete pass, whatever ended it, and encoding from the row groups that are encoded.
 
     The exit code is 4 when the fit stopped above --tol, or when a perceptron had mistakes left in
     every pass; the model is saved all the same. An existing FILE is replaced only if it is a model.

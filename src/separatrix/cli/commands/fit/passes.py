@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar
@@ -39,6 +40,7 @@ from separatrix.messages import counted, percent, quoted
 from separatrix.models.blocked import keeps_passes
 from separatrix.persistence.model_file import StoredModel
 from separatrix.scale import BlockedData, scan
+from separatrix.scale.checkpoints import kept_until_end
 from separatrix.tables import DEFAULT_MISSING
 from separatrix.tables.table import missing_marks
 
@@ -79,6 +81,9 @@ class BlockRows(SplitRows):
                 model.fit(self.data, **own)
         except TypeError as error:
             raise click.UsageError(in_words(error, self.encoder)) from error
+
+    def until_saved(self) -> AbstractContextManager[None]:
+        return kept_until_end()
 
     def held_predictions(self, model: Any) -> tuple[Predictions, np.ndarray]:
         """As in the base class; it keeps a few numbers of each row, and not the rows."""
@@ -301,8 +306,8 @@ def _prepare(out: Output, checkpoint: str, resume: bool) -> None:
     elif not os.path.exists(checkpoint):
         out.note(
             f"there is no {checkpoint}: the earlier fit was completed, or it ended before its "
-            "first complete pass, for instance while rows were encoded. This fit starts with its "
-            "first pass; rows are encoded again unless the cache has all of them"
+            "first complete pass. This fit starts with its first pass, over the row groups that "
+            "were encoded and those that had yet to be"
         )
 
 

@@ -50,7 +50,7 @@ def run(out: Output, options: FitOptions) -> Exit:
     rows = _read(out, options, model)
     options = rows.options
     model = suit_table(model, options, n_classes=rows.n_classes, n_rows=rows.n_fit)
-    with keeping(model) as interrupted:
+    with rows.until_saved(), keeping(model) as interrupted:
         try:
             with fitting(model, interrupted), rows.bar(shown=not out.quiet):
                 _fit(out, model, rows)

@@ -234,6 +234,10 @@ class SplitRows(ABC):
         """Fit a model to the rows."""
         model.fit(*self.given, **self.weighted)
 
+    def until_saved(self) -> contextlib.AbstractContextManager[None]:
+        """The context from the fit to the model file, which keeps what a fit continues from."""
+        return contextlib.nullcontext()
+
     def fitted_scores(self, model: Any) -> dict[str, Any] | None:
         """How well a model predicts a quantity of the rows to fit; None where it is not printed."""
         return None
