@@ -467,7 +467,7 @@ def test_a_quantity_of_a_collection_is_named_where_values_may_be_missing(client)
     ("change", "said"),
     [
         ({"click": None}, "partition 3, row 1 has no target; leave such rows out"),
-        ({"radius": np.inf}, "the number is infinite"),
+        ({"radius": np.inf}, "inf is not a finite number"),
         ({"weight": -1.0}, "partition 3: sample_weight must not be negative; row 0 has -1."),
     ],
 )

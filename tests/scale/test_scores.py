@@ -58,6 +58,21 @@ def test_sums_over_blocks_are_the_figures_in_memory(k):
         assert other.confusion.tobytes() == found.confusion.tobytes()
 
 
+@pytest.mark.parametrize("unit", [2.0**990, 2.0**-990])
+def test_scores_do_not_depend_on_the_unit_of_the_weights(unit):
+    X, y, s = table(2)
+    model = LogisticRegression().fit(X, y)
+    for found in (
+        lambda w: score_rows(model, X, y, weights=w),
+        lambda w: score_blocks(model, scan(X, y, weight=w, block_rows=300)),
+    ):
+        usual, far = found(s), found(s * unit)
+        np.testing.assert_allclose(
+            np.array(far.pop("confusion_matrix")) / unit, usual.pop("confusion_matrix"), rtol=1e-12
+        )
+        assert far == usual
+
+
 def test_rows_held_out_that_all_weigh_nothing_count_alike():
     X, y, _ = table(3)
     model = LogisticRegression().fit(X, y)

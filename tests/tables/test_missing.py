@@ -7,7 +7,6 @@ import pytest
 
 from separatrix.exceptions import DataError
 from separatrix.scale import scan
-from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, Table, read_table, take_quantity
 from separatrix.tables.column_encodings import PLACEHOLDERS
 from separatrix.tables.placeholders import ColumnEnds, of_parts, of_values
@@ -189,42 +188,9 @@ def test_files_in_passes_and_partitions_are_judged_as_tables_are(held, tmp_path)
     for name, column in {**columns, **HOLD_NONE}.items():
         values = np.asarray(column, dtype=np.float64)
         for n_parts in (1, 3, 40):
-            parts = [ColumnEnds.of(part)[0] for part in np.array_split(values, n_parts)]
+            parts = [ColumnEnds.of(part) for part in np.array_split(values, n_parts)]
             mean = lambda away, values=values: values[~np.isin(values, list(away))].mean()  # noqa: E731
             assert of_parts(parts, mean) == of_values(values), (name, n_parts)
-
-
-def test_columns_whose_footers_state_ordinary_ends_are_not_looked_through(
-    held, tmp_path, monkeypatch
-):
-    """Whatever a footer states, or does not, the result is that of the values."""
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    far = ["normal", "gains", "both"]
-    columns = {**{name: held.columns[name] for name in far}, "plain": RNG.normal(size=N)}
-    gaps = {**columns, "plain": np.where(np.arange(N) % 3, columns["plain"], np.nan)}
-    apart = {"record": [{"a": 1.0, "b": 2.0}] * N, **columns}
-    asked: list[set[str]] = []
-    one = Statistics.may_hold_placeholders
-
-    def spied(self, columns):
-        found = one(self, columns)
-        asked.append({columns[j].name for j in found})
-        return found
-
-    monkeypatch.setattr(Statistics, "may_hold_placeholders", spied)
-    for k, (content, stated, expected) in enumerate([
-        (columns, True, far), (columns, False, columns), (gaps, True, far), (apart, True, columns),
-    ]):  # fmt: skip
-        path, labels = tmp_path / f"{k}.parquet", np.arange(N) % 2
-        table = pa.table({**content, "t": labels})
-        parquet.write_table(table, path, row_group_size=150, write_statistics=stated)
-        options = {"cache": tmp_path / "cache", "cache_limit": 0, "ignore_unusable": True}
-        data = scan(path, "t", **options)
-        assert asked == [set(expected)]
-        asked.clear()
-        encoder = Encoder().fit(read_table(path, ignore_unusable=True).drop("t"))
-        assert found_in(data.encoder) == found_in(encoder)
-        assert data.feature_names == tuple(encoder.feature_names_)
 
 
 def test_evenly_spaced_values_are_a_scale():

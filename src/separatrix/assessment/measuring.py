@@ -19,6 +19,7 @@ from separatrix.assessment.intervals import (
     number_intervals,
 )
 from separatrix.assessment.scoring import ranking_scores, score_predictions
+from separatrix.data.class_scores import unit_of_weights
 from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.messages import Message, Parameter, percent, quoted
 from separatrix.scale.blocks import BlockedData
@@ -53,7 +54,9 @@ def measure(part: Part) -> dict[str, Any]:
         record["calibration_z"] = calibration_z(predicted.probabilities, own)
     confusion = np.asarray(record["confusion_matrix"])
     if part.weights is not None and part.weights.any():
-        confusion = confusion * (part.weights.sum() / float(part.weights @ part.weights))
+        unit = unit_of_weights(float(part.weights.max()))
+        weights = part.weights / unit
+        confusion = confusion / unit * (weights.sum() / float(weights @ weights))
     intervals = class_intervals(confusion)
     for entry, found in zip(record["per_class"], intervals, strict=True):
         entry |= {f"{name}_interval": found[name] for name in ("precision", "recall", "f1")}

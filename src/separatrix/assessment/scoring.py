@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from separatrix.data.class_scores import ClassScores, Ranked
+from separatrix.data.class_scores import ClassScores, Ranked, unit_of_weights
 from separatrix.data.labels import codes_of, scores_by_class
 from separatrix.messages import quoted
 
@@ -199,7 +199,7 @@ def class_figures(
             "class": classes[most].item(),
             "share": float(support[most] / support.sum()),
         },
-        "confusion_matrix": confusion.tolist(),
+        "confusion_matrix": (confusion if counted else confusion * found.unit).tolist(),
         "per_class": [
             {
                 "class": label,
@@ -226,6 +226,8 @@ def score_numbers(
         prediction is right and 0 where the mean would do as well; None where `y` is constant.
     """
     # Brought to the size of 1, so that squares neither overflow nor vanish.
+    if weights is not None:
+        weights = weights / unit_of_weights(float(weights.max(initial=0.0)))
     largest = float(np.abs(y).max(initial=0.0))
     exponent = math.frexp(max(largest, float(np.abs(predicted).max(initial=0.0))))[1]
     unit_y = np.ldexp(y, -exponent)

@@ -6,6 +6,7 @@ the same functions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -91,6 +92,19 @@ class Ranked:
         return 0.5 * float(np.dot(self.hits, self.others)) / pairs
 
 
+def unit_of_weights(largest: float) -> float:
+    """The unit in which weights are counted: 1 unless their squares leave the range of float64.
+
+    Examples
+    --------
+    >>> from separatrix.data.class_scores import unit_of_weights
+    >>> unit_of_weights(3.0), unit_of_weights(1e300) > 1e299
+    (1.0, True)
+    """
+    usual = 1e-100 < largest < 1e100 or not largest > 0.0
+    return 1.0 if usual else 2.0 ** max(math.frexp(largest)[1] - 1, -1000)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassScores:
     """Scores of predictions of classes.
@@ -110,6 +124,8 @@ class ClassScores:
         Means over the rows; of two classes the Brier score is that of one of them.
     log_loss_squares : float or None
         The mean of the squared losses.
+    unit : float
+        The unit of all weights, a power of two.
     """
 
     n_rows: int
@@ -121,6 +137,7 @@ class ClassScores:
     log_loss: float | None = None
     brier: float | None = None
     log_loss_squares: float | None = None
+    unit: float = 1.0
 
     @classmethod
     def of(
@@ -144,12 +161,18 @@ class ClassScores:
         weights : ndarray of shape (n,), optional
         """
         weights = np.ones(len(true)) if weights is None else weights
+        unit = unit_of_weights(float(weights.max(initial=0.0)))
+        weights = weights if unit == 1.0 else weights / unit
         sums = class_sums(true, predicted, weights, n_classes, probabilities)
-        return cls.of_sums(sums, n_classes, Ranked.by_class(scores, true, weights))
+        return cls.of_sums(sums, n_classes, Ranked.by_class(scores, true, weights), unit)
 
     @classmethod
     def of_sums(
-        cls, sums: Mapping[str, np.ndarray], n_classes: int, ranked: tuple[Ranked, ...]
+        cls,
+        sums: Mapping[str, np.ndarray],
+        n_classes: int,
+        ranked: tuple[Ranked, ...],
+        unit: float = 1.0,
     ) -> ClassScores:
         """The scores that :func:`class_sums` of all rows come to."""
         weight = float(sums["weight"])
@@ -165,6 +188,7 @@ class ClassScores:
             sums["confusion"].reshape(n_classes, n_classes),
             ranked,
             **means,
+            unit=unit,
         )
 
     @property

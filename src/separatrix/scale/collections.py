@@ -8,20 +8,17 @@ partition, where a worker keeps it; the cluster computes it anew where that work
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import math
 import os
 import pickle
 import tempfile
 import uuid
-from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.rounding import EPS
 from separatrix.data.design import as_design
 from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, require_weights
@@ -40,10 +37,15 @@ from separatrix.scale.dask_engine import (
 from separatrix.scale.reading import ClusterReaders
 from separatrix.scale.samples import drawn, joined, sample_size, taken
 from separatrix.tables import Encoder, Table
-from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
-from separatrix.tables.placeholders import ColumnEnds, of_parts, read_as_missing, sentence
-from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
-from separatrix.tables.table import is_nothing, missing_mask, nearest, quote, text_counts
+from separatrix.tables.placeholders import sentence
+from separatrix.tables.statistics import (
+    CategoryFacts,
+    Facts,
+    Numbers,
+    category_facts,
+    numbers_in,
+)
+from separatrix.tables.table import is_nothing, nearest, quote
 
 __all__ = ["of_collections", "plain_read"]
 
@@ -142,15 +144,15 @@ def _engine(engine: Dask | None) -> Dask:
         ) from None
 
 
-def _ends_of_target(name: str, y: np.ndarray, quantity: bool) -> _EndsSeen | None:
-    """The ends of a quantity to predict in some rows."""
-    return _EndsSeen.of(name, y.astype(np.float64), 0) if quantity and len(y) else None
+def _part_of_target(y: np.ndarray, quantity: bool) -> Numbers | None:
+    """What a quantity to predict adds up to in some rows."""
+    return Numbers.of(y.astype(np.float64)) if quantity and len(y) else None
 
 
-def _notes_of_target(name: str, parts: Sequence[_EndsSeen | None]) -> tuple[str, ...]:
+def _notes_of_target(name: str, parts: Sequence[Numbers | None]) -> tuple[str, ...]:
     """Return the notes on values of a quantity that may stand for missing ones."""
     known = [part for part in parts if part is not None]
-    found = _number_and_ends(name, known, usual=bool(known)).placeholders
+    found = Numbers.merged(known).facts(name, exact=True).placeholders
     return tuple(str(sentence(name, one, target=True)) for one in found)
 
 
@@ -386,7 +388,7 @@ def _look_at_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> di
     y, w = _target(y, w, X.shape[0], place, quantity)
     single = X.dtype == np.float32
     seen = {"rows": len(y), "labels": _seen(y, w, quantity), "single": single, "width": X.shape[1]}
-    return {**seen, "target": _ends_of_target("y", y, quantity)}
+    return {**seen, "target": _part_of_target(y, quantity)}
 
 
 def _encode_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> Held:
@@ -476,25 +478,13 @@ def _look_at_partition(place: str, plan: bytes, part: Any) -> dict[str, Any]:
     (roles,) = pickle.loads(plan)
     y, w = roles.target_of(place, part)
     seen: dict[str, Any] = {"rows": len(y), "labels": _seen(y, w, roles.quantity)}
-    seen["target"] = _ends_of_target(roles.target, y, roles.quantity)
+    seen["target"] = _part_of_target(y, roles.quantity)
     if not len(y):
         return seen
     table = roles.table(place, part)
-    for name in table.names:
-        column = table.columns[name]
-        gone = missing_mask(column)
-        if table.kinds[name] == "number":
-            values = np.ma.getdata(column).astype(np.float64)
-            bad = np.isinf(values) & ~gone
-            if bad.any():
-                raise DataError(
-                    f"{table.place(name, int(np.argmax(bad)))}: the number is infinite; leave it "
-                    "empty to count as missing"
-                )
-            found: Any = _EndsSeen.of(name, values[~gone], int(gone.sum()))
-        else:
-            found = _LevelsSeen(int(gone.sum()), Counter(text_counts(column)))
-        seen[f"column {name}"] = found
+    for name, kind in table.kinds.items():
+        of = numbers_in if kind == "number" else category_facts
+        seen[f"column {name}"] = of(table, name)
     return seen
 
 
@@ -503,108 +493,6 @@ def _encode_partition(place: str, plan: bytes, part: Any) -> Held:
     y, w = roles.target_of(place, part)
     matrix = encoder.transform(roles.table(place, part))
     return _rows(matrix.astype(np.float32) if single else matrix, y, w, classes)
-
-
-@dataclass(frozen=True)
-class _NumberSeen:
-    """A column of numbers in some rows."""
-
-    n: int
-    n_missing: int
-    mean: float = 0.0
-    scale: float = 0.0
-    low: float = math.inf
-    high: float = -math.inf
-    distinct: bool = False
-
-    @classmethod
-    def of(cls, name: str, values: np.ndarray, n_missing: int = 0) -> _NumberSeen:
-        if not len(values):
-            return cls(0, n_missing)
-        named = is_called_identifier(name) and bool((values == np.floor(values)).all())
-        distinct = named and len(np.unique(values)) == len(values)
-        ends = float(values.min()), float(values.max())
-        return cls(len(values), n_missing, *mean_and_scale(values), *ends, distinct)
-
-
-@dataclass(frozen=True)
-class _EndsSeen:
-    """A column of numbers in some rows, apart from values that may be placeholders.
-
-    Attributes
-    ----------
-    ends : ColumnEnds
-    inner : _NumberSeen
-        The values that are written like no placeholder, or are not at the ends.
-    """
-
-    ends: ColumnEnds
-    inner: _NumberSeen
-
-    @classmethod
-    def of(cls, name: str, values: np.ndarray, n_missing: int) -> _EndsSeen:
-        ends, left = ColumnEnds.of(values)
-        return cls(ends, _NumberSeen.of(name, left, n_missing))
-
-    def without(self, away: Container[float]) -> list[_NumberSeen]:
-        """Return the statistics without the values that stand for missing ones."""
-        gone = sum(n for value, n in self.ends.codes if value in away)
-        inner = replace(self.inner, n_missing=self.inner.n_missing + gone)
-        return [inner] + [
-            _NumberSeen(n, 0, value, 0.0, value, value, n == 1)
-            for value, n in self.ends.codes
-            if value not in away
-        ]
-
-
-@dataclass(frozen=True)
-class _LevelsSeen:
-    """A column of levels in some rows."""
-
-    n_missing: int
-    counts: Counter[str]
-
-
-def _number_and_ends(name: str, parts: Sequence[_EndsSeen], usual: bool) -> NumberFacts:
-    """What a column of numbers adds up to, and which of its values may be placeholders.
-
-    ``usual``: whether these are looked for.
-    """
-
-    def facts(away: Container[float]) -> NumberFacts:
-        return _number(name, [one for part in parts for one in part.without(away)])
-
-    found = []
-    if usual:
-        found = of_parts([part.ends for part in parts], lambda away: facts(away).mean)
-    return replace(facts(read_as_missing(found)), placeholders=found)
-
-
-def _number(name: str, seen: Sequence[_NumberSeen]) -> NumberFacts:
-    """What a column of numbers adds up to, of what its pieces do."""
-    n, n_missing = sum(one.n for one in seen), sum(one.n_missing for one in seen)
-    some = sorted((one for one in seen if one.n), key=lambda one: one.low)
-    if not some:
-        return NumberFacts(name, n_missing, n_missing, 0.0, 0.0)
-    low, high = some[0].low, max(one.high for one in some)
-    largest = max(abs(low), abs(high))
-    if low == high or high / largest - low / largest <= 4 * EPS:
-        return NumberFacts(name, n + n_missing, n_missing, low, 0.0)
-    # Brought to the size of one, so that squares stay in range.
-    exponent = int(np.frexp(largest)[1])
-    means = [math.ldexp(one.mean, -exponent) for one in some]
-    scales = [math.ldexp(one.scale, -exponent) for one in some]
-    mean = math.fsum(one.n * m for one, m in zip(some, means, strict=True)) / n
-    variance = math.fsum(
-        one.n * (s * s + (m - mean) ** 2) for one, m, s in zip(some, means, scales, strict=True)
-    )
-    # Another in every row, where it is so in each piece and these do not overlap.
-    apart = all(a.high < b.low for a, b in itertools.pairwise(some))
-    identifies = apart and n >= 20 and not n_missing and all(one.distinct for one in some)
-    scale = math.ldexp(math.sqrt(variance / n), exponent)
-    return NumberFacts(
-        name, n + n_missing, n_missing, math.ldexp(mean, exponent), scale, identifies=identifies
-    )
 
 
 class _Frame(_Collection):
@@ -651,13 +539,10 @@ class _Frame(_Collection):
         for name, kind in self.roles.kinds.items():
             seen = [one[f"column {name}"] for one in looked]
             if kind == "number":
-                facts.append(_number_and_ends(name, seen, name not in self.flags))
-                continue
-            counts: Counter[str] = Counter()
-            for one in seen:
-                counts.update(one.counts)
-            n_missing = sum(one.n_missing for one in seen)
-            facts.append(CategoryFacts(name, counts.total() + n_missing, n_missing, counts))
+                usual = name not in self.flags
+                facts.append(Numbers.merged(seen).facts(name, exact=False, usual=usual))
+            else:
+                facts.append(CategoryFacts.merged(name, seen))
         self.encoder = Encoder().fit_statistics(facts, source="the Dask frame")
         return self.encoder, self.roles, self.single
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,12 @@ from separatrix.scale.reading import Session, cursor, opened
 from separatrix.scale.storage import bytes_in, cache_file
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
-from separatrix.tables.column_encodings import Category, Encoding, Number, Text
-from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.categorical import Categorical
+from separatrix.tables.column_encodings import Number, is_called_identifier
+from separatrix.tables.date_parts import part_of
 from separatrix.tables.lake import path_of
-from separatrix.tables.table import Remarks, quote
+from separatrix.tables.statistics import Numbers
+from separatrix.tables.table import masked, quote
 
 __all__ = [
     "Columns",
@@ -211,8 +214,6 @@ class SourceColumn:
         Of levels that mean numbers these, NaN where one means none; one more for missing values.
     texts : tuple of str
         What levels are read as, "" for none.
-    whole : bool
-        Whether no value is missing.
     """
 
     name: str
@@ -224,7 +225,6 @@ class SourceColumn:
     stored: tuple[str, ...] = ()
     numbers: np.ndarray | None = None
     texts: tuple[str | None, ...] = ()
-    whole: bool = False
 
     def chosen(self, file: int, hashed: bool = True) -> str:
         """SQL for what is fetched of a file; of levels 64 bits of their texts, or their numbers."""
@@ -232,6 +232,16 @@ class SourceColumn:
         if self.way == "levels":
             value = text_hash(value) if hashed else f"enum_code(CAST({value} AS e{self.key}))"
         return f"{value} AS {self.key}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Block(Table):
+    """Rows of files; ``row`` names one of them."""
+
+    row: Callable[[int], str] = str
+
+    def place(self, name: str, i: int) -> str:
+        return f"{self.row(i)}: column {quote(name)}"
 
 
 @dataclass(frozen=True)
@@ -285,16 +295,11 @@ class EncodingPlan:
     session: Session
     stage: Stage | None = None
     split: SourceColumn | None = None
-    _plan: _Plan | None = field(default=None, repr=False)
+    # The levels of columns by their keys, and where each of them is missing.
+    _levels: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_plan": None}
-
-    @property
-    def plan(self) -> _Plan:
-        if self._plan is None:
-            self._plan = _Plan(self)
-        return self._plan
+        return {**self.__dict__, "_levels": {}}
 
     def fetched(self) -> list[SourceColumn]:
         """Every column that is read."""
@@ -312,7 +317,7 @@ class EncodingPlan:
                 return every, None
             if self.split is not None:
                 fetched = self._fetch(row_range, [self.split])
-                held = np.asarray(np.ma.getdata(fetched.arrays[self.split.key]) != 0)
+                held = numbers_of(self.split, fetched.arrays[self.split.key])[0] != 0.0
             else:
                 held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
             return chosen_rows(every, ~held), chosen_rows(every, held)
@@ -320,53 +325,89 @@ class EncodingPlan:
     def _rows(self, row_range: RowRange) -> Rows:
         if self.stage is not None and self.stage.has(row_range):
             raw, target, weights = self.stage.rows(row_range)
-            matrix = self.plan.of_raw(raw, [one.key for one in self.stage.columns])
+            matrix = self._of_raw(raw, [one.name for one in self.stage.columns])
         else:
             fetched = self._fetch(row_range)
-            matrix = self.plan.matrix(fetched)
+            table = self._table(fetched, row_range)
+            matrix = self.encoder.encode_block(table, np.float32 if self.single else np.float64)
             target = self._target(fetched, row_range)
             weights = self._weights(fetched, row_range)
-        if self.single:
-            with np.errstate(over="ignore"):
-                matrix = matrix.astype(np.float32, copy=False)
         squares = np.array(as_design(matrix).row_squares())
         if not np.isfinite(squares).all():
             raise self._not_finite(matrix, row_range)
         return Rows(matrix, target, weights, squares)
 
-    def staged(
-        self, row_range: RowRange, centres: np.ndarray, stage: Stage, looked_at: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Put the rows of a stretch aside as they are, in float32.
+    def _table(self, fetched: Columns, row_range: RowRange) -> Table:
+        """The features as they were fetched, as a table."""
+        encodings = self.encoder.encodings
+        parts = {part[0] for one in encodings if (part := part_of(one.name or "")) is not None}
+        days = parts | {one.name for one in encodings if isinstance(one, Number) and one.date}
+        columns: dict[str, Any] = {}
+        for one in self.columns:
+            found = fetched.arrays[one.key]
+            if one.way == "text":
+                columns[one.name] = found
+            elif one.way == "levels" and one.numbers is None:
+                columns[one.name] = self._categorical(one, found)
+            else:
+                values, gone = numbers_of(one, found)
+                columns[one.name] = values if gone is None else masked(values, gone)
+        return _Block(
+            names=tuple(columns),
+            columns=columns,
+            kinds=dict.fromkeys(columns, "number"),
+            n_rows=fetched.n_rows,
+            dates=frozenset(days & set(columns)),
+            row=partial(row_range.row, self.sources),
+        )
 
-        Returns
-        -------
-        sums : ndarray of shape (2, n_columns)
-            The sums of differences from the centres, and of their squares.
-        ends : ndarray of shape (len(looked_at), 2)
-            The lowest and highest values of the columns that are looked at for placeholders.
+    def _categorical(self, column: SourceColumn, fetched: Any) -> Categorical:
+        if column.key not in self._levels:
+            lost = np.array([text is None for text in (*column.texts, None)])
+            levels = np.empty(len(column.texts), dtype=object)
+            levels[:] = ["" if text is None else text for text in column.texts]
+            self._levels[column.key] = levels, lost
+        levels, lost = self._levels[column.key]
+        # A missing value has the code behind those of the levels.
+        codes = np.ma.filled(fetched, len(levels)) if np.ma.is_masked(fetched) else fetched
+        codes = np.ma.getdata(codes).astype(np.int32, copy=False)
+        return Categorical(np.where(lost[codes], np.int32(-1), codes), levels)
+
+    def _of_raw(self, raw: np.ndarray, names: list[str]) -> np.ndarray:
+        """The matrix of columns of numbers, none of which is missing, as they are."""
+        own = [one for one in self.encoder.encodings if isinstance(one, Number)]
+        places = [names.index(one.name) for one in own]
+        means, scales = np.array([[one.mean, one.scale] for one in own]).T
+        out = np.empty((len(raw), len(own)), dtype=raw.dtype)
+        for first in range(0, len(raw), _TILE):
+            tile = raw[first : first + _TILE, places].astype(np.float64)
+            out[first : first + _TILE] = (tile - means) / scales
+        return out
+
+    def staged(self, row_range: RowRange, stage: Stage) -> list[Numbers] | None:
+        """Put the rows of a range aside as they are, in float32; return what columns add up to.
+
         None where a value is missing, or is no number.
         """
-        mark = sha256_of(repr((row_range, self.sources, stage.columns, looked_at)), centres)
-        found = stage.sums(row_range, mark)
-        if found is not None:
-            return found
+        mark = sha256_of(repr((row_range, self.sources, stage.columns)))
+        known = stage.numbers(row_range, mark)
+        if known is not None:
+            return known
         fetched = self._fetch(row_range)
-        columns = [fetched.arrays[one.key] for one in stage.columns]
-        if any(np.ma.is_masked(column) for column in columns):
-            return None
-        stacked = np.empty((len(columns), fetched.n_rows), dtype=np.float32)
-        for row, column in zip(stacked, columns, strict=True):
-            row[:] = np.ma.getdata(column)
-        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((2, len(columns)))
-        _turn(stacked, centres, raw, sums)
-        if not np.isfinite(sums).all():
-            return None
+        raw = np.empty((fetched.n_rows, len(stage.columns)), dtype=np.float32)
+        stacked = np.empty(raw.shape[::-1], dtype=np.float32)
+        found = []
+        for row, one in zip(stacked, stage.columns, strict=True):
+            own = numbers_in(one, fetched.arrays[one.key], partial(row_range.row, self.sources))
+            if own.n_missing:
+                return None
+            row[:] = np.ma.getdata(fetched.arrays[one.key])
+            found.append(own)
+        for first in range(0, len(raw), _TILE):
+            raw[first : first + _TILE] = stacked[:, first : first + _TILE].T
         target, weights = self._target(fetched, row_range), self._weights(fetched, row_range)
-        pairs = [(stacked[j].min(), stacked[j].max()) for j in looked_at]
-        ends = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-        stage.put(row_range, raw, target, weights, mark, sums, ends)
-        return sums, ends
+        stage.put(row_range, raw, target, weights, mark, found)
+        return found
 
     def _fetch(self, row_range: RowRange, wanted: list[SourceColumn] | None = None) -> Columns:
         """The values of some columns in a range of rows; by default of all that are encoded."""
@@ -477,7 +518,7 @@ def numbers_of(
     data = np.ma.getdata(fetched)
     gone = np.ma.getmaskarray(fetched) if np.ma.is_masked(fetched) else None
     if column.way != "levels":
-        values = data.astype(np.float64)
+        values = data.astype(np.float64, copy=False)
         lost = np.isnan(values)
         if lost.any():
             gone = lost if gone is None else gone | lost
@@ -489,6 +530,24 @@ def numbers_of(
     values = table[data]
     lost = np.isnan(values) if values.dtype == np.float64 else values < 0
     return values, lost if lost.any() else None
+
+
+def numbers_in(column: SourceColumn, fetched: Any, place: Callable[[int], str]) -> Numbers:
+    """What a column of numbers adds up to in rows that were fetched.
+
+    ``place``: how messages call a row of them.
+    """
+    values, gone = numbers_of(column, fetched)
+    there = values if gone is None else values[~gone]
+    n_missing, named = len(values) - len(there), is_called_identifier(column.name)
+    found = Numbers.of(there, n_missing, named=named)
+    if found.infinite:
+        infinite = np.isinf(values) if gone is None else np.isinf(values) & ~gone
+        raise DataError(
+            f"{place(int(np.argmax(infinite)))}: column {quote(column.name)} is infinite; correct "
+            "it, or leave it empty to count as missing"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -519,26 +578,25 @@ class Stage:
         target: np.ndarray,
         weights: np.ndarray | None,
         mark: str,
-        sums: np.ndarray,
-        ends: np.ndarray,
+        numbers: Sequence[Numbers],
     ) -> None:
         """Keep rows, and then what they add up to, under the mark of what was read."""
         with cache_file(self._path(row_range, "raw")) as file:
             for array in (raw, target, *(() if weights is None else (weights,))):
                 np.save(file, array, allow_pickle=False)
-        record = {"mark": mark, "sums": sums.tolist(), "ends": ends.tolist()}
+        record = {"mark": mark, "numbers": [one.record() for one in numbers]}
         with cache_file(self._path(row_range, "sums")) as file:
             file.write(json.dumps(record).encode())
 
-    def sums(self, row_range: RowRange, mark: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """What the rows of a stretch add up to, and their ends, where they were read already."""
+    def numbers(self, row_range: RowRange, mark: str) -> list[Numbers] | None:
+        """What columns add up to in the rows of a range, where they were read already."""
         try:
             record = json.loads(self._path(row_range, "sums").read_text("utf-8"))
         except (OSError, ValueError):
             return None
         if record["mark"] != mark:
             return None
-        return np.array(record["sums"]), np.array(record["ends"]).reshape(-1, 2)
+        return [Numbers.of_record(one) for one in record["numbers"]]
 
     def has(self, row_range: RowRange) -> bool:
         """Whether the rows of a stretch lie here; encoded ones are no more."""
@@ -565,11 +623,13 @@ def _readied(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None], threadi
     """This thread's cursor, the tables of the plan's levels and the gate of the readers."""
     own = cursor(plan.session)
     known = opened(plan.session)
+    every = [*plan.fetched(), *(() if plan.split is None else (plan.split,))]
+    levels = [one for one in every if one.way == "levels"]
     with known.lock:
-        for one in plan.fetched():
-            if one.way == "levels" and one.key not in known.tables:
+        for one in levels:
+            if one.key not in known.tables:
                 known.tables[one.key] = _table_of(one, known.connection)
-    tables = {one.key: known.tables[one.key] for one in plan.fetched() if one.way == "levels"}
+    tables = {one.key: known.tables[one.key] for one in levels}
     return own, tables, known.gate
 
 
@@ -642,252 +702,6 @@ def _look_up(hashes: Any, keys: Any, values: Any, out: Any) -> bool:
             return False
         out[i] = values[at]
     return True
-
-
-# --- features -------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Plan:
-    """The columns from which the features of a plan come."""
-
-    plan: EncodingPlan
-
-    def __post_init__(self) -> None:
-        encoder = self.plan.encoder
-        self.by_name = {one.name: one for one in self.plan.columns}
-        self.settings = encoder._settings
-        self.encodings: list[Encoding] = encoder.encodings
-        numbers = [one for one in self.encodings if isinstance(one, Number)]
-        self.n_numbers = sum(one.n_features for one in numbers)
-        self.width = sum(one.n_features for one in self.encodings)
-        self.places: dict[str, np.ndarray] = {}
-        self.words = threading.Lock()
-        at = self.n_numbers
-        self.starts: dict[str, int] = {}
-        for one in self.encodings:
-            if isinstance(one, Category):
-                self.starts[one.name] = at
-                at += one.n_features
-                column = self.by_name.get(one.name)
-                if column is not None and column.way == "levels":
-                    self.places[one.name] = self._places(one, column)
-        self.n_plain = at
-
-    def _places(self, one: Category, column: SourceColumn) -> np.ndarray:
-        """Return the feature of every level of a column and of a missing value; -1 for none."""
-        start = self.starts[one.name]
-        missing = start + one.n_features - 1 if one.with_missing else -1
-        there = [text for text in column.texts if text is not None]
-        found = iter(one.places(there).tolist()) if there != one.levels else iter(range(len(there)))
-        out = [missing if text is None else next(found) for text in column.texts]
-        features = np.array([*out, missing], dtype=np.int32)
-        own = np.array([text is not None for text in column.texts] + [False])
-        features[own & (features >= 0)] += start
-        return features
-
-    def matrix(self, fetched: Columns) -> Any:
-        """The matrix of what was fetched."""
-        n = fetched.n_rows
-        numbers, places = self._features(fetched)
-        kept = self.plan.encoder.kept
-        if self.plan.encoder.dense:
-            matrix: Any = numbers
-            for column in places:
-                there = np.flatnonzero(column >= 0)
-                matrix[there, column[there]] = 1.0
-            if len(kept) < self.width:
-                matrix = np.ascontiguousarray(matrix[:, kept])
-            return matrix
-        import scipy.sparse as sp
-
-        stacked = np.array(places, dtype=np.int32).reshape(len(places), n)
-        indptr = np.zeros(n + 1, dtype=np.int32)
-        _count(numbers, stacked, indptr)
-        np.cumsum(indptr, out=indptr)
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        data = np.empty(indptr[-1], dtype=numbers.dtype)
-        _fill(numbers, stacked, indptr, indices, data)
-        matrix = sp.csr_matrix((data, indices, indptr), shape=(n, self.width), copy=False)
-        texts = [self._words(one, fetched) for one in self.encodings if isinstance(one, Text)]
-        if texts:
-            matrix = sp.csr_matrix(sp.hstack([matrix[:, : self.n_plain], *texts], format="csr"))
-            matrix.sort_indices()
-        matrix.has_sorted_indices = matrix.has_canonical_format = True
-        if len(kept) < self.width:
-            matrix = sp.csr_matrix(matrix[:, kept])
-            matrix.sort_indices()
-        return matrix
-
-    def of_raw(self, raw: np.ndarray, keys: list[str]) -> np.ndarray:
-        """The matrix of columns of numbers, none of which is missing, as they are."""
-        own = [one for one in self.encodings if isinstance(one, Number)]
-        places = np.array([keys.index(self.by_name[one.name].key) for one in own])
-        means = np.array([one.mean for one in own])
-        scales = np.array([one.scale for one in own])
-        out = raw if len(own) == raw.shape[1] else np.empty((len(raw), len(own)), dtype=raw.dtype)
-        _standardise_rows(raw, places, means, scales, out)
-        return out
-
-    def _words(self, one: Text, fetched: Columns) -> Any:
-        column = fetched.arrays[self.by_name[one.name].key]
-        name, n = one.name, fetched.n_rows
-        table = Table((name,), {name: column}, {name: "text"}, n, "the block")
-        with self.words:  # scikit-learn's vectorizer is made at its first use
-            return one.encode(table, self.settings, Remarks()).astype(
-                np.float32 if self.plan.single else np.float64
-            )
-
-    def _features(self, fetched: Columns) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Features of numbers, a row each, and of every category the place of its one."""
-        n = fetched.n_rows
-        kind = np.float32 if self.plan.single else np.float64
-        width = self.width if self.plan.encoder.dense else self.n_numbers
-        out = np.zeros((n, width), dtype=kind)
-        places: list[np.ndarray] = []
-        plain: list[tuple[int, Any, float, float]] = []
-        notes, j = Remarks(), 0
-        parts = self._parts(fetched)
-        for one in self.encodings:
-            if isinstance(one, Text):
-                continue
-            column = self.by_name.get(one.name or "")
-            if isinstance(one, Category):
-                places.append(self._codes(one, column, fetched, parts, notes))
-                continue
-            assert isinstance(one, Number)
-            whole = column is not None and column.way == "number" and column.whole
-            if whole and one.with_value and not one.placeholders:
-                assert column is not None
-                mean = one.mean if self.settings.standardise else 0.0
-                plain.append((j, np.ma.getdata(fetched.arrays[column.key]), mean, one.scale))
-                if one.with_missing:
-                    j += 1
-            else:
-                table = parts if column is None else self._table(column, fetched, n)
-                for k, feature in enumerate(one.encode(table, self.settings, notes)):
-                    out[:, j + k] = feature
-            j += one.n_features
-        _standardise(plain, out, self.settings.standardise)
-        return out, places
-
-    def _parts(self, fetched: Columns) -> Table:
-        """The parts of dates."""
-        wanted = [one.name for one in self.encodings if one.name and one.name not in self.by_name]
-        sources = {found[0] for name in wanted if (found := part_of(name)) is not None}
-        columns: dict[str, Any] = {}
-        for name in sources:
-            column = self.by_name[name]
-            columns[name] = self._table(column, fetched, fetched.n_rows).columns[name]
-        table = Table(
-            names=tuple(columns),
-            columns=columns,
-            kinds=dict.fromkeys(columns, "number"),
-            n_rows=fetched.n_rows,
-            source="the block",
-            dates=frozenset(columns),
-        )
-        return with_date_parts(table, wanted)
-
-    def _table(self, column: SourceColumn, fetched: Columns, n: int) -> Table:
-        """A column of numbers as a table of its own."""
-        values, gone = numbers_of(column, fetched.arrays[column.key])
-        if gone is not None:
-            values = np.ma.MaskedArray(np.where(gone, 0.0, values), mask=gone)
-        dates = self._dates & {column.name}
-        kinds = {column.name: "number"}
-        return Table((column.name,), {column.name: values}, kinds, n, "the block", dates=dates)
-
-    @property
-    def _dates(self) -> frozenset[str]:
-        return frozenset(one.name for one in self.encodings if isinstance(one, Number) and one.date)
-
-    def _codes(
-        self,
-        one: Category,
-        column: SourceColumn | None,
-        fetched: Columns,
-        parts: Table,
-        notes: Remarks,
-    ) -> np.ndarray:
-        if column is None:
-            codes = one.encode(parts, self.settings, notes)
-            return np.where(codes < 0, -1, codes + self.starts[one.name]).astype(np.int32)
-        table, found = self.places[one.name], fetched.arrays[column.key]
-        codes = np.ma.getdata(found)
-        if np.ma.is_masked(found):
-            codes = np.where(np.ma.getmaskarray(found), len(table) - 1, codes.astype(np.int32))
-        out: np.ndarray = table[codes]
-        return out
-
-
-def _standardise(plain: list[tuple[int, Any, float, float]], out: np.ndarray, by: bool) -> None:
-    """Numbers without missing ones, less their mean, over their scale, into their columns."""
-    if not plain:
-        return
-    tile = np.empty(_TILE)
-    for first in range(0, len(out), _TILE):
-        last = min(first + _TILE, len(out))
-        for j, values, mean, scale in plain:
-            z = tile[: last - first]
-            z[:] = values[first:last]
-            if by:
-                z -= mean
-                z /= scale
-            with np.errstate(over="ignore"):
-                out[first:last, j] = z
-
-
-@njit(cache=True, nogil=True)
-def _turn(columns: Any, centres: Any, rows: Any, sums: Any) -> None:
-    # A few rows at a time: what is written of them stays in the cache.
-    for first in range(0, rows.shape[0], 64):
-        last = min(first + 64, rows.shape[0])
-        for j in range(rows.shape[1]):
-            total, squares = 0.0, 0.0
-            for i in range(first, last):
-                rows[i, j] = columns[j, i]
-                z = np.float64(columns[j, i]) - centres[j]
-                total += z
-                squares += z * z
-            sums[0, j] += total
-            sums[1, j] += squares
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _standardise_rows(raw: Any, places: Any, means: Any, scales: Any, out: Any) -> None:
-    # Columns keep their order, so that a row may be written over.
-    for i in range(raw.shape[0]):
-        for j in range(places.shape[0]):
-            out[i, j] = (np.float64(raw[i, places[j]]) - means[j]) / scales[j]
-
-
-@njit(cache=True, nogil=True)
-def _count(numbers: Any, places: Any, indptr: Any) -> None:
-    for i in range(numbers.shape[0]):
-        total = 0
-        for j in range(numbers.shape[1]):
-            total += numbers[i, j] != 0.0
-        indptr[i + 1] = total
-    for k in range(places.shape[0]):
-        for i in range(places.shape[1]):
-            indptr[i + 1] += places[k, i] >= 0
-
-
-@njit(cache=True, nogil=True)
-def _fill(numbers: Any, places: Any, indptr: Any, indices: Any, data: Any) -> None:
-    for i in range(numbers.shape[0]):
-        at = indptr[i]
-        for j in range(numbers.shape[1]):
-            if numbers[i, j] != 0.0:
-                indices[at] = j
-                data[at] = numbers[i, j]
-                at += 1
-        for k in range(places.shape[0]):
-            if places[k, i] >= 0:
-                indices[at] = places[k, i]
-                data[at] = 1.0
-                at += 1
 
 
 # --- blocks that are not stored -------------------------------------------------------------------

@@ -25,7 +25,6 @@ __all__ = [
     "WordFacts",
     "merged_columns",
     "merged_levels",
-    "merged_values",
     "merged_words",
 ]
 
@@ -169,15 +168,6 @@ def merged_words(parts: Sequence[WordFacts]) -> WordFacts:
         rows.update(part.rows)
         uses.update(part.uses)
     return WordFacts(rows, uses, sum(part.n_missing for part in parts))
-
-
-def merged_values(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """The values of all parts in ascending order; None where one of them is there twice."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    values = np.sort(np.concatenate(known))
-    return None if (values[1:] == values[:-1]).any() else values
 
 
 # Odd, so that they have powers in every number of rows, and different from one another.

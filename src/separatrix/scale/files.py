@@ -59,10 +59,10 @@ from separatrix.scale.reading import (
 from separatrix.scale.samples import drawn, taken
 from separatrix.scale.statistics import (
     Statistics,
-    Sums,
+    cut_of_highest,
     described,
     is_number,
-    total_of,
+    merged_numbers,
     with_levels,
 )
 from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
@@ -70,7 +70,7 @@ from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
 from separatrix.tables.lake import is_address, status_of
-from separatrix.tables.placeholders import Placeholders, of_values, read_as_missing, sentence
+from separatrix.tables.placeholders import Placeholders, of_values, sentence
 from separatrix.tables.reader import (
     Layout,
     column_notes,
@@ -79,11 +79,13 @@ from separatrix.tables.reader import (
     open_files,
     split_name,
 )
+from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import (
     NoSuchColumn,
     joined,
     missing_mask,
     no_value,
+    number_text,
     quote,
     unknown_columns,
 )
@@ -551,7 +553,7 @@ class _Scan:
     def _data(self) -> BlockedData:
         options = self.options
         found = [*self.readers.map(described, self.session, self._sources())]
-        sources = [one.source for one in found]
+        sources = [source for source, _ in found]
         n_rows = sum(source.n_rows for source in sources)
         if options.drop_missing_target:
             self._note_left_out(sources)
@@ -722,39 +724,70 @@ class _Scan:
         if name is None or options.test_size == 0.0:
             return None
         column = known.column(name)
-        clean = self.layout.parts[0].values(self.layout.options.marks)
-        texts = [clean.cast(f"CAST({one} AS VARCHAR)", "string") for one in column.sql]
-        sql = [f"CAST({one} AS DOUBLE)" for one in column.sql]
-        there = [is_number(one) for one in sql]
         if column.way == "levels":
-            there = [f"({text}) IS NOT NULL" for text in texts]
+            return self._split_by_levels(column, role)
+        values = [f"CAST({one} AS DOUBLE)" for one in column.sql]
+        sql = list(values)
         if role == "group":
-            seeded = [f"md5_number_upper(concat('{options.seed}:', {text}))" for text in texts]
-            sql = [f"CAST({one} AS DOUBLE)" for one in seeded]
-        elif column.way == "levels":
-            raise _of_role(
-                role,
-                name,
-                f"column {quote(name)} holds texts; in passes times are numbers, or dates such as "
-                "2024-12-31",
-            )
+            texts = [f"concat('{options.seed}:', CAST({one} AS VARCHAR))" for one in column.sql]
+            sql = [f"CAST(md5_number_upper({text}) AS DOUBLE)" for text in texts]
+        there = map(is_number, values)
         sql = [f"CASE WHEN {has} THEN {one} END" for has, one in zip(there, sql, strict=True)]
         order = replace(column, way="number", sql=tuple(sql))
-        if known.lacks(order):
-            where = known.first_missing(order)
-            raise _of_role(
-                role,
-                name,
-                f"column {quote(name)} has no value in {where}; fill it in, or leave the row out",
-            )
-        found = known.cut_of_highest(order, max(1, round(options.test_size * known.n_rows)))
-        if found is None:
-            if role == "group":
-                raise DataError(Message("one_group"))
-            raise DataError("all rows have the same time, so the latest cannot be held out")
-        cut = f"'{found!r}'::DOUBLE"
+        self._require_split(role, name, known.first_missing(order))
+        found = known.cut_of_highest(order, self._n_held())
+        cut = f"'{self._require_cut(role, found)!r}'::DOUBLE"
         held = tuple(f"CAST({one} >= {cut} AS UTINYINT)" for one in sql)
         return replace(order, key=f"{order.key}_held", sql=held)
+
+    def _split_by_levels(self, column: SourceColumn, role: str) -> SourceColumn:
+        """A column of levels of which the numbers are 1 for those whose rows are held out.
+
+        Levels are what they are read as: two ways to write a number, a date or a truth value are
+        one group.
+        """
+        known, name = self.statistics, column.name
+        counts, first = (getattr(known.levels(column)[0], of) for of in ("counts", "first"))
+        column = known.of_levels(column)[0]
+        labels: list[Any] = list(column.texts)
+        if column.numbers is not None:
+            labels = [None if np.isnan(x) else x for x in column.numbers[:-1].tolist()]
+        lost = np.array([label is None for label in labels], dtype=bool)
+        where = known.first_missing(column)
+        if where is None and lost.any():
+            where = known.place(int(first[lost].min()))
+        self._require_split(role, name, where)
+        if role == "group":
+            order = np.array([_drawn_number(self.options.seed, label) for label in labels])
+        elif column.numbers is None:
+            value, kind = quote(labels[0]), Setting("kinds", (name, "date"))
+            fault = Message("role_in_words", column=quote(name), value=value, what=role, kind=kind)
+            raise _of_role(role, name, fault)
+        else:
+            order = column.numbers[:-1]
+        cut = self._require_cut(role, cut_of_highest(order, counts, self._n_held()))
+        return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
+
+    def _n_held(self) -> int:
+        """How many rows are to be held out by group or time."""
+        return max(1, round(self.options.test_size * self.statistics.n_rows))
+
+    @staticmethod
+    def _require_split(role: str, name: str, where: str | None) -> None:
+        """Refuse a column by which rows are to be held out where a row has no value."""
+        if where is not None:
+            fault = (
+                f"column {quote(name)} has no value in {where}; fill it in, or leave the row out"
+            )
+            raise _of_role(role, name, fault)
+
+    @staticmethod
+    def _require_cut(role: str, cut: float | None) -> float:
+        if cut is not None:
+            return cut
+        if role == "group":
+            raise DataError(Message("one_group"))
+        raise DataError("all rows have the same time, so the latest cannot be held out")
 
     def _encoded_columns(self) -> tuple[list[str], list[str]]:
         """The columns to encode, and those that an encoder which is there already leaves out."""
@@ -775,7 +808,7 @@ class _Scan:
         extra = [name for name in names if name not in needed]
         return [name for name in names if name in needed], extra
 
-    def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> Sums | None:
+    def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> list[Numbers] | None:
         """Put all rows aside while they are read for what they add up to, where that can be.
 
         Of columns of numbers that float32 holds as they are.  None where there are others, where a
@@ -797,11 +830,8 @@ class _Scan:
         self.spans = row_ranges(plan.sources, self._most(known.row_bytes() + width))
         stage = Stage(str(self.folder), tuple(columns))
         plan = replace(plan, columns=tuple(columns))
-        centres = known.centres(columns)
-        looked_at = known.may_hold_placeholders(columns)
         parts, rows = [], 0
-        shared = (plan, centres, stage, looked_at)
-        found = self.readers.map(_staged, shared, self.spans)
+        found = self.readers.map(_staged, (plan, stage), self.spans)
         with contextlib.closing(found):  # type: ignore[type-var]
             for span, part in zip(self.spans, found, strict=True):
                 if part is None:
@@ -810,20 +840,8 @@ class _Scan:
                 parts.append(part)
                 rows += span.n_rows
                 options.report("statistics", rows, known.n_rows)
-        sums = np.array([part[0] for part in parts])
-        first, second = (np.array([total_of(of) for of in sums[:, i].T]) for i in range(2))
-        ends = np.array([part[1] for part in parts])
-        lows, highs = ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)
-        named = [columns[j].name for j in looked_at]
-        read = Sums(
-            centres,
-            np.full(len(columns), known.n_rows),
-            first,
-            second,
-            dict(zip(named, zip(lows.tolist(), highs.tolist(), strict=True), strict=True)),
-        )
-        placeholders = known.placeholders(columns, read)
-        if any(read_as_missing(one) for one in placeholders.values()):
+        read = merged_numbers(parts)
+        if any(one.n_missing for one in known.of_numbers(columns, read)):
             self._read_again()
             return None
         self.stage = stage
@@ -882,10 +900,11 @@ class _Scan:
         self, column: SourceColumn
     ) -> tuple[SourceColumn, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         known, name = self.statistics, column.name
-        self._require_all(column, known.count_numbers(column))
+        (numbers,) = known.numbers_in([column])
+        self._require_all(column, known.n_rows - numbers.n_missing)
         found = known.numbers(column, 2 * _MOST_CLASSES)
         if found.too_many and self.options.quantity is not False:
-            self._name_placeholders(known.placeholders_of_target(column))
+            self._name_placeholders(numbers.facts(name, exact=True).placeholders)
             return column, None, None, None
         if found.too_many:
             raise DataError(
@@ -1090,6 +1109,13 @@ def _remove(folder: Path, *patterns: str) -> None:
                 path.unlink()
 
 
+def _drawn_number(seed: int, label: Any) -> float:
+    """A number by which groups are put in an order at random: that of DuckDB's md5_number_upper."""
+    text = label if isinstance(label, str) else number_text(label)
+    digest = hashlib.md5(f"{seed}:{text}".encode("utf-8", "surrogatepass"), usedforsecurity=False)
+    return float(int.from_bytes(digest.digest()[:8], "little"))
+
+
 def table_counts(texts: Sequence[str | None], counts: np.ndarray) -> dict[str, int]:
     """How often each text is there that stands for a value."""
     out: dict[str, int] = {}
@@ -1245,11 +1271,9 @@ class _Encoding:
         return SourceBlock(self.plan, span, held, digest, len(rows), stored, size, place)
 
 
-def _staged(
-    shared: tuple[EncodingPlan, np.ndarray, Stage, Sequence[int]], span: RowRange
-) -> tuple[np.ndarray, np.ndarray] | None:
-    plan, centres, stage, looked_at = shared
-    return plan.staged(span, centres, stage, looked_at)
+def _staged(shared: tuple[EncodingPlan, Stage], span: RowRange) -> list[Numbers] | None:
+    plan, stage = shared
+    return plan.staged(span, stage)
 
 
 def _blocks_of(work: _Encoding, numbered: tuple[int, RowRange]) -> _EncodedRows:

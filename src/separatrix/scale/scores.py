@@ -21,7 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.class_scores import ClassScores, Ranked, class_sums, score_columns
+from separatrix.data.class_scores import (
+    ClassScores,
+    Ranked,
+    class_sums,
+    score_columns,
+    unit_of_weights,
+)
 from separatrix.data.design import as_design
 from separatrix.data.moments import Moments
 from separatrix.scale.blocks import BlockedData, Rows
@@ -49,15 +55,18 @@ class _Judge:
     n_classes: int
     edges: tuple[np.ndarray, ...] | None
     weighted: bool = True
+    unit: float = 1.0
 
 
-def _weights_of(rows: Rows, weighted: bool) -> np.ndarray:
-    return rows.weights if weighted and rows.weights is not None else np.ones(len(rows))
+def _weights_of(rows: Rows, weighted: bool, unit: float = 1.0) -> np.ndarray:
+    if not weighted or rows.weights is None:
+        return np.ones(len(rows))
+    return rows.weights if unit == 1.0 else rows.weights / unit
 
 
 def _judged(rows: Rows, judge: _Judge, own: Any) -> dict[str, Any]:
     true = judge.codes[rows.target]
-    weights = _weights_of(rows, judge.weighted)
+    weights = _weights_of(rows, judge.weighted, judge.unit)
     predicted, ranking, probabilities = judge.answer(rows.matrix)
     out: dict[str, Any] = class_sums(true, predicted, weights, judge.n_classes, probabilities)
     if ranking is not None:
@@ -126,18 +135,21 @@ def scores_over(
         per_row = 8.0 * ((1 if k == 2 else k) + 2)
         exact = per_row * data.n_rows <= _SHARE * data.memory
     edges = None if exact else _edges(data, answer, k)
-    judge = _Judge(answer, codes, k, edges)
+    # The mean weight; a single one cannot be larger than the sum.
+    unit = unit_of_weights(float((data.class_totals / max(data.n_rows, 1)).sum()))
+    judge = _Judge(answer, codes, k, edges, unit=unit)
     passes = Passes(data, engine or data.engine or Local())
     found, held = _judged_over(passes, judge)
     if not found["weight"] > 0.0:
-        found, held = _judged_over(passes, replace(judge, weighted=False))
+        judge = replace(judge, weighted=False, unit=1.0)
+        found, held = _judged_over(passes, judge)
     ranked: tuple[Ranked, ...] = ()
     if held:
         ranked = Ranked.by_class(*(np.concatenate(parts) for parts in zip(*held, strict=True)))
     elif edges is not None:
         of = ((found[f"hits {k}"], found[f"others {k}"]) for k in range(len(edges)))
         ranked = tuple(Ranked(hits[::-1], others[::-1], False) for hits, others in of)
-    return ClassScores.of_sums(found, k, ranked)
+    return ClassScores.of_sums(found, k, ranked, judge.unit)
 
 
 def _judged_over(passes: Passes, judge: _Judge) -> tuple[dict[str, Any], list[Any]]:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.scale.encoding import (
@@ -25,6 +24,7 @@ from separatrix.scale.encoding import (
     RowRange,
     SourceColumn,
     SourceFile,
+    numbers_in,
     text_hash,
 )
 from separatrix.scale.facts import (
@@ -33,7 +33,6 @@ from separatrix.scale.facts import (
     WordFacts,
     merged_columns,
     merged_levels,
-    merged_values,
     merged_words,
 )
 from separatrix.scale.reading import Readers, Session, cursor, opened
@@ -42,24 +41,14 @@ from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
 from separatrix.tables.date_parts import with_date_parts
 from separatrix.tables.lake import path_of
-from separatrix.tables.placeholders import (
-    Placeholders,
-    Rest,
-    candidates,
-    ends_of,
-    is_code,
-    judged,
-    of_values,
-    read_as_missing,
-)
 from separatrix.tables.reader import Layout
 from separatrix.tables.statistics import (
     CategoryFacts,
     Counted,
     Facts,
     NumberFacts,
+    Numbers,
     WordCounts,
-    weighted_moments,
 )
 from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 from separatrix.tables.value_format import ValueFormat
@@ -74,32 +63,13 @@ _GLANCE = 4096
 _PART_ROWS = 524_288
 # Bytes that a level takes while it is looked at.
 _LEVEL_BYTES = 400
+# Parts that are merged at once.
+_TOGETHER = 64
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 _NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 # Differences from the centre are squared; of those it may be off by this share of a deviation.
 _OFF = 1.0
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What columns of numbers add up to, an array of a number for each of them.
-
-    Attributes
-    ----------
-    centres, counts : ndarray
-        About where the middle is, and how many values there are.
-    first, second : ndarray
-        Sums of differences from the centres, and of their squares.
-    ends : dict of str to (float, float)
-        The lowest and the highest value of each column that may hold placeholders, by its name.
-    """
-
-    centres: np.ndarray
-    counts: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    ends: dict[str, tuple[float, float]]
 
 
 class Statistics:
@@ -113,8 +83,8 @@ class Statistics:
         Of their connections.
     layout : Layout
         Of the files, whose parts are the sources.
-    described : sequence of Described
-        The sources.
+    sources : sequence of (SourceFile, list of str)
+        The sources, and the types of their columns.
     memory : int
         Bytes that all of it may take.
     converted : bool
@@ -128,23 +98,21 @@ class Statistics:
         readers: Readers,
         session: Session,
         layout: Layout,
-        described: Sequence[Described],
+        sources: Sequence[tuple[SourceFile, list[str]]],
         memory: int,
         *,
         converted: bool,
         on_progress: Callable[[int], None],
     ) -> None:
         self.readers, self.session, self.layout = readers, session, layout
-        self.sources = [one.source for one in described]
-        self._types = [one.types for one in described]
-        self._stated_ends = [one.ends for one in described]
+        self.sources = [source for source, _ in sources]
+        self._types = [types for _, types in sources]
         self.row_ranges: Sequence[RowRange] = ()
         self.memory, self.converted, self.on_progress = memory, converted, on_progress
         self.n_rows = sum(source.n_rows for source in self.sources)
         self.spellings: dict[str, ValueFormat] = {}
         self.notes: list[str] = []
         self.alerts: list[str] = []
-        self._found: dict[str, list[Placeholders]] = {}
         self.looks_for_placeholders = True
         self.exact = False
         self._keys = {name: f"f{k}" for k, name in enumerate(layout.groups)}
@@ -249,11 +217,6 @@ class Statistics:
     def _most_levels(self) -> int:
         return max(int(self.memory / 4 / _LEVEL_BYTES), 1000)
 
-    def count_numbers(self, column: SourceColumn) -> int:
-        """How many values of a column are numbers."""
-        v = "CAST({v} AS DOUBLE)"
-        return int(self._totals(column, f"count(*) FILTER ({v} IS NOT NULL AND {is_number(v)})")[0])
-
     def numbers(self, column: SourceColumn, most: int) -> LevelFacts:
         """The different numbers of a column, where there are no more than so many."""
         as_double = tuple(f"CAST({value} AS DOUBLE)" for value in column.sql)
@@ -288,15 +251,19 @@ class Statistics:
     def read_levels(self, name: str, levels: LevelFacts, texts: Sequence[str | None]) -> Table:
         """The levels as a table of their own, a row each, read by what they mean."""
         counts: dict[str, int] = {}
-        for text, n in zip(texts, levels.counts.tolist(), strict=True):
+        rows: dict[str, int] = {}
+        every = zip(texts, levels.counts.tolist(), levels.first.tolist(), strict=True)
+        for text, n, first in every:
             if text is not None:
                 counts[text] = counts.get(text, 0) + n
-        return self.layout.table({name: Counted(list(counts), list(counts.values()))}, len(counts))
+                rows[text] = min(rows.get(text, first), first)
+        column = Counted(list(counts), list(counts.values()))
+        return self.layout.table({name: column}, len(counts), np.array([*rows.values()]))
 
     # --- facts ----------------------------------------------------------------------------------
 
     def of_columns(
-        self, names: Sequence[str], encoder: Encoder, read: Sums | None = None
+        self, names: Sequence[str], encoder: Encoder, read: Sequence[Numbers] | None = None
     ) -> tuple[list[SourceColumn], list[Facts]]:
         """Columns of features, and what they add up to, in the order of a table's."""
         self.look_for(encoder)
@@ -309,7 +276,6 @@ class Statistics:
         plain = [one for one in columns.values() if one.way in ("number", "date")]
         for one, found in zip(plain, self.of_numbers(plain, read), strict=True):
             facts[one.name] = found
-            columns[one.name] = replace(one, whole=found.n_missing == 0)
             if one.way == "date":
                 derived += self._parts_of_dates(one)
         for one in [one for one in columns.values() if one.way == "levels"]:
@@ -346,7 +312,11 @@ class Statistics:
             levels = self.readers.merged(
                 _sketch_of, (self.session, one), self._parts(), merged_levels
             )
-            (there,) = self._totals(one, "count({v})")
+            counts = self.results(
+                (k, f"SELECT count({one.sql[k]}) AS n FROM {source.relation()}")
+                for k, source in enumerate(self.sources)
+            )
+            there = sum(int(found["n"][0]) for found in counts)
             share = levels.about / max(there, 1)
             if share >= 0.5 or (words >= 8 and share >= 0.1):
                 found.append(one)
@@ -445,31 +415,11 @@ class Statistics:
         self, name: str, values: np.ndarray, counts: np.ndarray, **known: Any
     ) -> NumberFacts:
         there = ~np.isnan(values) & (counts > 0)
-        placeholders: list[Placeholders] = []
-        usual = not (known.get("overridden") or known.get("date") or known.get("derived"))
-        if usual and self.looks_for_placeholders:
-            placeholders = of_values(values[there], counts[there])
-            if not self.exact:
-                there &= ~np.isin(values, read_as_missing(placeholders))
-        n = int(counts[there].sum())
-        mean, scale = weighted_moments(values[there], counts[there]) if n else (0.0, 0.0)
-        distinct = int(there.sum()) == n and len(set(values[there].tolist())) == n
-        identifies = (
-            n == self.n_rows >= 20
-            and distinct
-            and is_called_identifier(name)
-            and bool((values[there] == np.floor(values[there])).all())
-        )
-        return NumberFacts(
-            name,
-            self.n_rows,
-            self.n_rows - n,
-            mean,
-            scale,
-            identifies=identifies,
-            placeholders=placeholders,
-            **known,
-        )
+        values, counts = values[there], counts[there]
+        n_missing, named = self.n_rows - int(counts.sum()), is_called_identifier(name)
+        numbers = Numbers.of(values, n_missing, counts, named=named, alone=True)
+        usual = self.looks_for_placeholders and not known.get("derived")
+        return numbers.facts(name, exact=self.exact, usual=usual, **known)
 
     def _counted(self, name: str, table: Table, counts: np.ndarray) -> Facts:
         """What a part of a date adds up to, of a table with a row for each moment."""
@@ -507,161 +457,42 @@ class Statistics:
     # --- numbers --------------------------------------------------------------------------------
 
     def of_numbers(
-        self, columns: Sequence[SourceColumn], read: Sums | None = None
+        self, columns: Sequence[SourceColumn], read: Sequence[Numbers] | None = None
     ) -> list[NumberFacts]:
-        """What columns of numbers add up to; ``read``: centres, counts and sums, if known."""
+        """What columns of numbers add up to; ``read``: what is known of each already."""
         if not columns:
             self.on_progress(self.n_rows)
             return []
-        if read is None:
-            looked_at = self.may_hold_placeholders(columns)
-            read = self._sums(columns, self.centres(columns), looked_at, reports=True)
-            columns = list(columns)
-            found = self.placeholders(columns, read)
-            for j, one in enumerate(columns):
-                away = read_as_missing(found.get(one.name, ()))
-                if away and not self.exact:
-                    columns[j] = without(one, away)
-                    again = self._sums([columns[j]], self.centres([columns[j]]))
-                    for part in ("centres", "counts", "first", "second"):
-                        getattr(read, part)[j] = getattr(again, part)[0]
-        found = self._found
-        centres, counts, first, second = read.centres, read.counts, read.first, read.second
-        n = np.maximum(counts, 1)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            shift = first / n
-            variance = second / n - shift**2
-            means = centres + shift
-            # About a centre within a deviation of the mean nothing is lost by the difference.
-            good = (variance > 0.0) & (shift**2 <= _OFF * variance) & np.isfinite(variance)
-            good &= (variance > 1e-14 * means**2) & (np.abs(means) < 1e100) & (variance > 1e-200)
-        facts = []
-        for j, one in enumerate(columns):
-            if good[j]:
-                known = (int(counts[j]), float(means[j]), math.sqrt(variance[j]))
-            else:
-                known = self._carefully(one)
-            there, mean, scale = known
-            facts.append(
-                NumberFacts(
-                    one.name,
-                    self.n_rows,
-                    self.n_rows - there,
-                    mean,
-                    scale,
-                    date=one.way == "date",
-                    identifies=self._identifies(one, there),
-                    overridden=one.name in self.layout.wanted,
-                    placeholders=found.get(one.name, ()),
-                )
-            )
-        return facts
-
-    def may_hold_placeholders(self, columns: Sequence[SourceColumn]) -> list[int]:
-        """The places of the columns whose lowest and highest values have to be found.
-
-        Not of those whose files state values that are not written like placeholders.
-        """
-        if not self.looks_for_placeholders:
-            return []
+        read = self.numbers_in(columns, reports=True) if read is None else read
         return [
-            j
-            for j, one in enumerate(columns)
-            if one.way == "number"
-            and self.layout.groups[one.name] != "bool"
-            and one.name not in self.layout.wanted
-            and one.name not in self._found
-            and not self._ends_plainly(one)
+            numbers.facts(
+                one.name,
+                exact=self.exact,
+                usual=self.looks_for_placeholders and self.layout.groups[one.name] != "bool",
+                date=one.way == "date",
+                overridden=one.name in self.layout.wanted,
+            )
+            for one, numbers in zip(columns, read, strict=True)
         ]
 
-    def _ends_plainly(self, column: SourceColumn) -> bool:
-        """Whether the files state ends of a column neither of which is a placeholder."""
-        low, high = math.inf, -math.inf
-        for k, source in enumerate(self.sources):
-            if not source.n_rows:
-                continue
-            c = f"c{column.places[k]}"
-            ends = self._stated_ends[k].get(column.places[k])
-            # Where cells are left out, the ends are others than those of all cells.
-            if ends is None or column.sql[k] not in (c, f"CAST({c} AS DOUBLE)"):
-                return False
-            low, high = min(low, ends[0]), max(high, ends[1])
-        return not (is_code(low) or is_code(high))
-
-    def placeholders(
-        self, columns: Sequence[SourceColumn], read: Sums
-    ) -> dict[str, list[Placeholders]]:
-        """The values of columns of numbers that may stand for missing ones, by their names."""
-        for one, n in zip(columns, read.counts.tolist(), strict=True):
-            if one.name in read.ends and (
-                found := self._placeholders(one, *read.ends[one.name], n)
-            ):
-                self._found[one.name] = found
-        return self._found
-
-    def placeholders_of_target(self, column: SourceColumn) -> list[Placeholders]:
-        """The values of a quantity to predict that may stand for missing ones."""
-        if self._ends_plainly(column):
-            return []
-        return self._placeholders(column, math.nan, math.nan, self.n_rows)
-
-    def _placeholders(
-        self, column: SourceColumn, low: float, high: float, n: int
-    ) -> list[Placeholders]:
-        key = "CAST({v} AS DOUBLE)"
-
-        def bound(x: float) -> str:
-            return f"'{x!r}'::DOUBLE"
-
-        def within(below: float, above: float) -> tuple[float, float, int, int]:
-            where = f"{key} > {bound(below)} AND {key} < {bound(above)} AND {is_number(key)}"
-            lows, highs, below_, above_ = zip(
-                *self._over_parts(
-                    column,
-                    f"min({key}) FILTER ({where})",
-                    f"max({key}) FILTER ({where})",
-                    f"count(*) FILTER ({key} = {bound(below)})",
-                    f"count(*) FILTER ({key} = {bound(above)})",
-                ),
-                strict=True,
-            )
-            ends = (
-                min((x for x in lows if x is not None), default=math.inf),
-                max((x for x in highs if x is not None), default=-math.inf),
-            )
-            return *ends, int(sum(below_)), int(sum(above_))
-
-        if math.isnan(low) or math.isnan(high):
-            low, high, _, _ = within(-math.inf, math.inf)
-        ends = ends_of(low, high, n, within)
-        if ends is None or not any(candidates(ends)):
-            return []
-        away = ", ".join(bound(v) for side in candidates(ends) for v in side)
-        others = f"FILTER ({key} NOT IN ({away}) AND {is_number(key)})"
-        # From an end on, so that a long sum of large numbers does not lose their differences.
-        n_others, beyond, nines = self._totals(
-            column,
-            f"count(*) {others}",
-            f"sum({key} - {bound(ends.low)}) {others}",
-            f"count(*) FILTER ({key} NOT IN ({away}) AND {is_number(key)} "
-            f"AND floor(abs({key})) % 10 = 9)",
-        )
-        return judged(ends, Rest(ends.low + beyond / n_others, nines / n_others))
-
-    def _over_parts(self, column: SourceColumn, *terms: str) -> Iterator[list[Any]]:
-        """Terms of a column's values ``{v}`` in each range of rows; None where one has no value."""
-
-        def query(k: int) -> str:
-            own = (term.format(v=column.sql[k]) for term in terms)
-            return ", ".join(f"CAST({term} AS DOUBLE) AS s{i}" for i, term in enumerate(own))
-
-        for found in self.each(query):
-            yield [_values(value)[0] for value in found.values()]
-
-    def _totals(self, column: SourceColumn, *terms: str) -> list[float]:
-        """The sums of terms over all ranges of rows."""
-        every = zip(*self._over_parts(column, *terms), strict=True)
-        return [total_of(np.array([x for x in of if x is not None])) for of in every]
+    def numbers_in(
+        self, columns: Sequence[SourceColumn], *, reports: bool = False
+    ) -> list[Numbers]:
+        """What columns of numbers add up to, in the parts of the files that are read together."""
+        pieces = self._pieces()
+        parts = [(k, self.sources[k], start, stop) for k, start, stop, _, _ in pieces]
+        merged: list[list[Numbers]] = []
+        rows = 0
+        for piece, found in zip(
+            pieces, self.readers.map(_numbers_of, (self.session, columns), parts), strict=True
+        ):
+            merged.append(found)
+            if len(merged) >= _TOGETHER:
+                merged = [merged_numbers(merged)]
+            rows += piece[2] - piece[1]
+            if reports:
+                self.on_progress(rows)
+        return merged_numbers(merged)
 
     def _grouped(self, column: SourceColumn, term: str) -> Iterator[dict[str, np.ndarray]]:
         """How often each value of a term is there, in each range of rows."""
@@ -679,151 +510,14 @@ class Statistics:
         for found in self.results(queries):
             yield {name: np.ma.getdata(values) for name, values in found.items()}
 
-    def _identifies(self, column: SourceColumn, there: int) -> bool:
-        if there < max(20, self.n_rows) or not is_called_identifier(column.name):
-            return False
-        v = "CAST({v} AS DOUBLE)"
-        parts = [*self._over_parts(column, f"count(*) FILTER ({v} <> floor({v}))", f"min({v})",
-                                   f"max({v})", f"count(DISTINCT {v})")]  # fmt: skip
-        parts = [part for part in parts if part[1] is not None]
-        if any(part[0] for part in parts) or sum(part[3] for part in parts) < there:
-            return False
-        parts.sort(key=lambda part: part[1])
-        if all(one[2] < other[1] for one, other in itertools.pairwise(parts)):
-            return True
-        # Where ranges overlap, their values are compared, a share of all of them at a time.
-        shares = max(1, -(-8 * there // int(self.memory / 8)))
-        return all(self._is_distinct(column, share, shares) for share in range(shares))
-
-    def _is_distinct(self, column: SourceColumn, share: int, shares: int) -> bool:
-        """Whether no two rows have the same value, of a share of all values."""
-        queries = []
-        for k, start, stop, _, _ in self._pieces():
-            v = f"CAST({column.sql[k]} AS DOUBLE)"
-            where = f"r >= {start} AND r < {stop} AND hash({v}) % {shares} = {share}"
-            queries.append((k, f"SELECT {v} AS v FROM {self.sources[k].relation()} WHERE {where}"))
-        every = [(self.sources[k], sql) for k, sql in queries]
-        values = self.readers.merged(_distinct_values, self.session, every, merged_values)
-        return values is not None
-
-    def centres(self, columns: Sequence[SourceColumn]) -> np.ndarray:
-        """About where the middle of each column is, by a few rows spread over all."""
-        centres = []
-        for listed in self._glance(columns):
-            values = np.array([x for x in listed if x is not None], dtype=np.float64)
-            values = values[np.isfinite(values)]
-            with np.errstate(over="ignore"):
-                centre = float(values.mean()) if len(values) else 0.0
-            centres.append(centre if math.isfinite(centre) else 0.0)
-        return np.array(centres)
-
-    def _sums(
-        self,
-        columns: Sequence[SourceColumn],
-        centres: np.ndarray,
-        looked_at: Sequence[int] = (),
-        reports: bool = False,
-    ) -> Sums:
-        """What columns add up to, and the ends of those that are looked at for placeholders."""
-
-        def query(k: int) -> str:
-            values = [one.sql[k] for one in columns]
-            parts = []
-            for value, centre in zip(values, centres.tolist(), strict=True):
-                z = f"({value} - {centre!r}::DOUBLE)"
-                parts += [f"count({value})", f"sum({z})", f"sum({z} * {z})"]
-            for j in looked_at:
-                parts += [f"min({values[j]})", f"max({values[j]})"]
-            return ", ".join(f"{part} AS s{i}" for i, part in enumerate(parts))
-
-        every = np.array(
-            [
-                [np.ma.filled(value.astype(np.float64), np.nan)[0] for value in found.values()]
-                for found in self.each(query, reports=reports)
-            ]
-        )
-        summed = every[:, : 3 * len(columns)].reshape(len(every), -1, 3)
-        with np.errstate(invalid="ignore", over="ignore"):
-            # A stretch of rows without a value has no sums.
-            summed = np.where(summed[:, :, :1] == 0.0, 0.0, summed)
-            sums = [[total_of(summed[:, j, i]) for j in range(len(columns))] for i in range(3)]
-        ends = {}
-        for j, (low, high) in zip(
-            looked_at, every[:, 3 * len(columns) :].T.reshape(-1, 2, len(every)), strict=True
-        ):
-            # NaN is the highest of all numbers to DuckDB, and stays here; a stretch may be empty.
-            there = summed[:, j, 0] > 0.0
-            lowest = np.fmin.reduce(low, initial=math.nan)
-            ends[columns[j].name] = float(lowest), float(high[there].max(initial=-math.inf))
-        counts, first, second = map(np.array, sums)
-        return Sums(centres, counts.astype(np.int64), first, second, ends)
-
-    def each(self, query: Callable[[int], str], reports: bool = False) -> Iterator[dict[str, Any]]:
-        """What a query gives for the rows of every piece of every range, in their order."""
-        queries = {k: query(k) for k in {piece[0] for piece in self._pieces()}}
-        every = [
-            (k, f"SELECT {queries[k]} FROM {self.sources[k].relation()} "
-                f"WHERE r >= {start} AND r < {stop}")
-            for k, start, stop, _, _ in self._pieces()
-        ]  # fmt: skip
-        done = 0
-        for piece, found in zip(self._pieces(), self.results(every), strict=True):
-            done += piece[2] - piece[1]
-            if reports:
-                self.on_progress(done)
-            yield found
-
     def _pieces(self) -> list[tuple[int, int, int, int, int]]:
         return [piece for row_range in self.row_ranges for piece in row_range.pieces]
 
-    def _carefully(self, column: SourceColumn) -> tuple[int, float, float]:
-        """Count, mean and deviation of a column with NaN, or of no ordinary size or spread."""
-
-        def over(terms: Mapping[str, str]) -> list[dict[str, Any]]:
-            def query(k: int) -> str:
-                value = column.sql[k]
-                v = f"CAST({value} AS DOUBLE)"
-                there = f"FILTER (WHERE {value} IS NOT NULL AND {is_number(v)})"
-                return ", ".join(
-                    f"{term.format(v=v)} {there} AS {name}" for name, term in terms.items()
-                )
-
-            return [
-                {name: None if missing_mask(x)[0] else float(x[0]) for name, x in found.items()}
-                for found in self.each(query)
-            ]
-
-        found = over({"n": "count(*)", "low": "min({v})", "high": "max({v})"})
-        count = int(sum(part["n"] for part in found))
-        if count == 0:
-            return 0, 0.0, 0.0
-        low = min(part["low"] for part in found if part["low"] is not None)
-        high = max(part["high"] for part in found if part["high"] is not None)
-        largest = max(abs(low), abs(high))
-        if not math.isfinite(largest):
-            raise self._infinite(column)
-        if low == high or high / largest - low / largest <= 4 * EPS:
-            return count, low, 0.0
-        exponent = math.frexp(largest)[1]
-        unit = _scaled(exponent)
-        centre = 0.0
-        for _ in range(2):
-            sums = over({"s": f"sum({unit} - {centre!r}::DOUBLE)"})
-            centre += math.fsum(part["s"] for part in sums if part["s"] is not None) / count
-        z = f"({unit} - {centre!r}::DOUBLE)"
-        squares = over({"s": f"sum({z} * {z})"})
-        spread = math.fsum(part["s"] for part in squares if part["s"] is not None) / count
-        return count, math.ldexp(centre, exponent), math.ldexp(math.sqrt(spread), exponent)
-
-    def _infinite(self, column: SourceColumn) -> DataError:
-        place = self._first_row(column, "isinf(CAST({v} AS DOUBLE))")
-        return DataError(
-            f"{place}: column {quote(column.name)} is infinite; correct it, or leave it empty to "
-            "count as missing"
-        )
-
-    def _first_row(self, column: SourceColumn, where: str) -> str:
-        """Where the first row is for whose value something holds."""
+    def first_missing(self, column: SourceColumn) -> str | None:
+        """Where the first row without a value is; None where all have one."""
+        where = "{v} IS NULL"
+        if column.way != "levels":
+            where += f" OR NOT {is_number('{v}')}"
         queries = [
             (k, f"SELECT min(r) AS r FROM {one.relation()} WHERE {where.format(v=column.sql[k])}")
             for k, one in enumerate(self.sources)
@@ -831,61 +525,59 @@ class Statistics:
         for source, found in zip(self.sources, self.results(queries), strict=True):
             if not missing_mask(found["r"])[0]:
                 return f"{source.label}, row {int(found['r'][0]) + 1:,}"
-        raise AssertionError(column.name)
+        return None
 
-    def lacks(self, column: SourceColumn) -> bool:
-        """Whether a row has no value."""
-        return self._totals(column, "count(*) FILTER ({v} IS NULL)")[0] > 0
+    def place(self, row: int) -> str:
+        """How messages call a row of all files."""
+        for source in self.sources:
+            if row < source.n_rows:
+                return f"{source.label}, row {row + 1:,}"
+            row -= source.n_rows
+        raise IndexError(row)
 
     def cut_of_highest(self, column: SourceColumn, n_rows: int) -> float | None:
-        """The number from which on at least so many rows have theirs, of numbers above the least.
-
-        None where all rows have the same number.
-        """
+        """The cut of a column of numbers; see :func:`cut_of_highest`."""
         least = math.inf
         values: np.ndarray = np.empty(0)
         counts: np.ndarray = np.empty(0)
         for found in self._grouped(column, "{v}"):
             least = min(least, float(found["v"].min(initial=math.inf)))
-            values, at = np.unique(np.concatenate([values, found["v"]]), return_inverse=True)
-            counts = np.bincount(at, weights=np.concatenate([counts, found["n"]]))
-            # Where as many rows have higher numbers, a number is not the cut, whatever follows.
-            higher = np.cumsum(counts[::-1])[::-1] - counts
-            values, counts = values[higher < n_rows], counts[higher < n_rows]
+            values = np.concatenate([values, found["v"]])
+            values, counts = _highest(values, np.concatenate([counts, found["n"]]), n_rows)
         above = values[values > least]
         return float(above[0]) if len(above) else None
 
-    def first_missing(self, column: SourceColumn) -> str:
-        """Where the first row without a value is."""
-        lost = "{v} IS NULL"
-        if column.way != "levels":
-            lost += f" OR NOT {is_number('{v}')}"
-        return self._first_row(column, lost)
+
+def cut_of_highest(values: np.ndarray, counts: np.ndarray, n_rows: int) -> float | None:
+    """The number from which on at least so many rows have theirs, of numbers above the least.
+
+    None where all rows have the same number.
+    """
+    highest, _ = _highest(values, counts, n_rows)
+    above = highest[highest > values.min(initial=math.inf)]
+    return float(above[0]) if len(above) else None
+
+
+def _highest(values: np.ndarray, counts: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """The different numbers that may be the cut, and how many rows have each."""
+    values, at = np.unique(values, return_inverse=True)
+    counts = np.bincount(at, weights=counts)
+    # Where as many rows have higher numbers, a number is not the cut, whatever follows.
+    higher = np.cumsum(counts[::-1])[::-1] - counts
+    return values[higher < n_rows], counts[higher < n_rows]
 
 
 # --- on the readers -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Described:
-    """A source, the types of its columns, and the ends of those of numbers as its footer has them.
-
-    Footers need not state any, and state none of a part of a column that holds NaN.
-    """
-
-    source: SourceFile
-    types: list[str]
-    ends: dict[int, tuple[float, float]]
-
-
-def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
+def described(session: Session, given: tuple[str, str, int, bool]) -> tuple[SourceFile, list[str]]:
     """Describe a Parquet file, by its path, its label and the number of its columns.
 
-    The last argument is whether names of folders are columns of it.
+    The last argument is whether names of folders are columns of it.  The types of its columns come
+    with it.
     """
     path, label, n_columns, hive = given
     where = files.where(path_of(path))
-    low, high = (f"TRY_CAST(stats_{end}_value AS DOUBLE)" for end in ("min", "max"))
     part, own = files.Part(path_of(path), label, ".parquet"), cursor(session)
     groups = part.run(
         own,
@@ -910,22 +602,7 @@ def described(session: Session, given: tuple[str, str, int, bool]) -> Described:
         source = replace(source, hive=n_columns - within)
     chosen = ", ".join(f"c{j}" for j in range(n_columns))
     found = source.run(own, f"SELECT {chosen} FROM {source.relation()} LIMIT 0", fetch=False)
-    types = [str(entry[1]) for entry in found.description]
-    stated = source.run(
-        own,
-        f"SELECT column_id AS place, min({low}) AS low, max({high}) AS high, "
-        f"bool_and(coalesce(isfinite({low}) AND isfinite({high}), false) "
-        "OR coalesce(stats_null_count = num_values, false)) AS stated "
-        f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
-    )
-    # A column that is a record or a list has others inside, which would be counted.
-    flat = len(stated["place"]) == n_columns - (source.hive or 0)
-    ends = {
-        int(place): (float(least), float(most))
-        for place, least, most, known in zip(*map(_values, stated.values()), strict=True)
-        if flat and known and least is not None and _NUMERIC.fullmatch(types[place])
-    }
-    return Described(source, types, ends)
+    return source, [str(entry[1]) for entry in found.description]
 
 
 def _answered(session: Session, query: tuple[SourceFile, str]) -> dict[str, Any]:
@@ -1018,9 +695,19 @@ def _words_of(
     return WordFacts(words.rows, words.uses, int(missing_mask(texts).sum()))
 
 
-def _distinct_values(session: Session, query: tuple[SourceFile, str]) -> np.ndarray | None:
-    """The values that a query gives, in ascending order; None where one is there twice."""
-    return merged_values([np.ma.getdata(_answered(session, query)["v"])])
+def _numbers_of(
+    shared: tuple[Session, Sequence[SourceColumn]], piece: tuple[int, SourceFile, int, int]
+) -> list[Numbers]:
+    """What columns of numbers add up to in some rows."""
+    (session, columns), (k, source, start, stop) = shared, piece
+    chosen = ", ".join(one.chosen(k) for one in columns)
+    sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
+    fetched = _answered(session, (source, sql))
+
+    def place(row: int) -> str:
+        return f"{source.label}, row {start + row + 1:,}"
+
+    return [numbers_in(one, fetched.pop(one.key), place) for one in columns]
 
 
 def with_levels(column: SourceColumn, levels: LevelFacts) -> SourceColumn:
@@ -1028,22 +715,13 @@ def with_levels(column: SourceColumn, levels: LevelFacts) -> SourceColumn:
     return replace(column, hashes=levels.hashes, stored=tuple(levels.values.tolist()))
 
 
-def _values(column: Any) -> list[Any]:
-    """The values of a column of an answer, None where there is none."""
-    values: list[Any] = np.ma.asarray(column).tolist()
-    return values
+def merged_numbers(parts: Sequence[Sequence[Numbers]]) -> list[Numbers]:
+    return [Numbers.merged(column) for column in zip(*parts, strict=True)]
 
 
 def _first(texts: Sequence[str | None]) -> list[str]:
     """The different texts, in the order of their first appearance."""
     return list(dict.fromkeys(text for text in texts if text is not None))
-
-
-def _scaled(exponent: int) -> str:
-    """SQL for a value times a power of two: exact, and in two steps where one is out of range."""
-    half = -exponent // 2
-    one, other = math.ldexp(1.0, half), math.ldexp(1.0, -exponent - half)
-    return f"({{v}} * {one!r}::DOUBLE * {other!r}::DOUBLE)"
 
 
 def is_number(value: str) -> str:
@@ -1053,20 +731,3 @@ def is_number(value: str) -> str:
     """
     number = f"CAST({value} AS DOUBLE)"
     return f"(isfinite({number}) OR isinf({number}))"
-
-
-def without(column: SourceColumn, values: Sequence[float]) -> SourceColumn:
-    """A column of numbers in which some of them are missing."""
-    away = ", ".join(f"'{x!r}'::DOUBLE" for x in values)
-    sql = tuple(
-        f"CASE WHEN CAST({one} AS DOUBLE) IN ({away}) THEN NULL ELSE {one} END"
-        for one in column.sql
-    )
-    return replace(column, sql=sql)
-
-
-def total_of(parts: np.ndarray) -> float:
-    try:
-        return math.fsum(parts.tolist())
-    except (OverflowError, ValueError):  # of infinities
-        return math.nan

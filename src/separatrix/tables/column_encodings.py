@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import threading
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,6 @@ from separatrix.messages import counted
 from separatrix.tables.categorical import Categorical
 from separatrix.tables.placeholders import (
     Placeholders,
-    of_column,
     read_as_missing,
     sentence,
 )
@@ -43,7 +43,6 @@ from separatrix.tables.table import (
     numbers_from_text,
     quote,
     spelled_number,
-    text_counts,
 )
 from separatrix.tables.words import count_words, inverse_frequency, weighed
 
@@ -85,7 +84,7 @@ class Unusable(Exception):
 
 
 class Encoding:
-    """What every kind has: ``learn``, ``encode``, ``store``, ``load``, and names of features."""
+    """What every kind has: ``encode``, ``store``, ``load``, and names of features."""
 
     kind: str
     noun: tuple[str, str]
@@ -120,23 +119,6 @@ class Number(Encoding):
 
     kind = "number"
     noun = ("number", "numbers")
-
-    @classmethod
-    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Number:
-        column = table.columns[name]
-        gone = missing_mask(column)
-        values = np.ma.getdata(column).astype(np.float64, copy=False)
-        _require_finite(values, gone, name, table)
-        date = name in table.dates
-        found = of_column(table, name)
-        if found and not settings.exact:
-            gone = gone | np.isin(values, read_as_missing(found))
-        some = bool(gone.any())
-        mean, scale = 0.0, 1.0
-        if not settings.exact:
-            mean, scale = mean_and_scale(values[~gone] if some else values)
-        identifies = name not in table.overridden and not date and _identifies(name, values, gone)
-        return cls.of_moments(name, mean, scale, some, date, identifies, settings, alert, found)
 
     @classmethod
     def of_moments(
@@ -186,9 +168,9 @@ class Number(Encoding):
         return own + ([f"{self.name}=(missing)"] if self.with_missing else [])
 
     def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
-        """The features, an array of shape (n_features, n_rows)."""
+        """The features, a sequence of arrays of shape (n_rows,)."""
         values, gone = self._numbers(table)
-        lost = int(gone.sum())
+        lost = 0 if gone is None else int(gone.sum())
         if lost and not self.with_missing:
             fill, value = ("0", "") if settings.exact else ("the mean", f" ({self.mean:.6g})")
             where = f"column {quote(self.name)}: {lost:,} missing, none at fit"
@@ -199,14 +181,21 @@ class Number(Encoding):
         columns = []
         if self.with_value and settings.standardise:
             columns.append(self._standardised(values, gone, table))
-        elif self.with_value:
-            columns.append(np.where(gone, self.mean, values))
-        return [*columns, gone] if self.with_missing else columns
+        else:
+            _require_finite(values, self.name, table)
+        if self.with_value and not settings.standardise:
+            columns.append(values if gone is None else np.where(gone, self.mean, values))
+        if self.with_missing:
+            columns.append(np.zeros(len(values), dtype=bool) if gone is None else gone)
+        return columns
 
     def _numbers(self, table: Table) -> tuple[Any, Any]:
-        """The column's values as numbers, whatever it was read as, and where there are none."""
+        """The column's values as numbers, whatever it was read as, and where there are none.
+
+        Missing values are 0, and where none is there is no mask.
+        """
         column = table.columns[self.name]
-        gone = missing_mask(column)
+        gone = None if type(column) is np.ndarray else missing_mask(column)
         data = np.ma.getdata(column)
         if data.dtype == object:
 
@@ -218,17 +207,19 @@ class Number(Encoding):
                 )
 
             values = numbers_from_text(column, refuse, _no_date if self.date else spelled_number)
-            gone = gone | np.isnan(values)
+            gone = missing_mask(column) | np.isnan(values)
         else:
-            if not gone.all() and self.date != (self.name in table.dates):
+            there = gone is None or not gone.all()
+            if there and self.date != (self.name in table.dates):
                 was, now = ("dates", "numbers") if self.date else ("numbers", "dates")
                 raise DataError(f"column {quote(self.name)} holds {now}, but held {was} in the fit")
-            values = data.astype(np.float64)
-        _require_finite(values, gone, self.name, table)
+            values = data.astype(np.float64, copy=False)
         if self.placeholders:
-            gone = gone | np.isin(values, self.placeholders)
-        values[gone] = 0.0
-        return values, gone
+            away = np.isin(values, self.placeholders)
+            gone = away if gone is None else gone | away
+        if gone is not None and gone.any():
+            return np.where(gone, 0.0, values), gone
+        return values, None
 
     def _standardised(self, values: Any, gone: Any, table: Table) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -236,8 +227,10 @@ class Number(Encoding):
             z /= self.scale
             finite = np.isfinite(z).all()
             if not finite:  # the difference alone may be out of range
+                _require_finite(values, self.name, table)
                 z = values / self.scale - self.mean / self.scale
-        z[gone] = 0.0
+        if gone is not None:
+            z[gone] = 0.0
         if not finite and not np.isfinite(z).all():
             row = int(np.argmin(np.isfinite(z)))
             raise DataError(
@@ -303,11 +296,10 @@ def is_called_identifier(name: str) -> bool:
     return bool(_IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower()))
 
 
-def _identifies(name: str, values: Any, gone: Any) -> bool:
-    """Whether a column of whole numbers, another in every row, is called like names of rows."""
-    if len(values) < 20 or gone.any() or not is_called_identifier(name):
-        return False
-    return bool((values == np.floor(values)).all()) and len(np.unique(values)) == len(values)
+def is_constant(low: float, high: float) -> bool:
+    """Whether values from the lowest to the highest differ by rounding at most."""
+    largest = max(abs(low), abs(high))
+    return low == high or high / largest - low / largest <= 4 * EPS
 
 
 def mean_and_scale(values: Any) -> tuple[float, float]:
@@ -316,25 +308,36 @@ def mean_and_scale(values: Any) -> tuple[float, float]:
     Two passes over values brought to the size of 1, so that neither 1e-200 nor 1e200 leaves the
     range of float64 when squared.
     """
-    low, high = float(values.min()), float(values.max())
-    largest = max(abs(low), abs(high))
-    if low == high or high / largest - low / largest <= 4 * EPS:
-        return low if low == high else float(np.median(values)), 0.0
-    exponent = int(np.frexp(largest)[1])
-    unit = np.ldexp(values, -exponent)  # a power of two: exact
+    mean, scale, _ = moments(values, float(values.min()), float(values.max()))
+    return mean, scale
+
+
+def moments(values: Any, low: float, high: float) -> tuple[float, float, float]:
+    """Mean and standard deviation of values from ``low`` to ``high``, and the mean's rounding."""
+    if is_constant(low, high):
+        return low if low == high else float(np.median(values)), 0.0, 0.0
+    exponent = int(np.frexp(max(abs(low), abs(high)))[1])
+    # A power of two, so exact; a product is faster where the factor is a number.
+    plain = abs(exponent) < 1000
+    unit = values * 2.0**-exponent if plain else np.ldexp(values, -exponent)
     n = len(values)
     # The sums of NumPy's means, without what surrounds them: there may be thousands of columns.
     mean = float(np.add.reduce(unit) / n)
     mean += float(np.add.reduce(unit - mean) / n)  # takes out the rounding of the first sum
     unit -= mean
+    rest = float(np.add.reduce(unit) / n)
     unit *= unit
     scale = math.sqrt(np.add.reduce(unit) / n)
-    return float(np.ldexp(mean, exponent)), float(np.ldexp(scale, exponent))
+    return (
+        float(np.ldexp(mean, exponent)),
+        float(np.ldexp(scale, exponent)),
+        float(np.ldexp(rest, exponent)),
+    )
 
 
-def _require_finite(values: Any, gone: Any, name: str, table: Table) -> None:
+def _require_finite(values: Any, name: str, table: Table) -> None:
     bad = np.isinf(values)
-    if bad.any() and (bad := bad & ~gone).any():
+    if bad.any():
         row = int(np.argmax(bad))
         raise not_finite(table, name, row, values[row], "leave it empty to count as missing")
 
@@ -355,6 +358,8 @@ class Category(Encoding):
     rare: list[str]
     with_missing: bool
     reference: str | None = None  # the level without a feature; not among the others
+    # The levels that were last looked for, and what was found.
+    _last: Any = field(default=None, repr=False, compare=False)
 
     kind = "category"
     noun = ("category", "categories")
@@ -372,18 +377,6 @@ class Category(Encoding):
         n, references = len(self.levels), 0 if self.reference is None else 1
         own = [*range(n), *[n] * len(self.rare), *[-1] * references, n if self.rare else -1]
         return np.array(own, dtype=np.int64)
-
-    def places(self, values: Sequence[Any]) -> np.ndarray:
-        """Return the feature of each value, or -1 for none."""
-        out: np.ndarray = self._features[self._match.find_all(values)]
-        return out
-
-    @classmethod
-    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Category:
-        column = table.columns[name]
-        gone = missing_mask(column)
-        counts = text_counts(column)
-        return cls.of_counts(name, counts, bool(gone.any()), name in table.overridden, settings)
 
     @classmethod
     def of_counts(
@@ -419,31 +412,42 @@ class Category(Encoding):
         names += [f"{self.name}=(rare)"] if self.rare else []
         return names + ([f"{self.name}=(missing)"] if self.with_missing else [])
 
-    def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
-        """Return for each row the one feature that is 1, or -1 for none."""
+    def encode(self, table: Table, settings: Settings, notes: Remarks, start: int = 0) -> Any:
+        """Return for each row the place of the one feature that is 1, or -1 for none.
+
+        Features are counted from ``start``.
+        """
         column = table.columns[self.name]
-        gone = missing_mask(column)
+        places = self._features.copy()
+        places[places >= 0] += start
+        missing = start + self.n_features - 1 if self.with_missing else -1
+        unseen: Mapping[str, int] = {}
         if isinstance(column, Categorical):
-            found = column.mapped(self._match.find_all(column.levels.tolist()), -1)
+            found = self._found(column.levels)
+            gone = column.codes < 0
+            codes = np.append(places[found], [missing]).astype(np.int32)[column.codes]
+            if (found < 0).any():
+                counts = np.bincount(column.codes[~gone], minlength=len(found))
+                new = np.flatnonzero((found < 0) & (counts > 0))
+                unseen = dict(zip(column.levels[new].tolist(), counts[new].tolist(), strict=True))
         else:
+            gone = missing_mask(column)
             found = self._match.find_all(np.ma.getdata(column).tolist())
-        codes = self._features[found]
-        codes[gone] = self.n_features - 1 if self.with_missing else -1
+            codes = np.where(gone, missing, places[found]).astype(np.int32)
+            new = (found < 0) & ~gone
+            if new.any():
+                unseen = Counter(map(label_text, np.ma.getdata(column[new]).tolist()))
         # What a level that was not seen at fit, or is missing, is read as.
         other = "no level" if self.reference is None else f"the reference {quote(self.reference)}"
-        if gone.any() and not self.with_missing:
+        if not self.with_missing and gone.any():
             notes.add(
                 "with missing values, none at fit, read as "
                 + ("no level" if self.reference is None else "the reference"),
                 f"column {quote(self.name)}: {int(gone.sum()):,} missing, none at fit; read as "
                 f"{other}",
             )
-        new = (found < 0) & ~gone
-        unseen: Counter[str] = Counter()
-        if new.any():
-            unseen.update(map(label_text, np.ma.getdata(column[new]).tolist()))
         if unseen:
-            n_rows = unseen.total()
+            n_rows = sum(unseen.values())
             most = sorted(unseen, key=lambda level: (-unseen[level], level))
             notes.add(
                 "with levels not seen at fit",
@@ -452,6 +456,13 @@ class Category(Encoding):
                 + ("rare" if self.rare else other),
             )
         return codes
+
+    def _found(self, levels: np.ndarray) -> np.ndarray:
+        """Which of the levels of the fit each of some is; those of blocks are the same objects."""
+        if self._last is None or self._last[0] is not levels:
+            self._last = (levels, self._match.find_all(levels.tolist()))
+        found: np.ndarray = self._last[1]
+        return found
 
     @staticmethod
     def store(encodings: Sequence[Category], arrays: Arrays, settings: Settings) -> Entries:
@@ -545,6 +556,8 @@ def from_json(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "ngram_range": tuple(options["ngram_range"])}
 
 
+# Blocks are encoded in several threads.
+_making = threading.Lock()
 # What weighs counted words rather than counts them.
 _WEIGHTING = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 
@@ -565,8 +578,7 @@ class Text(Encoding):
     noun = ("text", "texts")
 
     @classmethod
-    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Text:
-        column = table.columns[name]
+    def learn(cls, name: str, column: Any, settings: Settings) -> Text:
         documents = documents_of(column)
         tries = [settings.text["min_df"]]
         if tries == [None]:
@@ -642,8 +654,9 @@ class Text(Encoding):
         if fresh is not None and fresh[0] is column:
             return fresh[1]
         if not _is_plain(self.options):
-            if self._vectorizer is None:
-                self._vectorizer = self._by_scikit_learn()
+            with _making:
+                if self._vectorizer is None:
+                    self._vectorizer = self._by_scikit_learn()
             counts = self._vectorizer.transform(documents_of(column))
             counts.sort_indices()
             return _weighed(counts, self.idf, self.options)
@@ -656,7 +669,9 @@ class Text(Encoding):
 
         vocabulary = {word: i for i, word in enumerate(self.words)}
         counting = {key: own for key, own in self.options.items() if key not in _WEIGHTING}
-        return CountVectorizer(vocabulary=vocabulary, dtype=np.float64, **counting)
+        vectorizer = CountVectorizer(vocabulary=vocabulary, dtype=np.float64, **counting)
+        vectorizer.transform([""])  # which settles its vocabulary
+        return vectorizer
 
     @staticmethod
     def store(encodings: Sequence[Text], arrays: Arrays, settings: Settings) -> Entries:

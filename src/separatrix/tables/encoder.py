@@ -24,7 +24,7 @@ Dense or sparse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -38,7 +38,7 @@ from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.respelling import Reading, respelled
-from separatrix.tables.statistics import Facts
+from separatrix.tables.statistics import Facts, facts_of
 from separatrix.tables.table import (
     Faults,
     Remarks,
@@ -58,6 +58,8 @@ DENSE_FROM = 0.25
 
 # Rows that are put together at a time, so that what is noted of them stays in the caches.
 _BLOCK = 1 << 15
+# And of a dense matrix, whose rows are written a column at a time.
+_TILE = 1 << 11
 
 # In the order of their features, by the name of their list in a stored encoding.
 _KINDS: dict[str, Any] = {
@@ -65,7 +67,6 @@ _KINDS: dict[str, Any] = {
     "categories": kinds.Category,
     "texts": kinds.Text,
 }
-_BY_KIND = {kind.kind: kind for kind in _KINDS.values()}
 
 
 class Encoder:
@@ -221,26 +222,12 @@ class Encoder:
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
         table = with_date_parts(table)
-        self._forget()
-
-        def learn(name: str) -> kinds.Encoding:
-            if missing_mask(table.columns[name]).all():
-                raise kinds.Unusable("without values", "holds no values")
-            kind = _BY_KIND[table.kinds[name]]
-            encoding: kinds.Encoding = kind.learn(name, table, self._settings, self._alert)
-            return encoding
-
-        self._learn(table.names, learn, table.derived)
+        matrix = []
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
-            self._sparse = [kinds.Sparse(first, int(table.matrix.shape[1]))]
-        self._require_some(table.source)
-        self.spellings_ = {
-            one.name: table.spellings[one.name]
-            for one in self._encodings
-            if one.name in table.spellings
-        }
-        self._conclude()
+            matrix = [kinds.Sparse(first, int(table.matrix.shape[1]))]
+        facts = partial(facts_of, table, exact=self._settings.exact)
+        self._learn(table.names, facts, table.source, table.spellings, matrix)
         alert_about_columns(self._encodings, table, y, self.standardise, self._alert)
         self.alerts_ = self._alerts.lines()
         return self
@@ -282,44 +269,42 @@ class Encoder:
         >>> Encoder().fit_statistics(facts).feature_names_
         ['x', 'c=a', 'c=b', 'c=(missing)']
         """
-        self._forget()
         known = {one.name: one for one in facts}
-
-        def learn(name: str) -> kinds.Encoding:
-            one = known[name]
-            if one.n_missing == one.n_rows:
-                raise kinds.Unusable("without values", "holds no values")
-            return one.learned(self._settings, self._alert)
-
-        self._learn(list(known), learn, {name for name, one in known.items() if one.derived})
-        self._require_some(source)
-        used = {one.name for one in self._encodings}
-        self.spellings_ = {n: one for n, one in (spellings or {}).items() if n in used}
-        self._conclude()
-        self.alerts_ = self._alerts.lines()
+        self._learn([*known], known.__getitem__, source, spellings or {})
         return self
 
     def _learn(
         self,
         names: Sequence[str],
-        learn: Callable[[str], kinds.Encoding],
-        derived: Container[str],
+        facts_of: Callable[[str], Facts],
+        source: str,
+        spellings: Mapping[str, ValueFormat],
+        matrix: Sequence[kinds.Sparse] = (),
     ) -> None:
-        """The encodings of columns, and which of them give none."""
+        """Learn the encodings of columns, and which of them give none."""
+        self._forget()
+        self._sparse = [*matrix]
         encodings: list[kinds.Encoding] = []
         faults = Faults()
         for name in names:
-            try:
-                with faults.gathered():
-                    encodings.append(learn(name))
-            except kinds.Unusable as fault:
-                self.left_out_.append(name)
-                if name in derived:
-                    continue  # what never varies is not worth a word of what nobody wrote
-                sentence = f"column {quote(name)} {fault.why}; it is left out"
-                self._alert(f"{fault.sort}, left out", sentence, name)
+            with faults.gathered():
+                facts = facts_of(name)
+                try:
+                    encodings.append(facts.learned(self._settings, self._alert))
+                except kinds.Unusable as fault:
+                    self.left_out_.append(name)
+                    # What never varies is not worth a word of what nobody wrote.
+                    if not facts.derived:
+                        sentence = f"column {quote(name)} {fault.why}; it is left out"
+                        self._alert(f"{fault.sort}, left out", sentence, name)
         faults.settle()
-        self._encodings = [one for kind in _BY_KIND for one in encodings if one.kind == kind]
+        self._encodings = [one for kind in _KINDS.values() for one in encodings
+                           if isinstance(one, kind)]  # fmt: skip
+        self._require_some(source)
+        used = {one.name for one in self._encodings}
+        self.spellings_ = {n: one for n, one in spellings.items() if n in used}
+        self._conclude()
+        self.alerts_ = self._alerts.lines()
 
     def _require_some(self, source: str) -> None:
         if not any(one.n_features for one in (*self._encodings, *self._sparse)):
@@ -438,15 +423,27 @@ class Encoder:
         """
         self._require_fitted()
         self.notes_ = []
-        self._notes = Remarks()
+        notes = Remarks()
         table = with_date_parts(self._respelled(table), self.kinds_)
-        self._check_columns(table)
-        matrix = self._encode(table)
-        if self.n_features_ < self._width:
-            matrix = matrix[:, self._kept]
-            matrix = np.ascontiguousarray(matrix) if self._dense else _csr(matrix)
-        self.notes_ = self._notes.lines()
+        self._check_columns(table, notes)
+        matrix = self._encode(table, notes, np.float64)
+        self.notes_ = notes.lines()
         return matrix
+
+    def encode_block(self, table: Table, dtype: Any = np.float64) -> Any:
+        """Encode some rows of the data of the fit, whose columns are read as they were there.
+
+        Parameters
+        ----------
+        table : Table
+        dtype : dtype
+            float64, or float32, of the matrix.
+
+        Returns
+        -------
+        ndarray or scipy.sparse.csr_matrix of shape (n_rows, n_features)
+        """
+        return self._encode(with_date_parts(table, self.kinds_), Remarks(), dtype)
 
     def missing_cells(self, table: Table, name: str) -> np.ndarray:
         """A boolean array: the cells of a column that count as missing, placeholders included."""
@@ -480,38 +477,33 @@ class Encoder:
         if not self._fitted:
             raise DataError("the encoder has not been fitted: call fit(table) first")
 
-    def _encode(self, table: Table) -> Any:
-        n_rows, arguments = table.n_rows, (table, self._settings, self._notes)
+    def _encode(self, table: Table, notes: Remarks, dtype: Any) -> Any:
+        n_rows, arguments = table.n_rows, (table, self._settings, notes)
         # Values of each feature of a number, and places of those of a category; -1 where none is 1.
         features, faults = [], Faults()
         for number in self._of(kinds.Number):
             with faults.gathered():
                 features += number.encode(*arguments)
         faults.settle()
-        n_numbers, categories = len(features), self._of(kinds.Category)
-        starts = n_numbers + np.cumsum([0, *(one.n_features for one in categories)])
-        places = []
-        for start, category in zip(starts.tolist(), categories, strict=False):
-            codes = category.encode(*arguments)
-            places.append(np.where(codes < 0, -1, codes + start).astype(np.int32))
+        width, places = len(features), []
+        for category in self._of(kinds.Category):
+            places.append(category.encode(*arguments, start=width))
+            width += category.n_features
+        matrix: Any
         if self._dense:
-            values = np.zeros((n_rows, self._width))
-            for j, feature in enumerate(features):
-                values[:, j] = feature
-            for column in places:
-                there = np.flatnonzero(column >= 0)
-                values[there, column[there]] = 1.0
-            return values
+            matrix = _dense_rows(features, places, n_rows, width, dtype)
+        else:
+            from scipy import sparse
 
-        from scipy import sparse
+            blocks = [_rows_of(features, places, n_rows, width, dtype)] if width else []
+            others = (*self._of(kinds.Text), *self._sparse)
+            blocks += [one.encode(*arguments).astype(dtype, copy=False) for one in others]
+            matrix = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr")
+        if self.n_features_ < self._width:
+            matrix = matrix[:, self._kept]
+        return np.ascontiguousarray(matrix) if self._dense else _csr(matrix)
 
-        blocks = []
-        if features or categories:
-            blocks.append(_rows_of(features, places, n_rows, int(starts[-1])))
-        blocks += [one.encode(*arguments) for one in (*self._of(kinds.Text), *self._sparse)]
-        return _csr(blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr"))
-
-    def _check_columns(self, table: Table) -> None:
+    def _check_columns(self, table: Table, notes: Remarks) -> None:
         if self._sparse and table.matrix is None:
             raise DataError(
                 f"{table.source} has named columns, but the encoding was fitted to an svmlight file"
@@ -537,7 +529,7 @@ class Encoder:
             )
         extra = [name for name in table.names if name not in known]
         if extra:
-            self._notes.add("", unknown_columns(extra))
+            notes.add("", unknown_columns(extra))
 
     # ----------------------------------------------------------------------------------- state
 
@@ -720,26 +712,52 @@ def _unique(names: list[str]) -> list[str]:
     return unique
 
 
-def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) -> Any:
+def _dense_rows(
+    features: list[Any], places: list[Any], n_rows: int, width: int, dtype: Any
+) -> np.ndarray:
+    """Features of numbers, and ones at the places of categories, in rows of all features."""
+    # Memory that is zero from the start is not touched where nothing is written.
+    make = np.empty if len(features) == width else np.zeros
+    matrix = make((n_rows, width), dtype=dtype)
+
+    def fill(start: int, stop: int) -> None:
+        with np.errstate(over="ignore"):  # what is infinite then is refused with its row
+            for j, feature in enumerate(features):
+                matrix[start:stop, j] = feature[start:stop]
+        for column in places:
+            own = column[start:stop]
+            there = np.flatnonzero(own >= 0)
+            matrix[start + there, own[there]] = 1.0
+
+    _in_blocks(fill, n_rows, len(features) + len(places), _TILE)
+    return matrix
+
+
+def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int, dtype: Any) -> Any:
     """Features of numbers, and ones at the places of categories, as rows without their zeros."""
     from scipy import sparse
 
     columns = [*features, *places]
     indptr = np.zeros(n_rows + 1, dtype=np.int64)
 
-    def there(j: int, start: int, stop: int) -> Any:
+    def cells(j: int, start: int, stop: int) -> tuple[Any, Any]:
+        """The cells of a column in some rows, and which of them are there."""
         own = columns[j][start:stop]
-        return own != 0.0 if j < len(features) else own >= 0
+        if j >= len(features):
+            return own, own >= 0
+        with np.errstate(over="ignore"):  # what is infinite then is refused with its row
+            own = own.astype(dtype, copy=False)
+        return own, own != 0.0
 
     def count(start: int, stop: int) -> None:
         for j in range(len(columns)):
-            indptr[start + 1 : stop + 1] += there(j, start, stop)
+            indptr[start + 1 : stop + 1] += cells(j, start, stop)[1]
 
     def fill(start: int, stop: int) -> None:
         # Where the next entry of each row goes; columns come in their order.
         at = indptr[start:stop].copy()
-        for j, column in enumerate(columns):
-            own, values = there(j, start, stop), column[start:stop]
+        for j in range(len(columns)):
+            values, own = cells(j, start, stop)
             # Most columns are there in every row.
             whole = bool(own.all())
             to, values = (at, values) if whole else (at[own], values[own])
@@ -752,7 +770,7 @@ def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) ->
 
     _in_blocks(count, n_rows, len(columns))
     np.cumsum(indptr, out=indptr)
-    data = np.ones(int(indptr[-1]))
+    data = np.ones(int(indptr[-1]), dtype=dtype)
     indices = np.empty(len(data), dtype=np.int32)
     _in_blocks(fill, n_rows, len(columns))
     if indptr[-1] < 2**31:
@@ -760,12 +778,14 @@ def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) ->
     return sparse.csr_matrix((data, indices, indptr), shape=(n_rows, width))
 
 
-def _in_blocks(task: Callable[[int, int], None], n_rows: int, n_columns: int) -> None:
+def _in_blocks(
+    task: Callable[[int, int], None], n_rows: int, n_columns: int, block: int = _BLOCK
+) -> None:
     """Do what is to be done of all rows a stretch of them after the other, on all cores."""
 
     def part(first: int, last: int) -> None:
-        for start in range(first, last, _BLOCK):
-            task(start, min(start + _BLOCK, last))
+        for start in range(first, last, block):
+            task(start, min(start + block, last))
 
     pool.run([partial(part, *bounds) for bounds in pool.ranges(n_rows, n_rows * n_columns)])
 
@@ -773,7 +793,7 @@ def _in_blocks(task: Callable[[int, int], None], n_rows: int, n_columns: int) ->
 def _csr(matrix: Any) -> Any:
     from scipy import sparse
 
-    matrix = sparse.csr_matrix(matrix, dtype=np.float64, copy=False)
+    matrix = sparse.csr_matrix(matrix, copy=False)
     # Made of its parts, it takes the smallest indices that hold it.
     matrix = sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
     matrix.sort_indices()

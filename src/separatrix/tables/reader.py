@@ -751,11 +751,14 @@ class Layout:
         met = set().union(*(part.met(connection, given) for part in self.parts))
         return unmet_marks(given, met)
 
-    def table(self, columns: dict[str, Any], n_rows: int) -> Table:
-        """Columns, as SQL selected them, with their kinds, read by what they mean."""
+    def table(self, columns: dict[str, Any], n_rows: int, rows: Any = None) -> Table:
+        """Columns, as SQL selected them, with their kinds, read by what they mean.
+
+        ``rows``: where each row stands in the files, from 0; by default they are all rows.
+        """
         groups = {name: self.groups[name] for name in columns}
         first = self.parts[0]
-        table = _table(columns, groups, n_rows, self.source, self.wanted, first)
+        table = _table(columns, groups, n_rows, self.source, self.wanted, first, rows)
         if self.unusable:
             left_out = f"{joined(self.unusable)} hold no numbers, dates or strings"
             table = replace(table, alerts=(*table.alerts, f"columns {left_out}; they are left out"))
@@ -918,6 +921,7 @@ def _table(
     source: str,
     wanted: dict[str, str],
     first: files.Part,
+    rows: Any,
 ) -> Table:
     """The columns with their kinds, and what there is to say of them."""
     found: dict[str, str] = {}
@@ -932,7 +936,7 @@ def _table(
                 f"{quote(name)}",
             )
         if first.is_csv and column.dtype == object:
-            _look_for_damage(alerts, name, column)
+            _look_for_damage(alerts, name, column, rows)
         if found[name] == "number":
             _note_reading(notes, name, groups[name])
             if groups[name] == "date":
@@ -947,6 +951,7 @@ def _table(
         dates=frozenset(dates),
         notes=tuple(notes.lines()),
         alerts=tuple(alerts.lines()),
+        rows=rows,
     )
 
 
@@ -956,7 +961,7 @@ def _holds(column: Any, text: str) -> bool:
     return column.dtype == object and text in values.tolist()
 
 
-def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
+def _look_for_damage(alerts: Remarks, name: str, column: Any, rows: Any) -> None:
     """Warn of NUL bytes in a CSV column."""
     if isinstance(column, Categorical) and not any("\0" in level for level in column.levels):
         return
@@ -964,9 +969,10 @@ def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
     values = np.ma.getdata(column)[there].tolist()
     nul = next((i for i, value in enumerate(values) if "\0" in value), None)
     if nul is not None:
+        row = int(there[nul] if rows is None else rows[there[nul]])
         alerts.add(
             "holding NUL bytes",
-            f"column {quote(name)}, row {int(there[nul]) + 1}: {quote(values[nul])} holds a NUL "
+            f"column {quote(name)}, row {row + 1}: {quote(values[nul])} holds a NUL "
             "byte, so the file may be damaged or not UTF-8",
         )
 

@@ -189,7 +189,7 @@ class _Columns:
             known = None if spelling is None else spelling.number(text)
             return spelled_number(text) if known is None and kind == "number" else known
 
-        numbers = as_numbers(column, name, kind, spelled)
+        numbers = as_numbers(column, name, kind, spelled, self.old.rows)
         if kind == "number" and self.missing:
             values = np.ma.getdata(numbers)
             numbers = number_column(values, missing_mask(numbers) | np.isin(values, self.missing))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.splitmix import mixed
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.categorical import Categorical
@@ -18,19 +21,30 @@ from separatrix.tables.column_encodings import (
     Number,
     Settings,
     Text,
+    Unusable,
     documents_of,
+    is_called_identifier,
+    is_constant,
     mean_and_scale,
+    moments,
 )
-from separatrix.tables.placeholders import Placeholders
-from separatrix.tables.table import quote
+from separatrix.tables.placeholders import ColumnEnds, Placeholders, of_parts, read_as_missing
+from separatrix.tables.table import Table, missing_mask, not_finite, present, quote, text_counts
 
 __all__ = [
     "CategoryFacts",
     "Counted",
     "Facts",
+    "NameSample",
     "NumberFacts",
+    "Numbers",
+    "Spread",
+    "TextColumn",
     "TextFacts",
     "WordCounts",
+    "category_facts",
+    "facts_of",
+    "numbers_in",
     "weighted_moments",
 ]
 
@@ -60,6 +74,10 @@ class Counted(Categorical):
 
     def counts(self) -> dict[str, int]:
         return dict(zip(self.levels.tolist(), self.rows_of.tolist(), strict=True))
+
+
+# More names of rows than these are judged by a sample of them.
+_MOST_NAMES = 1 << 22
 
 
 def weighted_moments(values: Any, counts: Any) -> tuple[float, float]:
@@ -93,6 +111,302 @@ def weighted_moments(values: Any, counts: Any) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
+class NameSample:
+    """Different whole numbers of some rows that may be names of these, or a sample of them.
+
+    Where there are more than are kept, those stay whose hashes are the smallest: a number that is
+    there twice is there twice among them, or not at all.
+
+    Attributes
+    ----------
+    values : ndarray of float64
+        In ascending order.
+    level : int
+        Every second value was left out so many times.
+    """
+
+    values: np.ndarray
+    level: int = 0
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> NameSample | None:
+        """The names in some rows; None where a number is no whole one, or there twice."""
+        if not (values == np.floor(values)).all():
+            return None
+        return cls.merged([cls(values)])
+
+    @classmethod
+    def merged(
+        cls, parts: Sequence[NameSample | None], *, most: int = _MOST_NAMES
+    ) -> NameSample | None:
+        """At most so many names in the rows of all parts; None where one is there twice."""
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) or not known:
+            return None
+        level = max(part.level for part in known)
+        values = np.sort(np.concatenate([part._at(level) for part in known]))
+        if (values[1:] == values[:-1]).any():
+            return None
+        found = cls(values, level)
+        while len(found.values) > most:
+            found = cls(found._at(found.level + 1), found.level + 1)
+        return found
+
+    def _at(self, level: int) -> np.ndarray:
+        if level == self.level:
+            return self.values
+        # Without the sign of a zero.
+        hashes = mixed((self.values + 0.0).view(np.uint64))
+        return self.values[hashes >> np.uint64(64 - level) == 0]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where numbers in some rows lie.
+
+    Attributes
+    ----------
+    n : int
+    mean, scale : float
+        The standard deviation is 0 where all values are the same.
+    low, high : float
+    rest : float
+        By how much the mean was rounded.
+    """
+
+    n: int
+    mean: float = 0.0
+    scale: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+    rest: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        values: np.ndarray,
+        counts: np.ndarray | None = None,
+        ends: tuple[float, float] | None = None,
+    ) -> Spread:
+        """The spread of some numbers, each of which is in so many rows, by default in one.
+
+        ``ends``: the lowest and the highest of them, where known.
+        """
+        if not len(values):
+            return cls(0)
+        low, high = (float(values.min()), float(values.max())) if ends is None else ends
+        if counts is None:
+            mean, scale, rest = moments(values, low, high)
+            return cls(len(values), mean, scale, low, high, rest)
+        return cls(int(counts.sum()), *weighted_moments(values, counts), low, high)
+
+    @classmethod
+    def merged(cls, parts: Sequence[Spread]) -> Spread:
+        """The spread of the numbers of all parts."""
+        some = [one for one in parts if one.n]
+        if len(some) < 2:
+            return some[0] if some else cls(0)
+        n, low, high = (
+            sum(one.n for one in some),
+            min(o.low for o in some),
+            max(o.high for o in some),
+        )
+        largest = max(abs(low), abs(high))
+        if is_constant(low, high):
+            return cls(n, low, 0.0, low, high)
+        # Brought to the size of one, so that squares stay in range, and about one of the means, so
+        # that nothing is lost of small differences between large numbers.
+        exponent = int(np.frexp(largest)[1])
+        n_of = [one.n for one in some]
+        means, rests, scales = (
+            [math.ldexp(getattr(one, of), -exponent) for one in some]
+            for of in ("mean", "rest", "scale")
+        )
+        base = means[0]
+        off = [m - base + rest for m, rest in zip(means, rests, strict=True)]
+        mean = base + math.fsum(map(operator.mul, n_of, off)) / n
+        variance = math.fsum(
+            k * (s * s + (m - mean) * (m - mean + 2.0 * rest))
+            for k, m, rest, s in zip(n_of, means, rests, scales, strict=True)
+        )
+        scale = math.ldexp(math.sqrt(max(variance, 0.0) / n), exponent)
+        return cls(n, math.ldexp(mean, exponent), scale, low, high)
+
+
+class _Part:
+    """Numbers in rows that lie together, apart from codes at their ends."""
+
+    def __init__(self, values: np.ndarray, counts: np.ndarray | None, alone: bool) -> None:
+        self.ends = ColumnEnds.of(values, counts, alone=alone)
+        self._values: np.ndarray | None = values
+        self._counts = counts
+        self._spreads: dict[tuple[int, int], Spread] = {}
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> _Part:
+        """The settled part of a record."""
+        part = cls.__new__(cls)
+        lows, highs = (tuple((value, n) for value, n in side) for side in record["ends"][:2])
+        part.ends = ColumnEnds(lows, highs, *record["ends"][2:])
+        part._values = part._counts = None
+        part._spreads = {(i, j): Spread(*own) for i, j, *own in record["spreads"]}
+        return part
+
+    def record(self) -> dict[str, Any]:
+        """A settled part as JSON can hold it."""
+        assert self._values is None
+        spreads = [[*cut, *astuple(one)] for cut, one in self._spreads.items()]
+        return {"ends": astuple(self.ends), "spreads": spreads}
+
+    def without(self, away: Container[float]) -> Spread:
+        """The spread of the values but for some codes, the outermost ones at either end."""
+        lows = [value for value, _ in self.ends.lows if value in away]
+        highs = [value for value, _ in self.ends.highs if value in away]
+        cut = len(lows), len(highs)
+        if cut not in self._spreads:
+            assert self._values is not None
+            left, counts, ends = self._values, self._counts, None
+            if lows or highs:
+                others = ~np.isin(left, [*lows, *highs])
+                left, counts = left[others], None if counts is None else counts[others]
+            if cut == (len(self.ends.lows), len(self.ends.highs)):
+                ends = self.ends.low, self.ends.high
+            self._spreads[cut] = Spread.of(left, counts, ends)
+        return self._spreads[cut]
+
+    def settle(self) -> None:
+        """Keep what is left for every choice of codes in place of the values."""
+        lows, highs = ([value for value, _ in side] for side in (self.ends.lows, self.ends.highs))
+        for i in range(len(lows) + 1):
+            for j in range(len(highs) + 1):
+                self.without({*lows[:i], *highs[:j]})
+        self._values = self._counts = None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What a column of numbers adds up to in some rows, in a form that merges.
+
+    Rows that lie together stay a part of their own, so that the order in which parts are merged
+    changes no bit.
+
+    Attributes
+    ----------
+    parts : tuple
+    n_missing : int
+    names : NameSample or None
+        The numbers, where they may be names of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables.statistics import Numbers
+    >>> parts = [Numbers.of(np.array(part)) for part in ([0.0, 2.0], [4.0])]
+    >>> Numbers.merged(parts).facts("x", exact=False).mean
+    2.0
+    """
+
+    parts: tuple[_Part, ...]
+    n_missing: int
+    names: NameSample | None
+
+    @classmethod
+    def of(
+        cls,
+        values: np.ndarray,
+        n_missing: int = 0,
+        counts: np.ndarray | None = None,
+        *,
+        named: bool = False,
+        alone: bool = False,
+    ) -> Numbers:
+        """The numbers of some rows.
+
+        Parameters
+        ----------
+        values : ndarray of float64
+            Without missing ones.
+        n_missing : int
+        counts : ndarray of int, optional
+            In how many rows each value is; in one by default.
+        named : bool
+            Whether the column is called like names of rows.
+        alone : bool
+            Whether there are no other rows; then the values are kept until it is known which of
+            them are read as missing.
+        """
+        part = _Part(values, counts, alone)
+        once = counts is None or bool((counts == 1).all())
+        names = NameSample.of(values) if named and once and not n_missing else None
+        found = cls((part,), n_missing, names)
+        if not alone and not found.infinite:
+            part.settle()
+        return found
+
+    @classmethod
+    def merged(cls, many: Sequence[Numbers]) -> Numbers:
+        """The numbers of the rows of all."""
+        parts = tuple(part for one in many for part in one.parts)
+        names = NameSample.merged([one.names for one in many])
+        return cls(parts, sum(one.n_missing for one in many), names)
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> Numbers:
+        """The numbers of a record, with the same bits."""
+        names = record["names"]
+        return cls(
+            tuple(map(_Part.of_record, record["parts"])),
+            record["n_missing"],
+            None if names is None else NameSample(np.array(names[0], dtype=np.float64), names[1]),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The numbers as JSON can hold them, once their values are not needed any more."""
+        names = None if self.names is None else [self.names.values.tolist(), self.names.level]
+        parts = [part.record() for part in self.parts]
+        return {"n_missing": self.n_missing, "names": names, "parts": parts}
+
+    @property
+    def infinite(self) -> bool:
+        """Whether a number is infinite."""
+        return any(one.ends.low == -math.inf or one.ends.high == math.inf for one in self.parts)
+
+    def facts(
+        self, name: str, *, exact: bool, usual: bool = True, date: bool = False, **known: Any
+    ) -> NumberFacts:
+        """Facts about the column.
+
+        Parameters
+        ----------
+        name : str
+        exact : bool
+            Whether numbers are left exactly as they are, so that none is read as missing.
+        usual : bool
+            Whether to look for placeholders, which there are none of in dates nor in a column
+            whose kind was requested.
+        date : bool
+        known
+            Further facts.
+        """
+
+        def spread(away: Container[float]) -> Spread:
+            return Spread.merged([part.without(away) for part in self.parts])
+
+        found = []
+        if usual and not date and not known.get("overridden"):
+            found = of_parts([part.ends for part in self.parts], lambda away: spread(away).mean)
+        away = () if exact else read_as_missing(found)
+        n_rows = self.n_missing + sum(part.ends.n for part in self.parts)
+        codes = (code for part in self.parts for code in part.ends.codes)
+        n_missing = self.n_missing + sum(n for value, n in codes if value in away)
+        own = Spread(0, 0.0, 1.0) if exact else spread(away)
+        identifies = self.names is not None and n_rows >= 20 and not n_missing
+        return NumberFacts(
+            name, n_rows, n_missing, own.mean, own.scale, date, identifies, found, **known
+        )
+
+
+@dataclass(frozen=True)
 class Facts:
     """Facts about any column.
 
@@ -113,7 +427,12 @@ class Facts:
     """Whether its kind was requested."""
 
     def learned(self, settings: Settings, alert: Alert) -> Number | Category | Text:
-        """The encoding of the column."""
+        """The encoding of the column; raises Unusable where it gives no feature."""
+        if self.n_missing == self.n_rows:
+            raise Unusable("without values", "holds no values")
+        return self._learned(settings, alert)
+
+    def _learned(self, settings: Settings, alert: Alert) -> Number | Category | Text:
         raise NotImplementedError
 
 
@@ -139,7 +458,7 @@ class NumberFacts(Facts):
     identifies: bool = False
     placeholders: Sequence[Placeholders] = ()
 
-    def learned(self, settings: Settings, alert: Alert) -> Number:
+    def _learned(self, settings: Settings, alert: Alert) -> Number:
         return Number.of_moments(
             self.name,
             self.mean,
@@ -165,7 +484,16 @@ class CategoryFacts(Facts):
 
     counts: Mapping[str, int]
 
-    def learned(self, settings: Settings, alert: Alert) -> Category:
+    @classmethod
+    def merged(cls, name: str, parts: Sequence[CategoryFacts]) -> CategoryFacts:
+        """Facts about a column that lies in parts."""
+        counts: Counter[str] = Counter()
+        for part in parts:
+            counts.update(part.counts)
+        n_rows, n_missing = (sum(getattr(p, of) for p in parts) for of in ("n_rows", "n_missing"))
+        return cls(name, n_rows, n_missing, counts)
+
+    def _learned(self, settings: Settings, alert: Alert) -> Category:
         return Category.of_counts(
             self.name, self.counts, self.n_missing > 0, self.overridden, settings
         )
@@ -186,8 +514,77 @@ class TextFacts(Facts):
     rows: Mapping[str, int]
     uses: Mapping[str, int]
 
-    def learned(self, settings: Settings, alert: Alert) -> Text:
+    def _learned(self, settings: Settings, alert: Alert) -> Text:
         return Text.of_counts(self.name, self.rows, self.uses, self.n_rows, settings)
+
+
+@dataclass(frozen=True)
+class TextColumn(Facts):
+    """A column of free text whose rows are all at hand.
+
+    Attributes
+    ----------
+    column : array of object
+    """
+
+    column: Any
+
+    def _learned(self, settings: Settings, alert: Alert) -> Text:
+        return Text.learn(self.name, self.column, settings)
+
+
+def numbers_in(table: Table, name: str, *, alone: bool = False) -> Numbers:
+    """What a column of numbers adds up to in the rows of a table.
+
+    ``alone``: there are no other rows.
+
+    Raises
+    ------
+    DataError
+        If a number is infinite; the message says where.
+    """
+    column = table.columns[name]
+    values = present(column).astype(np.float64, copy=False)
+    n_missing, named = table.n_rows - len(values), is_called_identifier(name)
+    found = Numbers.of(values, n_missing, named=named, alone=alone)
+    if found.infinite:
+        infinite = np.isinf(np.ma.getdata(column)) & ~missing_mask(column)
+        row = int(np.argmax(infinite))
+        value = np.ma.getdata(column)[row]
+        raise not_finite(table, name, row, value, "leave it empty to count as missing")
+    return found
+
+
+def category_facts(table: Table, name: str) -> CategoryFacts:
+    """What a column of levels adds up to in the rows of a table."""
+    column = table.columns[name]
+    n_missing = int(missing_mask(column).sum())
+    return CategoryFacts(
+        name,
+        table.n_rows,
+        n_missing,
+        text_counts(column),
+        derived=name in table.derived,
+        overridden=name in table.overridden,
+    )
+
+
+def facts_of(table: Table, name: str, *, exact: bool) -> Facts:
+    """What a column of a table in memory adds up to.
+
+    ``exact``: numbers are left exactly as they are.
+    """
+    known = {"derived": name in table.derived, "overridden": name in table.overridden}
+    column = table.columns[name]
+    if table.kinds[name] == "number":
+        # True and False are no codes.
+        usual, date = column.dtype == np.float64, name in table.dates
+        numbers = numbers_in(table, name, alone=True)
+        return numbers.facts(name, exact=exact, usual=usual, date=date, **known)
+    if table.kinds[name] == "category":
+        return category_facts(table, name)
+    n_missing = int(missing_mask(column).sum())
+    return TextColumn(name, table.n_rows, n_missing, column, **known)
 
 
 class WordCounts:

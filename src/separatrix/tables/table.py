@@ -424,11 +424,16 @@ def as_numbers(
     name: str,
     kind: str = "number",
     spelled: Callable[[str], float | None] | None = None,
+    rows: Any = None,
 ) -> Any:
-    """Numbers from strings; the first value that is none is a DataError with its row."""
+    """Numbers from strings; the first value that is none is a DataError with its row.
+
+    ``rows``: as of a :class:`Table`.
+    """
 
     def refuse(row: int, text: str) -> DataError:
-        values = {"column": quote(name), "row": row + 1, "value": quote(text), "kind": kind}
+        row = int(row if rows is None else rows[row]) + 1
+        values = {"column": quote(name), "row": row, "value": quote(text), "kind": kind}
         category = Setting("kinds", (name, "category"))
         return DataError(Message("not_a_number", **values, category=category))
 
