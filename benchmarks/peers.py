@@ -128,6 +128,18 @@ def _linear_svc(row: Row, tol: float, *, dual: bool):
     )
 
 
+def _by_default(row: Row, _: float):
+    """The estimator as a user gets it: with its own solver, tolerance and limit on iterations."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    if row.loss in ("log", "multinomial"):
+        return LogisticRegression(C=row.C, fit_intercept=row.intercept)
+    penalty = "l1" if row.l1_ratio else "l2"
+    options = {"loss": row.loss, "penalty": penalty, "fit_intercept": row.intercept}
+    return LinearSVC(C=row.C, random_state=0, **options)
+
+
 def _sgd(row: Row, X, y, *, average: bool) -> Fit:
     from sklearn.linear_model import SGDClassifier
 
@@ -371,6 +383,22 @@ def own(
         l1_ratios=(0.0, 1.0),
         one_vs_rest=(False, True),
         forms=("csr", "dense"),
+    )
+
+
+def by_default(loss: str) -> Solver:
+    """scikit-learn's estimator for a loss, with nothing set but what is to be minimised."""
+    margins = loss in ("hinge", "squared_hinge")
+    return Solver(
+        "default",
+        "scikit-learn",
+        (1e-4,),
+        partial(_estimator, _by_default),
+        (loss,),
+        # It penalises the intercept of the one, and has no L1 in the other.
+        intercept=(False,) if margins else (False, True),
+        l1_ratios=(0.0, 1.0) if loss == "squared_hinge" else (0.0, 0.0),
+        one_vs_rest=(False, True) if margins else (False,),
     )
 
 

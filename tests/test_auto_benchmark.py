@@ -89,6 +89,17 @@ def test_ratios_are_to_the_best_by_name_and_to_columns() -> None:
     assert "1 of them not in time" in auto.text(missed)
 
 
+def test_the_default_is_judged_at_the_accuracy_that_it_reaches() -> None:
+    made = document(auto=0.3)
+    assert "equal suboptimality" not in auto.text(made)
+    turns = {"seconds": {}, "primal": 1.0, "over": None, "off": 1e-3, "ours": 0.05, "theirs": 0.02}
+    made["cells"][0]["runs"][auto.DEFAULT] = turns
+    (head, table) = auto._beside_default(made)
+    assert head.count("0% <= 1") == 2
+    assert "2.50" in table
+    assert "0.001" in table
+
+
 def test_seeds_are_read() -> None:
     assert auto.seeds_of("0-2,7") == [0, 1, 2, 7]
     for words in ("", "a", "1-", "1-b"):
@@ -108,6 +119,11 @@ def test_a_run_measures_goes_on_and_measures_anew(tmp_path, monkeypatch, capsys)
     cells = json.loads(target.read_text())["cells"]
     assert len(cells) == 2
     assert cells[0] == first[0]
+    beside = [cell["runs"][auto.DEFAULT] for cell in cells if auto.DEFAULT in cell["runs"]]
+    assert beside
+    for run in beside:
+        assert run["status"] == "optimal"
+        assert run["off"] > 0.0
     for cell in cells:
         assert set(cell["runs"]["auto"]["seconds"]) == {"0.0001", "1e-06"}
         assert any("error" not in cell["runs"][name] for name in auto.NAMED)

@@ -206,6 +206,18 @@ def test_column_counts(storage: str) -> None:
 
 
 @each_storage
+def test_collinearity(storage: str) -> None:
+    rng = np.random.default_rng(1)
+    apart = rng.choice([-1.0, 1.0], size=(N, D))
+    store = STORAGES[storage]
+    assert as_design(store(apart)).collinearity < 1.5
+    # One column, stored many times, is all that there is.
+    assert as_design(store(np.tile(apart[:, :1], D))).collinearity == pytest.approx(D)
+    assert 1.5 < as_design(store(apart + apart[:, :1])).collinearity < D
+    assert as_design(store(np.zeros((N, D)))).collinearity == 1.0
+
+
+@each_storage
 def test_take(storage: str) -> None:
     X = base()
     index = np.array([5, 0, 699, 5, 7])

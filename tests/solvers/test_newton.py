@@ -14,7 +14,7 @@ from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
-from separatrix.solvers import Newton
+from separatrix.solvers import Newton, QuasiNewton, select_solver
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.newton import Tuning
 
@@ -40,12 +40,14 @@ def test_convergence_is_quadratic_at_the_end() -> None:
 
 
 def test_several_outputs_are_solved_by_what_the_forecast_favours() -> None:
-    # A matrix for each of 78 pairs takes longer than a few products where columns are few; where
-    # they are many and rows have few entries, and where nothing penalises them, it is the shorter.
+    # A matrix for each of 78 pairs takes longer than a few products; where columns are collinear,
+    # or nothing penalises them, there are so many products that it is the shorter.
     rng = np.random.default_rng(0)
 
-    def problem(n: int, d: int, classes: int, density: float = 1.0, **options) -> SoftmaxObjective:
-        X = rng.normal(size=(n, d))
+    def problem(
+        n: int, d: int, classes: int, density: float = 1.0, apart: float = 1.0, **options
+    ) -> SoftmaxObjective:
+        X = apart * rng.normal(size=(n, d)) + (1.0 - apart) * rng.normal(size=(n, 1))
         if density < 1.0:
             X = sp.csr_array(X * (rng.random((n, d)) < density))
         y = rng.integers(classes, size=n)
@@ -53,8 +55,21 @@ def test_several_outputs_are_solved_by_what_the_forecast_favours() -> None:
 
     assert not Newton().is_dense(problem(1355, 7, 12))
     assert not Newton().is_dense(problem(991, 36, 9))
-    assert Newton().is_dense(problem(5000, 96, 6, density=0.03))
+    assert not Newton().is_dense(problem(5000, 96, 6, density=0.03))
+    assert not Newton().is_dense(problem(5000, 18, 3))
+    assert Newton().is_dense(problem(5000, 18, 3, apart=0.1))
     assert Newton().is_dense(problem(991, 36, 5, penalty=NoPenalty()))
+
+
+def test_a_sample_of_the_rows_serves_several_outputs_where_columns_are_collinear() -> None:
+    # Independent columns under any penalty take a few products, whose steps no sample shortens.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 16))
+    y = rng.integers(6, size=20_000)
+    together = X + 3.0 * rng.normal(size=(20_000, 1))
+    for rows, expected in ((X, Newton), (together, QuasiNewton)):
+        objective = SoftmaxObjective(as_design(rows), y, 6, C=10.0, fit_intercept=False)
+        assert type(select_solver(objective)) is expected
 
 
 def test_columns_of_wild_scale_and_margins_that_grow() -> None:

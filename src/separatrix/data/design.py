@@ -39,6 +39,8 @@ _BEAT = 4096
 _COPIED = 64
 # From so many entries on, products with a few columns are worth kernels of their own.
 _LARGE = 20_000
+# Rows that are compared with one another to tell how collinear the columns are.
+_COMPARED = 64
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,22 @@ class Design(ABC):
     def turned(self) -> Design:
         """The design whose rows are the columns: a copy that is kept, every entry in one part."""
         raise TypeError(f"A {type(self).__name__} does not give its columns.")
+
+    @functools.cached_property
+    def collinearity(self) -> float:
+        """How unequal the eigenvalues of ``X'X`` seem to be: ``d sum l^2 / (sum l)^2``.
+
+        It is 1 where columns are independent and of the same length, and ``d`` where one of them
+        is all that there is.  The products of a few rows with one another estimate it.
+        """
+        n, d = self.shape
+        part = self.take(np.unique(np.linspace(0, n - 1, _COMPARED).astype(np.intp)))
+        products = part.dot(part.t_dot(np.eye(part.n_samples)))
+        squares, count = np.square(products), part.n_samples
+        length = float(np.trace(products)) / count
+        between = float(squares.sum() - np.trace(squares)) / max(count * (count - 1), 1)
+        ratio = d * between / length**2 if length > 0.0 else 1.0
+        return float(np.clip(ratio, 1.0, d)) if np.isfinite(ratio) else float(d)
 
     @abstractmethod
     def blocks(

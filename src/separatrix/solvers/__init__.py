@@ -98,10 +98,10 @@ def select_solver(problem: LinearProblem) -> Solver:
     where forming its Hessian costs little against the passes over all rows, and where the
     factorisation, which no sample makes cheaper, takes less than forming it from all
     (:meth:`QuasiNewton.pays`); without a penalty
-    where the Hessian costs two passes or more; for several outputs under an L2 penalty that is weak
-    beside the losses, where that is forecast to be less by far; of data that are read in passes
-    always.  Where no rows can be left out, and a Hessian costs as much as ten passes,
-    :class:`QuasiNewton` begins with its diagonal, under a penalty.
+    where the Hessian costs two passes or more; for several outputs under an L2 penalty where that
+    is forecast to be less; of data that are read in passes always.  Where no rows can be left out,
+    and a Hessian costs as much as ten passes, :class:`QuasiNewton` begins with its diagonal, under
+    a penalty.
 
     :class:`ProximalNewton` begins at the optimum of such a sample from 20,000 rows on, for one
     output.
@@ -120,7 +120,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     rows; of losses of the residual as of those of the margin, and of several classes up to 64
     parameters together.  Without a penalty, or for several outputs at once, there is no dual
     descent; for several outputs :class:`Newton` otherwise takes a Hessian or products, whichever is
-    forecast to be less.
+    forecast to be less: there are the more products the more collinear the columns are
+    (:attr:`Design.collinearity`, which compares a few rows with one another).
 
     Parameters
     ----------

@@ -101,13 +101,15 @@ _AROUND = 6e4
 # of a row or, of long rows, by dense products.
 _LEVELLED, _LEVELLED_MORE, _SOLVED = 10.0, 2.5, 2.0
 _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
-# Several outputs: the cost of a row's weights for each pair of them; the products of a step, as a
-# share of the root of the number of columns; and how many times more steps there are with products.
-_PAIR, _COUNTED, _INEXACT = 25.0, 0.8, 1.25
-# The quasi-Newton method for several outputs: the strength of the losses from which on it is the
-# shorter; its Hessians of a sample and its evaluations, twice as many as in the mean, because its
-# steps are the less certain ones; and the steps of Newton's method beside which they stand.
-_STRONG, _SAMPLED, _EVALUATED, _SEVERAL = 1.0, 6.0, 24.0, 5.0
+# Several outputs: the cost of a row's weights for each pair of them, and that of an entry that they
+# multiply; the evaluations of a step by products where columns are independent; how many times
+# more steps there are with products; and the products without a penalty, for each column.
+_PAIR, _WEIGHTED, _INDEPENDENT, _INEXACT, _UNPENALISED = 10.0, 1.3, 2.0, 1.25, 0.8
+# The quasi-Newton method for several outputs: its Hessians of a sample, in any case and for each
+# decade of the losses' strength; its evaluations, in any case and for a sample of one row a column;
+# and the steps of Newton's method beside which they stand, with the share of these that it may take
+# because its own steps are the less certain ones.
+_SAMPLED, _SAMPLED_MORE, _EVALUATED, _COARSE, _SEVERAL, _CERTAIN = 4.0, 1.5, 7.0, 120.0, 5.0, 0.9
 
 
 def _stored(problem: LinearProblem, dense: float, sparse: float) -> float:
@@ -310,27 +312,29 @@ def step_by_hessian(problem: LinearProblem) -> float:
 
 def step_by_products(problem: LinearProblem) -> float:
     """The same with products in place of the Hessian, and what its inexactness costs."""
-    d = problem.design.n_features
-    # Without a penalty nothing keeps the eigenvalues of the Hessian together.
-    penalised = problem.penalty.strong_convexity > 0.0  # type: ignore[attr-defined]
-    count = 1.0 + _COUNTED * (math.sqrt(d) if penalised else d)
+    if problem.penalty.strong_convexity > 0.0:  # type: ignore[attr-defined]
+        count = _INDEPENDENT + math.log(problem.design.collinearity)
+    else:
+        # Nothing keeps the eigenvalues of the Hessian together.
+        count = 1.0 + _UNPENALISED * problem.design.n_features
     return _INEXACT * (_STEP + count * _evaluation(problem))
 
 
 def sample_serves_outputs(problem: LinearProblem, share: float) -> bool:
     """Whether several outputs take less by the quasi-Newton method on a share of the rows."""
-    if _bond(problem) < _STRONG:
-        # Newton's few steps need few products.
-        return False
-    hessians = _SAMPLED * (share * _pairs(problem) + factorisation(problem))
+    a_hessian = _STEP + share * _pairs(problem) + factorisation(problem)
+    hessians = _steps(problem, _SAMPLED, _SAMPLED_MORE) * a_hessian
+    n, d = problem.design.shape
+    evaluations = (_EVALUATED + _COARSE * d / (share * n)) * (_STEP + _evaluation(problem))
     steps = _SEVERAL * min(step_by_hessian(problem), step_by_products(problem))
-    return hessians + _EVALUATED * (_STEP + _evaluation(problem)) < steps
+    return hessians + evaluations < _CERTAIN * steps
 
 
 def _pairs(problem: LinearProblem) -> float:
-    """The Gram matrices of all pairs of outputs, and their weights."""
-    outputs = math.prod(problem.output_shape)
-    return gram(problem) + 0.5 * outputs * (outputs + 1) * _PAIR * problem.design.n_samples
+    """The Gram matrices of all pairs of outputs, and the weighted rows of each."""
+    outputs, design = math.prod(problem.output_shape), problem.design
+    weights = _PAIR * design.n_samples + _WEIGHTED * design.n_stored
+    return gram(problem) + 0.5 * outputs * (outputs + 1) * weights
 
 
 def two_levels(problem: LinearProblem) -> float:
