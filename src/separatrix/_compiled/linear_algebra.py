@@ -183,7 +183,8 @@ def factorise(matrix: np.ndarray) -> Factor:
     for _ in range(12):
         np.multiply(matrix, scale[:, None], out=scaled)
         scaled *= scale
-        scaled[np.diag_indices_from(scaled)] += ridge
+        if ridge > 0.0:
+            scaled.flat[:: len(scaled) + 1] += ridge
         if blas.cholesky(scaled):
             # By columns, as LAPACK wants it: what is the upper triangle by rows.
             return Factor(scale, scaled.T)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
 
 from separatrix._compiled.linear_algebra import largest_of_rows, sums_of_rows
 
-__all__ = ["Softmax"]
+__all__ = ["Softmax", "entropy_terms"]
 
 
 class Softmax:
@@ -53,7 +52,7 @@ class Softmax:
 
     def negative_entropy(self, p: np.ndarray) -> np.ndarray:
         """The conjugate of every row: ``sum_k p_k log p_k``."""
-        return sums_of_rows(xlogy(p, p))
+        return sums_of_rows(entropy_terms(p))
 
     def divergence(self, p: np.ndarray, scores: np.ndarray) -> np.ndarray:
         r"""Fenchel-Young gap of every row: :math:`\mathrm{KL}(p \,\|\, \mathrm{softmax}(s))`."""
@@ -70,5 +69,12 @@ class Softmax:
         odds = np.exp(log_q)
         odds[rows, first] = 0.0
         log_q -= np.log1p(sums_of_rows(odds))[:, None]
-        terms = xlogy(p, p)
+        terms = entropy_terms(p)
         return sums_of_rows(terms - p * log_q), sums_of_rows(terms)
+
+
+def entropy_terms(p: np.ndarray) -> np.ndarray:
+    """``p log p``, zero where ``p`` is: several times as fast as scipy's ``xlogy``."""
+    out = np.log(np.where(p == 0.0, 1.0, p))
+    out *= p
+    return out

@@ -34,8 +34,10 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
+from separatrix._compiled.row_access import read_only
 from separatrix.data.design import Design
 from separatrix.losses import Huber
 from separatrix.objectives.base import DualPoint
@@ -189,23 +191,7 @@ class ScaledResidualObjective(ResidualObjective):
         The root of :math:`\sum_{|z_i| \le \delta\sigma} U_i z_i^2 / \sigma^2
         + \delta^2 \sum_{|z_i| > \delta\sigma} U_i = \sum_i U_i`, whose left side falls.
         """
-        sizes = np.abs(shifted)
-        order = np.argsort(sizes)
-        a, u = sizes[order], self.upper[order]
-        square = self.loss.threshold**2
-        # Sums of the squares of what is no longer than each, and of the weights of the rest.
-        squares = np.cumsum(u * np.square(a))
-        beyond = np.append(np.cumsum(u[::-1])[::-1], 0.0)[1:]
-        whole = float(u.sum())
-        with np.errstate(all="ignore"):
-            left = square * (squares / np.square(a) + beyond)
-        reached = np.flatnonzero((a > 0.0) & (left <= whole))
-        last = int(reached[0]) if len(reached) else len(a) - 1
-        # Of rows that are as long as the scale reaches it makes no difference where they count.
-        rest = whole - square * float(beyond[last])
-        if last > 0 and len(reached):
-            rest, last = whole - square * float(beyond[last - 1]), last - 1
-        scale = math.sqrt(float(squares[last]) / rest) if rest > 0.0 else 0.0
+        scale = _scale_of(np.abs(shifted), read_only(self.upper), self.loss.threshold)
         return max(scale, self.least_scale)
 
     def loss_value(self, scores: np.ndarray) -> float:
@@ -304,3 +290,30 @@ class ScaledResidualObjective(ResidualObjective):
         left = 0.5 * self.least_scale * max(whole - squares, 0.0) * (1.0 - 16.0 * UNIT)
         left = 0.0 if self.unitless else left
         return replace(found, conjugate_above=found.conjugate_above - left)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scale_of(sizes: np.ndarray, upper: np.ndarray, threshold: float) -> float:
+    """Return the root in ``scale`` of :meth:`ScaledResidualObjective.scale_of`; zero for none.
+
+    The left side is concave in ``1 / scale^2``, and linear between the sizes of the residuals, so
+    that Newton's steps from the largest scale descend to the root and end at it.
+    """
+    n = len(sizes)
+    whole = 0.0
+    for i in range(n):
+        whole += upper[i]
+    scale, before = np.inf, -1
+    for _ in range(n + 1):
+        squares, beyond, inside = 0.0, 0.0, 0
+        for i in range(n):
+            if sizes[i] <= threshold * scale:
+                squares += upper[i] * sizes[i] * sizes[i]
+                inside += 1
+            else:
+                beyond += upper[i]
+        if inside == before:
+            break
+        before, rest = inside, whole - threshold * threshold * beyond
+        scale = math.sqrt(squares / rest) if rest > 0.0 else 0.0
+    return scale

@@ -6,14 +6,14 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
+from scipy.special import xlog1py
 
 from separatrix._compiled import narrow_products as narrow
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, largest_of_rows, sums_of_rows
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import Design
-from separatrix.losses import Softmax
+from separatrix.losses.softmax import Softmax, entropy_terms
 from separatrix.objectives.base import (
     DualPoint,
     Objective,
@@ -164,10 +164,14 @@ class SoftmaxObjective(Objective):
         out.flat[:: len(out) + 1] += self._penalty_curvature().ravel()
         return out
 
+    def _some(self, a: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """The rows ``used`` of a matrix, by columns: sums over few columns are quickest so."""
+        return a if len(used) == len(a) else a.T[:, used].T
+
     def _mixture(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of positive weight, and the probability vectors that a residual stands for."""
         used = np.flatnonzero(self.upper > 0.0)
-        p = residual[used] / self.upper[used, None]
+        p = self._some(residual, used) / self.upper[used, None]
         p[np.arange(len(used)), self.codes[used]] += 1.0
         # The label's own entry is 1 + r/U, so it may fall short of 0 by an ulp.
         p[(p < 0.0) & (p > -4e-16)] = 0.0
@@ -207,14 +211,14 @@ class SoftmaxObjective(Objective):
         used, p = self._mixture(residual)
         if not self._is_mixture(p):
             return float("inf")
-        divergence = self.loss.divergence(p, scores[used])
+        divergence = self.loss.divergence(p, self._some(scores, used))
         return inner(self.upper[used], np.maximum(divergence, 0.0))
 
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
         used, p = self._mixture(residual)
         if not self._is_mixture(p):
             return float("inf"), float("inf")
-        divergence, entropy = self.loss.divergence_and_entropy(p, scores[used])
+        divergence, entropy = self.loss.divergence_and_entropy(p, self._some(scores, used))
         upper = self.upper[used]
         return inner(upper, np.maximum(divergence, 0.0)), inner(upper, entropy)
 
@@ -226,10 +230,10 @@ class SoftmaxObjective(Objective):
 
     def loss_above(self, scores: Enclosure) -> float:
         used = np.flatnonzero(self.upper > 0.0)
-        s, codes = scores.middle[used], self.codes[used]
+        s, codes = self._some(scores.middle, used), self.codes[used]
         rows = np.arange(len(used))
         # Besides the scores' own errors what their differences are rounded by.
-        radius = scores.radius[used] * (1.0 + 4.0 * UNIT)
+        radius = self._some(scores.radius, used) * (1.0 + 4.0 * UNIT)
         radius = radius + 4.0 * UNIT * largest_of_rows(np.abs(s))[:, None]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             # The loss rises in every score but the label's own.
@@ -248,7 +252,7 @@ class SoftmaxObjective(Objective):
         rows = np.arange(len(used))
         # The entries of the other classes are the point; the label's own is minus their sum, which
         # floats hold to K units.
-        q = np.maximum(residual[used], 0.0)
+        q = np.maximum(self._some(residual, used), 0.0)
         q[rows, codes] = 0.0
         sums = sums_of_rows(q)
         over = sums * (1.0 + (k + 2.0) * UNIT) > upper
@@ -272,7 +276,7 @@ class SoftmaxObjective(Objective):
                 return DualPoint(np.zeros_like(residual), 0.0, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
             p, s = q / upper[:, None], np.minimum(sums / upper, 1.0)
-            entropies = sums_of_rows(xlogy(p, p))
+            entropies = sums_of_rows(entropy_terms(p))
             rest = xlog1py(1.0 - s, -s)
             value = entropies + rest
             # The derivative by p_k is log p_k - log(1 - s); a share of it for each unit.

@@ -34,7 +34,7 @@ from separatrix.solvers import (
     small_softmax_newton,
     two_level_preconditioner,
 )
-from separatrix.solvers.line_search import begin, next_trial
+from separatrix.solvers.line_search import Bracket, begin, next_trial
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
@@ -103,6 +103,8 @@ class Tuning:
         Such a block is formed from so many rows for each of its parameters.
     patience : float
         Blocks are made once the products have taken so many times the operations that blocks take.
+    renewal : float
+        Blocks are made anew once the products with them have taken so many times as much as that.
     around : float
         What surrounds the arithmetic of a block takes as long as so many operations.
     worn : int
@@ -122,6 +124,7 @@ class Tuning:
     block: int = 1500
     rows: int = 4
     patience: float = 1.3
+    renewal: float = 2.0
     around: float = 3e6
     worn: int = 30
     aimed: float = 0.25
@@ -294,7 +297,9 @@ class Newton(Solver):
             state = replace(state, levels=levels, products=0)
         if state.levels is not None:
             return state.levels.solve, state
-        if state.products > self._patience(problem):
+        # Blocks that are there wear out slowly.
+        worn = 1.0 if state.blocks is None else self.tuning.renewal
+        if state.products > worn * self._patience(problem):
             state = replace(
                 state, blocks=self._blocks(problem, curvature, check_interrupt), products=0
             )
@@ -384,13 +389,21 @@ class Newton(Solver):
             slope = inner(state.gradient, direction)
         if slope == 0.0 or not np.isfinite(slope):
             return _ended(state, "precision_limit")
-        along = problem.linear(direction)
-        t = _search(problem, state, direction, along, slope, check_interrupt)
+        # Nearly all full steps are taken, and the next one begins with this evaluation.  Fresh
+        # scores: sums of updates would drift away from X w + b.
+        check_interrupt()
+        new = self.at(problem, problem.canonical(state.theta + direction))
+        there = new.value, inner(new.gradient, direction)
+        t, bracket = next_trial(1.0, *there, state.value, slope, begin(slope))
+        if t > 0.0:
+            along = problem.linear(direction)
+            t = _search(problem, state, direction, along, slope, check_interrupt, (t, bracket))
+        else:
+            t = bracket[0]
         if t == 0.0:
             return _ended(state, "precision_limit")
-        theta = problem.canonical(state.theta + t * direction)
-        # Fresh scores: sums of updates would drift away from X w + b.
-        new = self.at(problem, theta)
+        if t != 1.0:
+            new = self.at(problem, problem.canonical(state.theta + t * direction))
         value, scores = new.value, new.scores
         status = None
         if not value < state.value and _norm(new.gradient) >= 0.5 * _norm(state.gradient):
@@ -471,9 +484,13 @@ def _search(
     along: np.ndarray,
     slope: float,
     check_interrupt: Callable[[], None],
+    after: tuple[float, Bracket] | None = None,
 ) -> float:
-    """A step length at which the slope has fallen well and the objective has not risen."""
-    t, bracket = 1.0, begin(slope)
+    """A step length at which the slope has fallen well and the objective has not risen.
+
+    ``after``: the next length to try and the bracket, where one has been tried.
+    """
+    t, bracket = (1.0, begin(slope)) if after is None else after
     for _ in range(100):
         check_interrupt()
         theta = state.theta + t * direction

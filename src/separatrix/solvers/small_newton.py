@@ -166,37 +166,19 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter,
         centre[i] = old[3, i]
         # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
         width[i] = min(1.0 / (sharpness * upper[i]), 1e300) if upper[i] > 0.0 else 1.0
-    decrement, ended, squares = np.inf, 0, 0.0
+    decrement, ended, squares, slope = np.inf, 0, 0.0, 0.0
+    gradient, direction = np.empty(p), np.empty(p)
+    trying = moving
     if moving:
-        gradient, direction, along = np.empty(p), np.empty(p), np.empty(n)
-        ww, wd, dd = 0.0, 0.0, 0.0
         for j in range(p):
             gradient[j] = before[1, j] + (before[0, j] if j < d else 0.0)
             squares += gradient[j] * gradient[j]
         slope = _direction(x, old[2], gradient, direction)
-        for j in range(d):
-            ww += before[0, j] * before[0, j]
-            wd += before[0, j] * direction[j]
-            dd += direction[j] * direction[j]
-        _linear(x, direction, along)
-        bracket = compiled_begin(slope)
-        t, tries = 1.0, 0 if slope < 0.0 and slope > -np.inf else 100
-        while tries < 100 and t > 0.0:
-            tries += 1
-            there = 0.5 * ww + t * (wd + 0.5 * t * dd)
-            here = wd + t * dd
-            for i in range(n):
-                if upper[i] > 0.0:
-                    z = y[i] * (old[0, i] - target[i] + t * along[i])
-                    v, s, _ = terms_at(z, centre[i], width[i], upper[i], parameter)
-                    there += v
-                    here += s * y[i] * along[i]
-            t, bracket = compiled_trial(t, there, here, value, slope, bracket)
-        best = bracket[0]
-        ended = 2 if best == 0.0 else 0
         decrement = -0.5 * slope
+        trying = slope < 0.0 and slope > -np.inf
+        ended = 0 if trying else 2
         for j in range(p):
-            theta[j] = before[0, j] + best * direction[j]
+            theta[j] = before[0, j] + (direction[j] if trying else 0.0)
     # Fresh scores: sums of updates would drift away from X w + b.
     _linear(x, theta, new[0])
     fresh, slack, distance = False, 0.0, 0.0
@@ -212,6 +194,37 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter,
                 there += v
                 new[1, i], new[2, i] = y[i] * s, c
         _adjoint(x, new[1], adjoint)
+        if trying:
+            # Nearly all full steps are taken: only for another are the scores searched along.
+            trying, here = False, 0.0
+            for j in range(p):
+                here += direction[j] * (adjoint[j] + (theta[j] if j < d else 0.0))
+            t, bracket = compiled_trial(1.0, there, here, value, slope, compiled_begin(slope))
+            if t > 0.0:
+                along, ww, wd, dd = np.empty(n), 0.0, 0.0, 0.0
+                for j in range(d):
+                    ww += before[0, j] * before[0, j]
+                    wd += before[0, j] * direction[j]
+                    dd += direction[j] * direction[j]
+                _linear(x, direction, along)
+                tries = 1
+                while tries < 100 and t > 0.0:
+                    tries += 1
+                    there = 0.5 * ww + t * (wd + 0.5 * t * dd)
+                    here = wd + t * dd
+                    for i in range(n):
+                        if upper[i] > 0.0:
+                            z = y[i] * (old[0, i] - target[i] + t * along[i])
+                            v, s, _ = terms_at(z, centre[i], width[i], upper[i], parameter)
+                            there += v
+                            here += s * y[i] * along[i]
+                    t, bracket = compiled_trial(t, there, here, value, slope, bracket)
+                best = bracket[0]
+                ended = 2 if best == 0.0 else 0
+                for j in range(p):
+                    theta[j] = before[0, j] + best * direction[j]
+                _linear(x, theta, new[0])
+                continue
         if fresh:
             break
         for j in range(d):

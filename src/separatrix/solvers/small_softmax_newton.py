@@ -125,25 +125,62 @@ def _step(x, codes, upper, old, new, before, after, value, moving):
     n, d = x.shape
     rows, classes = before.shape[1], before.shape[2]
     theta, adjoint, scores, slopes = after[0], after[1], new[0], new[1]
-    decrement, ended, squares = np.inf, 0, 0.0
-    p, moved = np.empty(classes), np.empty(classes)
+    decrement, ended, squares, slope = np.inf, 0, 0.0, 0.0
+    gradient, direction = np.empty((rows, classes)), np.empty((rows, classes))
+    trying, best = False, 0.0
     if moving:
-        gradient, direction = np.empty((rows, classes)), np.empty((rows, classes))
-        along = np.empty((n, classes))
-        ww, wd, dd = 0.0, 0.0, 0.0
         for j in range(rows):
             for k in range(classes):
                 gradient[j, k] = before[1, j, k] + (before[0, j, k] if j < d else 0.0)
                 squares += gradient[j, k] * gradient[j, k]
         slope = _direction(x, codes, upper, old[1], gradient, direction)
+        decrement = -0.5 * slope
+        trying = slope < 0.0 and slope > -np.inf
+        ended, best = (0, 1.0) if trying else (2, 0.0)
+    while True:
+        if moving:
+            for j in range(rows):
+                mean = 0.0
+                for k in range(classes):
+                    theta[j, k] = before[0, j, k] + (best * direction[j, k] if best > 0.0 else 0.0)
+                    mean += theta[j, k] / classes
+                for k in range(classes):
+                    theta[j, k] -= mean if j == d else 0.0
+        # Fresh scores: sums of updates would drift away from X w + b.
+        _linear(x, theta, scores)
+        there = 0.0
+        for j in range(rows):
+            for k in range(classes):
+                adjoint[j, k] = 0.0
+                there += 0.5 * theta[j, k] * theta[j, k] if j < d else 0.0
+        for i in range(n):
+            for k in range(classes):
+                slopes[i, k] = 0.0
+            if upper[i] > 0.0:
+                there += upper[i] * _row(scores[i], codes[i], slopes[i])
+                for j in range(rows):
+                    r = upper[i] * (x[i, j] if j < d else 1.0)
+                    for k in range(classes):
+                        adjoint[j, k] += r * slopes[i, k]
+        if not trying:
+            break
+        # Nearly all full steps are taken: only for another are the scores searched along.
+        trying, here = False, 0.0
+        for j in range(rows):
+            for k in range(classes):
+                here += direction[j, k] * (adjoint[j, k] + (theta[j, k] if j < d else 0.0))
+        t, bracket = compiled_trial(1.0, there, here, value, slope, compiled_begin(slope))
+        if t == 0.0:
+            break
+        p, moved, along = np.empty(classes), np.empty(classes), np.empty((n, classes))
+        ww, wd, dd = 0.0, 0.0, 0.0
         for j in range(d):
             for k in range(classes):
                 ww += before[0, j, k] * before[0, j, k]
                 wd += before[0, j, k] * direction[j, k]
                 dd += direction[j, k] * direction[j, k]
         _linear(x, direction, along)
-        bracket = compiled_begin(slope)
-        t, tries = 1.0, 0 if slope < 0.0 and slope > -np.inf else 100
+        tries = 1
         while tries < 100 and t > 0.0:
             tries += 1
             there = 0.5 * ww + t * (wd + 0.5 * t * dd)
@@ -158,30 +195,6 @@ def _step(x, codes, upper, old, new, before, after, value, moving):
             t, bracket = compiled_trial(t, there, here, value, slope, bracket)
         best = bracket[0]
         ended = 2 if best == 0.0 else 0
-        decrement = -0.5 * slope
-        for j in range(rows):
-            mean = 0.0
-            for k in range(classes):
-                theta[j, k] = before[0, j, k] + best * direction[j, k]
-                mean += theta[j, k] / classes
-            for k in range(classes):
-                theta[j, k] -= mean if j == d else 0.0
-    # Fresh scores: sums of updates would drift away from X w + b.
-    _linear(x, theta, scores)
-    there = 0.0
-    for j in range(rows):
-        for k in range(classes):
-            adjoint[j, k] = 0.0
-            there += 0.5 * theta[j, k] * theta[j, k] if j < d else 0.0
-    for i in range(n):
-        for k in range(classes):
-            slopes[i, k] = 0.0
-        if upper[i] > 0.0:
-            there += upper[i] * _row(scores[i], codes[i], slopes[i])
-            for j in range(rows):
-                r = upper[i] * (x[i, j] if j < d else 1.0)
-                for k in range(classes):
-                    adjoint[j, k] += r * slopes[i, k]
     gap, left = 0.0, 0.0
     for j in range(rows):
         for k in range(classes):
