@@ -19,6 +19,8 @@ from separatrix import (
     LinearSVR,
     LogisticRegression,
     PoissonRegressor,
+    RidgeClassifierCV,
+    RidgeCV,
     SGDClassifier,
     SGDRegressor,
     verify,
@@ -175,6 +177,23 @@ def test_rows_without_weight_may_have_any_length(of):
     for matrix in (rows, sp.csr_matrix(rows)):
         agree(type(model)(**model.get_params()).fit(blocks_of(of, weights, matrix)), known)
     assert (rows[1::6] == 1e308).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_single_rows_are_left_out_as_in_memory(fit_intercept):
+    options = {"alphas": np.geomspace(0.1, 1e5, 13), "fit_intercept": fit_intercept}
+    for model, of in ((RidgeCV(**options), "numbers"), (RidgeClassifierCV(**options), "three")):
+        for weight in (None, WEIGHTS):
+            data = blocks_of(of, weight)
+            memory = type(model)(**options).fit(X, TARGETS[of], sample_weight=weight)
+            model.fit(data)
+            assert model.alpha_ == memory.alpha_ and model.n_passes_ <= 6
+            assert model.best_score_ == pytest.approx(memory.best_score_, rel=1e-9)
+            np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-9)
+            assert verify(model, data).ok
+        for other in ({"cv": 3}, {"scoring": "r2"}, {"store_cv_results": True}):
+            with pytest.raises(TypeError, match="cannot be fitted in passes"):
+                type(model)(**other).fit(data)
 
 
 def test_standard_errors_are_those_of_rows_in_memory():
