@@ -515,7 +515,7 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--model", "kernel-svm"], "fit --model svm, or give a larger --memory"),
         (["--model", "svm", "--calibrate", "sigmoid"], "leave out --calibrate"),
         (["--model", "stump"], "give a larger --memory"),
-        (["--penalty", "none"], "give a large -C"),
+        (["--target", "town", "--penalty", "none"], "give a large -C"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "'--memory': 'a lot' is not an amount of memory"),
         (["--cache-limit", "-1"], "'--cache-limit': '-1' is not an amount of memory"),

@@ -43,6 +43,7 @@ def _penalties(make: Any, **others: Any) -> dict[str, Any]:
 
 MODELS: dict[str, Any] = {
     **{f"logistic {k}": v for k, v in _penalties(sx.LogisticRegression, C=0.3).items()},
+    "logistic alone": partial(sx.LogisticRegression, penalty=None, multiclass="ovr"),
     "logistic elastic net": partial(sx.LogisticRegression, C=0.3, l1_ratio=0.5),
     "logistic CV": partial(sx.LogisticRegressionCV, Cs=[0.03, 0.3], cv=2),
     "squared hinge L2": partial(sx.LinearSVC, C=0.3),
@@ -85,7 +86,7 @@ def test_a_fit_that_ends_early_has_its_best_point_and_a_true_certificate(name: s
 
 
 def test_what_has_no_bound_in_passes_is_refused_before_a_pass() -> None:
-    data = scan(*_rows("dense", 2), block_rows=20)
+    data = scan(*_rows("dense", 3), block_rows=20)
     for model in (sx.LogisticRegression(penalty=None), sx.SGDClassifier(penalty=None)):
         with pytest.raises(TypeError, match="without a penalty there is no bound"):
             model.fit(data)

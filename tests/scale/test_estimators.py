@@ -19,6 +19,8 @@ from separatrix import (
     LinearSVR,
     LogisticRegression,
     PoissonRegressor,
+    RidgeClassifierCV,
+    RidgeCV,
     SGDClassifier,
     SGDRegressor,
     verify,
@@ -47,6 +49,7 @@ MODELS = {
         Lasso(alpha=0.1, positive=True),
         ElasticNet(alpha=0.1),
         ElasticNet(alpha=0.1, l1_ratio=0.0),
+        ElasticNet(alpha=0.0),
         LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.5),
         LinearSVR(epsilon=0.5, C=0.1),
         LinearSVR(C=0.01),
@@ -57,9 +60,14 @@ MODELS = {
         SGDRegressor(loss="epsilon_insensitive", **SHARED),
         SGDRegressor(loss="squared_epsilon_insensitive", epsilon=0.0, penalty="l1", alpha=0.1),
     ],
-    "counts": [PoissonRegressor(alpha=0.1), PoissonRegressor(alpha=0.02, l1_ratio=0.5)],
+    "counts": [
+        PoissonRegressor(alpha=0.1),
+        PoissonRegressor(alpha=0.0),
+        PoissonRegressor(alpha=0.02, l1_ratio=0.5),
+    ],
     "labels": [
         LogisticRegression(bounds=BOUNDS, C=0.1),
+        LogisticRegression(penalty=None),
         LogisticRegression(bounds=BOUNDS, C=0.1, penalty="l1", class_weight="balanced"),
         LinearSVC(l1_ratio=0.5, C=0.05),
         SGDClassifier("log_loss", alpha=0.01),
@@ -171,14 +179,54 @@ def test_rows_without_weight_may_have_any_length(of):
     assert (rows[1::6] == 1e308).all()
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_single_rows_are_left_out_as_in_memory(fit_intercept):
+    options = {"alphas": np.geomspace(0.1, 1e5, 13), "fit_intercept": fit_intercept}
+    for model, of in ((RidgeCV(**options), "numbers"), (RidgeClassifierCV(**options), "three")):
+        for weight in (None, WEIGHTS):
+            data = blocks_of(of, weight)
+            memory = type(model)(**options).fit(X, TARGETS[of], sample_weight=weight)
+            model.fit(data)
+            assert model.alpha_ == memory.alpha_ and model.n_passes_ <= 6
+            assert model.best_score_ == pytest.approx(memory.best_score_, rel=1e-9)
+            np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-9)
+            assert verify(model, data).ok
+        for other in ({"cv": 3}, {"scoring": "r2"}, {"store_cv_results": True}):
+            with pytest.raises(TypeError, match="cannot be fitted in passes"):
+                type(model)(**other).fit(data)
+
+
+def test_standard_errors_are_those_of_rows_in_memory():
+    for weight in (None, WEIGHTS):
+        model = LogisticRegression(penalty=None, tol=1e-10).fit(blocks_of("labels", weight))
+        found = model.summary()
+        known = type(model)(**model.get_params()).fit(X, LABELS, sample_weight=weight).summary()
+        np.testing.assert_allclose(found.estimate, known.estimate, rtol=1e-3)
+        np.testing.assert_allclose(found.standard_error, known.standard_error, rtol=1e-3)
+        assert found.aic == pytest.approx(known.aic, rel=1e-9)
+
+
+@pytest.mark.parametrize("status", ["separable", "quasi_separable", "precision_limit"])
+def test_where_no_unpenalised_optimum_is_known(status):
+    """The classes are apart, or apart but for a plane, or a column depends on another."""
+    apart = np.where(X @ W > 3.0, "yes", "no")
+    rare = (LABELS == "yes") & (np.arange(N) % 7 == 0)
+    rows, labels = {
+        "separable": (X, apart),
+        "quasi_separable": (np.column_stack([X, rare]), LABELS),
+        "precision_limit": (np.column_stack([X, X[:, 0]]), LABELS),
+    }[status]
+    model = LogisticRegression(penalty=None).fit(scan(rows, labels, block_rows=250))
+    assert model.certificate_.status == status
+    assert model.certificate_.dual <= model.certificate_.primal
+
+
 def test_what_no_sum_over_rows_bounds():
     numbers, labels = blocks_of("numbers", None), blocks_of("labels", None)
     for model, data, why in (
-        (ElasticNet(alpha=0.0), numbers, "without a penalty"),
         (HuberRegressor(alpha=0.0), numbers, "without a penalty"),
         (HuberRegressor(epsilon=1.0), numbers, "the scale vanishes"),
-        (PoissonRegressor(alpha=0.0), blocks_of("counts", None), "without a penalty"),
-        (LogisticRegression(penalty=None), labels, "without a penalty"),
+        (LogisticRegression(penalty=None), blocks_of("three", None), "without a penalty"),
         (SGDClassifier("hinge", penalty="l1"), labels, "a share of L2"),
         (SGDRegressor("epsilon_insensitive", penalty="l1"), numbers, "a share of L2"),
     ):

@@ -36,7 +36,9 @@ TAKE_BLOCKS = {
     "LogisticRegressionCV",
     "QuadraticDiscriminantAnalysis",
     "Ridge",
+    "RidgeCV",
     "RidgeClassifier",
+    "RidgeClassifierCV",
 }
 
 

@@ -794,7 +794,9 @@ def likelihood_information(problem: LinearProblem, theta: np.ndarray) -> np.ndar
         return None
     design = problem.design
     work = design.gram_cost * (classes * (classes - 1) // 2)
-    if work > max(_MOST_WORK, _MOST_PRODUCTS * (classes - 1) * design.n_stored):
+    most = max(_MOST_WORK, _MOST_PRODUCTS * (classes - 1) * design.n_stored)
+    # Over row blocks it is a pass.
+    if work > most and not problem.in_passes:
         return None
     return _information(problem, theta)[0]
 
@@ -829,8 +831,7 @@ def _information(
         direction[order, 1:] = step.reshape(problem.output_shape[0] - 1, rows).T
     else:
         direction[order] = step
-    moved = problem.linear(direction)[problem.upper > 0.0]
-    if not np.all(np.isfinite(moved)) or np.abs(moved).max(initial=0.0) > _FINITE_STEP:
+    if not problem.largest_move(direction) <= _FINITE_STEP:
         return None, scores, gradient
     return information, scores, gradient
 

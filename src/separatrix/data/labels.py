@@ -72,6 +72,14 @@ class Labels:
     def binary(self) -> bool:
         return len(self.classes) + self.absent == 2
 
+    @property
+    def class_totals(self) -> np.ndarray:
+        """The sums of the sample weights, by class."""
+        out: np.ndarray = np.bincount(
+            self.codes, weights=self.sample_weight, minlength=len(self.classes)
+        )
+        return out
+
     def signs(self, k: int = 1) -> np.ndarray:
         """+1 for class ``k``, -1 for the rest; for two classes the second is positive."""
         return np.where(self.codes == k, 1.0, -1.0)

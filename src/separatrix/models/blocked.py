@@ -18,6 +18,7 @@ from separatrix.data.labels import codes_of, factors_of_totals
 from separatrix.data.targets import TargetFacts
 from separatrix.losses import Huber, Loss
 from separatrix.messages import Message
+from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.penalties import Penalty
 from separatrix.solvers.driver import lent_interrupt
 
@@ -109,6 +110,11 @@ class InPasses:
         return self.data.n_features
 
     @property
+    def class_totals(self) -> np.ndarray:
+        """The sums of the sample weights, by class."""
+        return self.data.class_totals
+
+    @property
     def binary(self) -> bool:
         return len(self.classes) == 2
 
@@ -136,7 +142,8 @@ class InPasses:
         from separatrix.scale.kinked import BlockedKinked
         from separatrix.scale.objectives import BlockedPointwise, summable
 
-        self._require_bound(penalty)
+        if not (loss.smooth and self.n_features < DENSE_HESSIAN):
+            self._require_bound(penalty)
         if not (summable(loss) if loss.smooth else loss.pieces):
             raise refuse(
                 self.model,

@@ -18,7 +18,7 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
 
-__all__ = ["least_squares", "multinomial", "pointwise", "require_room", "with_scale"]
+__all__ = ["answers_of", "least_squares", "multinomial", "pointwise", "require_room", "with_scale"]
 
 
 def pointwise(
@@ -120,15 +120,20 @@ def least_squares(
         options.update(weights=target.weights, bounds=for_all_targets(bounds), names=names)
         options["single"] = single and rows.matrix.dtype == np.float32
         return LeastSquaresProblem(rows, target.targets, **options), target.total
-    from separatrix.scale.equations import BlockedProblem, Targets
+    from separatrix.scale.equations import BlockedProblem
 
-    targets = Targets()
-    if len(rows.classes):
-        targets = Targets(len(rows.classes), other, rows.factors)
+    targets = answers_of(rows, other)
     require_room(rows, targets.count)
     single = single and rows.data.single
     problem = BlockedProblem.of(rows.passes, targets, single=single, **options)
     return problem, problem.total
+
+
+def answers_of(rows: InPasses, other: float) -> Any:
+    """The targets of least squares over row blocks; see :func:`least_squares`."""
+    from separatrix.scale.equations import Targets
+
+    return Targets(len(rows.classes), other, rows.factors) if len(rows.classes) else Targets()
 
 
 def require_room(rows: InPasses, n_targets: int, copies: int = 6) -> None:

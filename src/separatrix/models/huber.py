@@ -10,6 +10,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.targets import TrainingRows
 from separatrix.losses import Huber
+from separatrix.messages import Message
 from separatrix.models.certified import Problems
 from separatrix.models.composing import with_scale
 from separatrix.models.parameters import parameter
@@ -108,6 +109,8 @@ class HuberRegressor(LinearRegressor):
     }
 
     def _needs_all_rows(self) -> str | None:
+        if not self.alpha > 0.0:
+            return Message("no_penalty_in_passes")
         if self.epsilon > 1.0:
             return None
         return (

@@ -238,10 +238,8 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
         self.__dict__.pop("information_", None)
         self.__dict__.pop("class_totals_", None)
         labels = fit.target
-        if fit.blocks is None and not self._penalised and (self._multinomial or labels.binary):
-            self.class_totals_ = np.bincount(
-                labels.codes, weights=labels.sample_weight, minlength=len(labels.classes)
-            ).astype(np.float64)
+        if not self._penalised and (self._multinomial or labels.binary):
+            self.class_totals_ = labels.class_totals.astype(np.float64)
         return super()._settled(fit)
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:

@@ -24,7 +24,9 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.models.blocked import InPasses, refuse, require_alone
 from separatrix.models.certified import FitContext
+from separatrix.models.composing import answers_of, require_room
 from separatrix.models.least_squares import (
     LeastSquares,
     LeastSquaresLabels,
@@ -366,15 +368,26 @@ class ChosenRidge(RidgeRegression, without=_GIVEN):
     # Leaving one out takes a decomposition, which NaN does not survive.
     _checks_entries = True
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        **params: Any,
+    ) -> Self:
         """Choose the strength, and fit to all rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Of row blocks of :func:`separatrix.scale.scan` single rows are left out, in two passes.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Labels for a classifier.
         sample_weight : array-like of shape (n_samples,), optional
+        engine : separatrix.scale.Engine, optional
+            What computes the passes over row blocks; by default the threads of this process.
         **params : dict
             ``groups``, for the splitter.
 
@@ -387,16 +400,39 @@ class ChosenRidge(RidgeRegression, without=_GIVEN):
         ValueError
             For bad parameters or data.
         """
-        self._fit(X, y, sample_weight, groups=groups_of(params))
+        self._fit(X, y, sample_weight, engine=engine, groups=groups_of(params))
         return self
 
     def _needs_all_rows(self) -> str | None:
-        return "its strength is chosen by leaving out one row, or a fold, of rows in memory"
+        whys = (
+            (self.cv is not None, "it leaves out single rows: leave cv at None"),
+            (self.scoring is not None, "it is chosen by squared errors: leave scoring at None"),
+            (self.store_cv_results, "an error of every row is as long as the data"),
+        )
+        return next((why for given, why in whys if given), None)
 
     def _run(self, fit: FitContext) -> bool:
-        self._keep_classes(fit.target)
-        self._choose(fit.target, *fit.given)
+        if fit.blocks is None:
+            self._keep_classes(fit.target)
+            self._choose(fit.target, *fit.given)
+        else:
+            self._choose_over(fit.blocks, fit.given[2])
         return super()._run(fit)
+
+    def _choose_over(self, rows: InPasses, groups: Any) -> None:
+        """Set ``alpha_`` and ``best_score_`` over row blocks."""
+        from separatrix.scale.equations import left_out_errors
+
+        require_alone(None, None, groups)
+        answers = answers_of(rows, self._other_classes)
+        require_room(rows, answers.count)
+        if rows.data.n_rows <= rows.n_features + 1:
+            raise refuse(self, "it has no more rows than columns to leave one out of")
+        values = np.asarray(self.alphas, dtype=np.float64).ravel()
+        centred = bool(self.fit_intercept)
+        errors = left_out_errors(rows.passes, answers, values, fit_intercept=centred)
+        best = best_of(-errors.mean(axis=1))
+        self.alpha_, self.best_score_ = float(values[best]), -float(errors[best].mean())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

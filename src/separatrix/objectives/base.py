@@ -792,6 +792,11 @@ class Objective(LinearProblem):
         Of classes that is its own side.
         """
 
+    def largest_move(self, direction: np.ndarray) -> float:
+        """The most that a direction moves the score of a row of positive weight."""
+        moved = np.abs(self.linear(direction)[self.upper > 0.0])
+        return float(moved.max(initial=0.0)) if np.all(np.isfinite(moved)) else math.inf
+
     def separates(self, scores: np.ndarray) -> bool:
         """Whether every point of positive weight is strictly on its side."""
         return bool(np.all(self.margins(scores)[1] > 0.0))

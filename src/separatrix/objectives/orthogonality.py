@@ -37,7 +37,7 @@ from separatrix.objectives.enclosure import (
     total_above,
 )
 
-__all__ = ["Projector", "Tuning"]
+__all__ = ["Projector", "Tuning", "factor_of_gram"]
 
 # Coefficients of an exact dependence are looked for among the fractions with such denominators.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
@@ -164,7 +164,7 @@ def _factor(
     size = d + int(fit_intercept)
     found = None
     if n * size > tuning.whole or size >= tuning.many:
-        found = _factor_of_gram(gram(weights))
+        found = factor_of_gram(gram(weights))
         if found is None:
             return None
         pivots = np.diagonal(found[0])
@@ -212,7 +212,7 @@ def _factor(
     return columns, factor
 
 
-def _factor_of_gram(
+def factor_of_gram(
     matrix: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """The triangular factor of a Gram matrix, the order of its columns, and their lengths."""

@@ -27,7 +27,13 @@ from separatrix.data.validation import require_some_weight
 from separatrix.scale.blocks import Rows, Shape
 from separatrix.scale.passes import Passes
 
-__all__ = ["BlockedEquations", "BlockedProblem", "Targets", "class_moments"]
+__all__ = [
+    "BlockedEquations",
+    "BlockedProblem",
+    "Targets",
+    "class_moments",
+    "left_out_errors",
+]
 
 # Columns up to which residuals that rounding explains are projected on them.
 _MOST_PROJECTED = 256
@@ -279,3 +285,71 @@ class BlockedEquations(NormalEquations):
                 sums[:, k], carry = sum_parts(sums[:, k], own_sums[:, k])
                 sums[:, k + 1] += carry + own_sums[:, k + 1]
         return gradient, rest, sums
+
+
+# --- leaving out one row --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Turned:
+    """The fits to all rows in the coordinates of the eigenvectors of their Gram matrix.
+
+    ``total`` is the weight of all rows, infinite where there is no intercept.
+    """
+
+    answers: Targets
+    alphas: np.ndarray
+    level: np.ndarray
+    vectors: np.ndarray
+    values: np.ndarray
+    pulls: np.ndarray
+    total: float
+
+
+def _left_out(rows: Rows, of: _Turned, own: Any) -> dict[str, np.ndarray]:
+    """Sums of the weighted squares of the residuals that rows have in a fit without them."""
+    targets, weights = of.answers.of(rows)
+    s = np.ones(len(rows)) if weights is None else weights
+    d = len(of.values)
+    z = rows.design.dot(of.vectors) - of.level[:d] @ of.vectors
+    numbers, squares = targets - of.level[d:], s[:, None] * np.square(z)
+    out = np.empty((len(of.alphas), targets.shape[1]))
+    for k, alpha in enumerate(of.alphas):
+        shrunk = 1.0 / (of.values + alpha)
+        rest = 1.0 - s / of.total - squares @ shrunk
+        # A row that alone determines a coefficient has no residual without it.
+        rest[rest <= 1e-12] = np.nan
+        residuals = (numbers - z @ (shrunk[:, None] * of.pulls)) / rest[:, None]
+        out[k] = s @ np.square(residuals)
+    return {"squares": out}
+
+
+def left_out_errors(
+    passes: Passes, answers: Targets, alphas: np.ndarray, *, fit_intercept: bool
+) -> np.ndarray:
+    """Mean squared leave-one-out errors of ridge regressions, (n_alphas, n_targets).
+
+    By a pass for the moments of the rows and one for the errors; those of a row are weighted with
+    its weight, and NaN is a strength that some row leaves open.
+
+    Parameters
+    ----------
+    passes : Passes
+    answers : Targets
+    alphas : ndarray of shape (n_alphas,)
+        Factors of the squared norm of the weights, above 0.
+    fit_intercept : bool
+    """
+    moments = _merged(passes, _made, (answers, moments_of))
+    d, mean, total = moments.n_columns - answers.count, moments.mean[0], float(moments.total)
+    require_some_weight(total)
+    sums, level = moments.scatter, mean
+    if not fit_intercept:
+        sums, level, total = sums + total * np.outer(mean, mean), np.zeros_like(mean), np.inf
+    values, vectors = np.linalg.eigh(sums[:d, :d])
+    shared = _Turned(
+        *(answers, alphas, level, np.ascontiguousarray(vectors), np.maximum(values, 0.0)),
+        *(vectors.T @ sums[:d, d:], total),
+    )
+    out: np.ndarray = passes.sums(_left_out, shared)["squares"] / passes.data.n_rows
+    return out

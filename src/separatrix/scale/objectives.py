@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
@@ -30,6 +31,7 @@ from separatrix.objectives.base import (
 from separatrix.objectives.composing import objective_of
 from separatrix.objectives.enclosure import Enclosure, Level, gamma, length_above, score_rounding
 from separatrix.objectives.formula import Formula
+from separatrix.objectives.orthogonality import factor_of_gram
 from separatrix.objectives.passes import SUMMED, Evaluation
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.pointwise import PointwiseObjective
@@ -505,6 +507,96 @@ def _hessian_product(
     return {"product": part.adjoint(along)}
 
 
+# --- without a penalty ----------------------------------------------------------------------------
+#
+# As in memory (:mod:`~separatrix.objectives.orthogonality`): slopes that a Newton step has made
+# orthogonal to all columns, up to rounding, are so exactly after a correction that is bounded row
+# by row.  One pass finds what is left and how good the factor is, a second one the conjugates.
+
+
+@dataclass(frozen=True, eq=False)
+class _Correction:
+    """What the slopes at a point are moved by: along the scores of ``step``, then by ``length``.
+
+    ``factor`` is ``R`` of the module on orthogonality; ``length`` bounds the length of what is left
+    in its coordinates, over one less ``eta``.
+    """
+
+    theta: np.ndarray
+    step: np.ndarray
+    factor: np.ndarray
+    length: float = 0.0
+
+
+def _corrected(
+    rows: Rows, shared: tuple[PointwiseRows, _Correction]
+) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The objective of a block, its slopes, the weights of rows, their lengths and their errors."""
+    of, by = shared
+    part = of.objective(rows)
+    scores = part.linear(by.theta)
+    weights = part.curvature(scores)
+    moved = part.residual(scores) + weights * part.linear(by.step)
+    # Slopes are balanced over all blocks, and not over those of one.
+    part = replace(of, fit_intercept=False).objective(rows)
+    slopes = part.dual_point(moved, np.zeros_like(moved)).residual
+    n, size = len(rows), len(by.step)
+    b, lengths, errors = np.empty((n, size)), np.empty(n), np.empty(n)
+    sizes = np.abs(by.factor)
+    for piece, block in part.design.blocks():
+        whole = np.concatenate([block, np.ones((len(block), 1))], axis=1)[:, :size]
+        b[piece] = whole @ by.factor
+        error = gamma(size) * (np.abs(whole) @ sizes) * (1.0 + gamma(size))
+        errors[piece] = np.sqrt(np.einsum("ij,ij->i", error, error)) * (1.0 + gamma(size))
+        lengths[piece] = np.sqrt(np.einsum("ij,ij->i", b[piece], b[piece])) * (1.0 + gamma(size))
+    return part, slopes, weights, b, lengths, errors
+
+
+def _largest_move(rows: Rows, shared: tuple[PointwiseRows, np.ndarray], own: Any) -> float:
+    of, direction = shared
+    found: float = of.objective(rows).largest_move(direction)
+    return found
+
+
+def _moves(
+    rows: Rows, shared: tuple[PointwiseRows, list[np.ndarray]], own: Any
+) -> dict[str, np.ndarray]:
+    """How many rows move back along directions, and how many on, by more than rounding."""
+    of, directions = shared
+    part, back, on = of.objective(rows), [], []
+    for direction in directions:
+        used, moves = part.margins(part.linear(direction))
+        least = 1e-7 * part.absolute_linear(direction)[used]
+        back.append(float(np.count_nonzero(moves < -least)))
+        on.append(float(np.count_nonzero(moves > least)))
+    return {"back": np.array(back), "on": np.array(on)}
+
+
+def _left(rows: Rows, shared: tuple[PointwiseRows, _Correction], own: Any) -> dict[str, np.ndarray]:
+    """What is left of the products with the columns, and how far the factor is from one."""
+    part, slopes, weights, b, lengths, errors = _corrected(rows, shared)
+    size, design = len(shared[1].step), part.design
+    off = np.sum(weights * errors * (2.0 * lengths + errors))
+    return {
+        "left": np.append(design.t_dot(slopes), slopes.sum())[:size],
+        "sizes": np.append(design.absolute_t_dot(slopes), np.abs(slopes).sum())[:size],
+        "square": b.T @ (weights[:, None] * b),
+        "off": np.array(off),
+        "whole": np.array(np.sum(weights * np.square(lengths))),
+    }
+
+
+def _free_conjugate(
+    rows: Rows, shared: tuple[PointwiseRows, _Correction], own: Any
+) -> dict[str, np.ndarray]:
+    """The conjugates at most, wherever the slopes are moved to."""
+    part, slopes, weights, _, lengths, errors = _corrected(rows, shared)
+    moved = weights * (lengths + errors) * (shared[1].length * (1.0 + 32.0 * UNIT))
+    with np.errstate(all="ignore"):
+        conjugate = part.dual_point(slopes, moved).conjugate_above
+    return {"conjugate": np.array(conjugate), "size": np.array(abs(conjugate))}
+
+
 class BlockedLoss(BlockedObjective):
     """A loss of one score a row and its target over blocks.
 
@@ -599,6 +691,38 @@ class BlockedPointwise(BlockedLoss):
         gradient = self.join(found["adjoint"], sums["slope"])
         return {**found, **sums, "gradient": gradient}
 
+    def largest_move(self, direction: np.ndarray) -> float:
+        """The most that a direction moves the score of a row of positive weight, by one pass."""
+        shared = self._shared(), direction
+        return max(self.passes.each(_largest_move, shared, self._check), default=0.0)
+
+    def separates(self, at: At) -> bool:
+        """Whether every row of positive weight is on its own side, where there are classes."""
+        found = self.account(at.theta)
+        return self.of_classes and bool(found["upper"] > 0.0 and found["right"] == found["upper"])
+
+    def has_recession_direction(self, at: At, direction: np.ndarray) -> bool:
+        """Whether no row moves back along a direction and one moves on, by a pass or two.
+
+        A million times as far the loss is still no higher, as in memory.
+        """
+        if not self.of_classes:
+            return False
+        tried, sample = [self.canonical(direction)], self.data.sample
+        if sample is not None and len(sample):
+            # A weight that the method has nearly finished with still moves a little.
+            reach = self._of_rows(sample)._reach(direction)
+            tried.append(np.where(reach < 1e-5 * reach.max(), 0.0, direction))
+        found = self._sums(_moves, (self._shared(), tried))
+        far = np.flatnonzero((found["back"] == 0.0) & (found["on"] > 0.0))[-1:]
+        known = self.loss_value(at)
+        return any(self.loss_value(At(at.theta + 1e6 * tried[k])) <= known for k in far)
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the targets are classes."""
+        return self.data.classes is not None
+
     # Slopes moved by epsilon: the pull on the weights, the gap's own share, the conjugate.
 
     def _epsilon(self, account: dict[str, np.ndarray]) -> float:
@@ -616,6 +740,9 @@ class BlockedPointwise(BlockedLoss):
         return (move / (1.0 - move / self.loss.shift_limit)) ** 2
 
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
+        if not self.penalty.coercive:
+            dual = self._free_dual(theta, account)
+            return float(account["loss"]) - dual, dual
         epsilon = self._epsilon(account)
         if not math.isfinite(epsilon):
             return math.inf, 0.0
@@ -632,11 +759,50 @@ class BlockedPointwise(BlockedLoss):
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             primal = self._primal_above(theta, here, self.rounding(here)[0])
             middle = self.penalty_value(theta) + float(here["loss"])
-            found = None if proof is None else self._dual_point(proof)
-            dual, near = (0.0, 0.0) if found is None else self._dual_of(*found)
+            if self.penalty.coercive:
+                found = None if proof is None else self._dual_point(proof)
+                dual, near = (0.0, 0.0) if found is None else self._dual_of(*found)
+            else:
+                dual = near = 0.0 if proof is None else float(proof.get("free_dual", 0.0))
         if math.isnan(dual) or math.isnan(near):
             dual, near = 0.0, 0.0
         return charged_bound((middle, near), primal, dual, proof)  # type: ignore[arg-type]
+
+    def _free_dual(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> float:
+        """The bound that the slopes at a point have without a penalty; zero for none."""
+        if "free_dual" not in account:
+            with np.errstate(all="ignore"):
+                dual = self._free_bound(theta, account["gradient"])
+            account["free_dual"] = np.array(max(dual, 0.0) if math.isfinite(dual) else 0.0)
+        return float(account["free_dual"])
+
+    def _free_bound(self, theta: np.ndarray, gradient: np.ndarray) -> float:
+        found = factor_of_gram(self.hessian(At(theta)))
+        if found is None:
+            return 0.0
+        triangle, order, scale = found
+        pivots = np.diagonal(triangle)
+        if not np.all(pivots > math.sqrt(64.0 * len(pivots) * UNIT) * pivots.max(initial=0.0)):
+            # Columns that depend on one another, or next to it.
+            return 0.0
+        factor = np.zeros_like(triangle)
+        factor[order] = solve_triangular(triangle, np.eye(len(order)), check_finite=False)
+        factor /= scale[:, None]
+        by = _Correction(theta, -factor @ (factor.T @ gradient), factor)
+        known = self._sums(_left, (self._shared(), by))
+        n, size = float(self.data.n_rows), len(theta)
+        rounding = gamma(n + 8.0)
+        off = (float(known["off"]) + rounding * float(known["whole"])) * (1.0 + rounding)
+        eta = length_above(known["square"] - np.eye(size)) * (1.0 + 8.0 * UNIT) + off * _SPARE
+        if not eta <= 0.5:
+            return 0.0
+        left, error = known["left"], rounding * (1.0 + rounding) * known["sizes"]
+        error = np.abs(factor).T @ (error + gamma(size) * np.abs(left) + n * TINY)
+        length = length_above(factor.T @ left) + length_above(error * _SPARE)
+        by = replace(by, length=length / (1.0 - eta) * (1.0 + 16.0 * UNIT))
+        sums = self._sums(_free_conjugate, (self._shared(), by))
+        blocks = len(self.data.blocks) + 4.0
+        return -(float(sums["conjugate"]) + 4.0 * UNIT * blocks * float(sums["size"]))
 
     def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
         """Slopes that are moved so that they are balanced; None where they cannot be.

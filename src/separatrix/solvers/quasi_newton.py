@@ -256,10 +256,10 @@ class QuasiNewton(Solver):
         if problem.penalty.quadratic:
             return
         few = not problem.output_shape and int(np.prod(problem.shape)) <= DENSE_HESSIAN
-        if problem.penalty.coercive or problem.penalty.kinked or problem.in_passes or not few:
+        if problem.penalty.coercive or problem.penalty.kinked or not few:
             raise TypeError(
                 "The quasi-Newton method needs a smooth penalty of positive curvature, or none for "
-                f"up to {DENSE_HESSIAN:,} parameters of rows in memory."
+                f"up to {DENSE_HESSIAN:,} parameters."
             )
 
     def pays(self, problem: Objective) -> bool:
