@@ -31,11 +31,8 @@ from grids import share
 from separatrix import LinearSVC, Perceptron, load_model, save_model, verify
 from separatrix.data.design import as_design
 from separatrix.data.splitting import fold_numbers
-from separatrix.models.calibration import (
-    Folds,
-    fit_calibration,
-    probabilities,
-)
+from separatrix.models.calibration import Folds
+from separatrix.probabilities.calibration import fit_calibration, probabilities
 from separatrix.solvers.driver import watch
 
 METHODS = ["sigmoid", "isotonic"]

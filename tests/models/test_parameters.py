@@ -166,3 +166,21 @@ def test_a_search_refuses_what_its_fits_refuse(model: Any) -> None:
     X = np.arange(12.0).reshape(6, 2)
     with pytest.raises(ValueError, match=r"time_limit=0 must be|fit_intercept='no' is not"):
         model.fit(X, [0, 1, 0, 1, 0, 1])
+
+
+# Classes of the library above an estimator, where they are more than three.
+DEEPER = {
+    **dict.fromkeys(("ElasticNet", "LinearRegression", "PolynomialRegression"), 4),
+    **dict.fromkeys(("LeastSquaresClassifier", "LogisticRegressionCV", "NuSVC"), 4),
+    **dict.fromkeys(("SGDClassifier", "SGDRegressor"), 4),
+    **dict.fromkeys(("ElasticNetCV", "Lasso", "LassoCV", "Ridge"), 5),
+    **{"RidgeCV": 6, "RidgeClassifier": 6, "RidgeClassifierCV": 7},
+}
+
+
+def test_few_classes_stand_above_an_estimator() -> None:
+    above = {
+        name: sum(one.__module__.startswith("separatrix.") for one in estimator(name).__mro__[1:])
+        for name in ESTIMATORS
+    }
+    assert {name: count for name, count in above.items() if count > 3} == DEEPER

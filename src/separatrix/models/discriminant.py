@@ -50,8 +50,8 @@ from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.equations import NOT_ITERATED
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
-from separatrix.models.scores import agreeing, winners
 from separatrix.models.search import RowSearch
+from separatrix.probabilities.ties import agreeing, winners
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 

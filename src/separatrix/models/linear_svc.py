@@ -118,7 +118,7 @@ class LinearSVC(CallbackSupportMixin, LinearClassifier):
     trace_ : Trace, or a tuple of one for each binary problem
     calibration_ : dict
         Where ``calibrate`` is set: the function from scores to probabilities, see
-        :func:`separatrix.models.calibration.fit_calibration`, and the number of ``folds``.
+        :func:`separatrix.probabilities.calibration.fit_calibration`, and the number of ``folds``.
     support_ : ndarray of shape (n_support,)
         Where ``C`` is infinite: the numbers of the support vectors, the rows on the margin.
     dual_coef_ : ndarray of shape (1, n_support) or (K, n_support)

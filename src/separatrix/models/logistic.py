@@ -31,9 +31,10 @@ from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
 from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
-from separatrix.models.scores import agreeing, column_names, winners
+from separatrix.models.scores import column_names
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START
 from separatrix.objectives.penalties import Penalty
+from separatrix.probabilities.ties import agreeing, winners
 from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver

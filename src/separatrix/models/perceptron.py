@@ -142,8 +142,8 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
         At each check it records the best weights so far.
     calibration_ : dict
         Where ``calibrate`` is set, until the next :meth:`partial_fit`: the function from scores to
-        probabilities, see :func:`separatrix.models.calibration.fit_calibration`, and the number
-        of ``folds``.
+        probabilities, see :func:`separatrix.probabilities.calibration.fit_calibration`, and the
+        number of ``folds``.
 
     References
     ----------

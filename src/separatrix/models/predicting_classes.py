@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from separatrix.models.blocked import accuracy_over, is_blocked
-from separatrix.models.scores import fitted_scores, winners
+from separatrix.models.scores import fitted_scores
+from separatrix.probabilities.ties import winners
 
 __all__ = ["decision_function", "predict", "score"]
 

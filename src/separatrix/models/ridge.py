@@ -36,7 +36,6 @@ from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path, best_of
 from separatrix.models.regressor import LEAST_SQUARES, MSE
-from separatrix.models.scores import winners
 from separatrix.models.search import (
     Clock,
     Judge,
@@ -47,6 +46,7 @@ from separatrix.models.search import (
     scorer_of,
 )
 from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
+from separatrix.probabilities.ties import winners
 
 __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
 

@@ -1,4 +1,4 @@
-"""Scores of rows, and the classes that win by them."""
+"""Scores of rows by weights, for all that predict by them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import require_finite, validate
 
 __all__ = [
-    "agreeing",
     "column_names",
     "fitted_scores",
     "linear_scores",
     "narrowed",
     "scores_of",
-    "winners",
 ]
 
 # Multiplications.
@@ -110,21 +108,3 @@ def column_names(model: Any) -> list[str]:
     """The names of a fitted model's columns; ``x0``, ``x1``, ... where they have none."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [*map(str, names)]
-
-
-def winners(scores: np.ndarray) -> np.ndarray:
-    """Class numbers from scores: the one place where ties are decided."""
-    if scores.ndim == 1:
-        return (scores > 0.0).astype(np.intp)
-    return scores.argmax(axis=1)
-
-
-def agreeing(proba: np.ndarray, winner: np.ndarray) -> np.ndarray:
-    """Lift the winner's probability by an ulp where rounding made it tie or lose."""
-    rows = np.arange(len(proba))
-    others = proba.copy()
-    others[rows, winner] = -np.inf
-    best = others.max(axis=1)
-    tied = proba[rows, winner] <= best
-    proba[rows[tied], winner[tied]] = np.nextafter(best[tied], 2.0)
-    return proba

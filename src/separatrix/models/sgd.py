@@ -53,11 +53,11 @@ from separatrix.models.linear import (
 )
 from separatrix.models.parameters import compat, is_default, parameter
 from separatrix.models.path import Path
-from separatrix.models.scores import agreeing, winners
 from separatrix.models.search import RowSearch
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
+from separatrix.probabilities.ties import agreeing, winners
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import starting_points

@@ -51,10 +51,10 @@ from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.limits import counted, seconds_to, shared_deadline
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, fitted, parameter
-from separatrix.models.scores import winners
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
+from separatrix.probabilities.ties import winners
 from separatrix.solvers.batched_decomposition import BatchedDecomposition
 from separatrix.solvers.driver import Solution, minimise_batch
 from separatrix.solvers.warm_starts import mean_square

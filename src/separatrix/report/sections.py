@@ -17,7 +17,7 @@ from separatrix.assessment.weights import (
 )
 from separatrix.data.design import dense
 from separatrix.data.labels import plain_label
-from separatrix.models.scores import winners
+from separatrix.probabilities.ties import winners
 from separatrix.report.histograms import Counting, looked_for, order_of
 from separatrix.tables.table import missing_mask
 

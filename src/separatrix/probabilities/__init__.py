@@ -1,0 +1,1 @@
+"""From the scores of rows to their classes and probabilities."""
