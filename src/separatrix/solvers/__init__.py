@@ -122,7 +122,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     parameters together.  Without a penalty, or for several outputs at once, there is no dual
     descent; for several outputs :class:`Newton` otherwise takes a Hessian or products, whichever is
     forecast to be less: there are the more products the more collinear the columns are
-    (:attr:`Design.collinearity`, which compares a few rows with one another).
+    (:attr:`Design.collinearity`, which compares a few rows with one another; the
+    levels of sparse categories add up to one column).
 
     Parameters
     ----------

@@ -107,9 +107,10 @@ _AROUND = 6e4
 _LEVELLED, _LEVELLED_MORE, _SOLVED = 10.0, 2.5, 2.0
 _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
 # Several outputs: the cost of a row's weights for each pair of them, and that of an entry that they
-# multiply; the evaluations of a step by products where columns are independent; how many times
-# more steps there are with products; and the products without a penalty, for each column.
-_PAIR, _WEIGHTED, _INDEPENDENT, _INEXACT, _UNPENALISED = 10.0, 1.3, 2.0, 1.25, 0.8
+# multiply; the evaluations of a step by products where columns are independent, and more of them
+# as the root of the categories and the strength; how many times more steps there are with products;
+# and the products without a penalty, for each column.
+_PAIR, _WEIGHTED, _INDEPENDENT, _LEVELS, _INEXACT, _UNPENALISED = 10.0, 1.3, 2.0, 2.0, 1.25, 0.8
 # The quasi-Newton method for several outputs: its Hessians of a sample, in any case and for each
 # decade of the losses' strength; its evaluations, in any case and for a sample of one row a column;
 # and the steps of Newton's method beside which they stand, with the share of these that it may take
@@ -330,11 +331,13 @@ def step_by_hessian(problem: LinearProblem) -> float:
 
 def step_by_products(problem: LinearProblem) -> float:
     """The same with products in place of the Hessian, and what its inexactness costs."""
+    d = problem.design.n_features
     if problem.penalty.strong_convexity > 0.0:  # type: ignore[attr-defined]
-        count = _INDEPENDENT + math.log(problem.design.collinearity)
+        levels = _LEVELS * math.sqrt(_categories(problem) * min(_bond(problem), float(d) ** 2))
+        count = _INDEPENDENT + math.log(problem.design.collinearity) + min(levels, d)
     else:
         # Nothing keeps the eigenvalues of the Hessian together.
-        count = 1.0 + _UNPENALISED * problem.design.n_features
+        count = 1.0 + _UNPENALISED * d
     return _INEXACT * (_STEP + count * _evaluation(problem))
 
 
