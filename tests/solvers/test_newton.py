@@ -59,6 +59,12 @@ def test_several_outputs_are_solved_by_what_the_forecast_favours() -> None:
     assert not Newton().is_dense(problem(5000, 18, 3))
     assert Newton().is_dense(problem(5000, 18, 3, apart=0.1))
     assert Newton().is_dense(problem(991, 36, 5, penalty=NoPenalty()))
+    # The levels of every category add up to the same column.
+    levels = np.repeat(np.arange(0, 24, 6), 3600).reshape(4, 3600) + rng.integers(6, size=(4, 3600))
+    columns = (np.ones(4 * 3600), levels.T.ravel(), np.arange(0, 4 * 3600 + 1, 4))
+    rows, codes = as_design(sp.csr_array(columns, shape=(3600, 24))), rng.integers(5, size=3600)
+    assert Newton().is_dense(SoftmaxObjective(rows, codes, 5, C=24.0))
+    assert not Newton().is_dense(SoftmaxObjective(rows, codes, 5, C=1e-3))
 
 
 def test_a_sample_of_the_rows_serves_several_outputs_where_columns_are_collinear() -> None:

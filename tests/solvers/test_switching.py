@@ -200,3 +200,20 @@ def test_the_method_follows_the_strength_of_the_losses() -> None:
     assert type(select_solver(MarginObjective(as_design(X), y, LogLoss()))) is QuasiNewton
     tall = select_solver(MarginObjective(as_design(X), y, SquaredHinge()))
     assert type(tall) is Newton
+
+
+def test_a_hinge_on_many_rows_begins_as_its_strength_favours() -> None:
+    # Under a strong penalty most multipliers go to an end of their range in a few passes; under a
+    # weak one there are hundreds of passes, and most rows are out of play from a sample on.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 10))
+    y = np.where(X[:, 0] + rng.normal(size=60_000) > 0, 1.0, -1.0)
+    strong, weak = (
+        MarginObjective(as_design(X), y, Hinge(), C=C, fit_intercept=False) for C in (1e-4, 1.0)
+    )
+    assert forecast.passes(strong, 1e-6) < 10.0 < 50.0 < forecast.passes(weak, 1e-6)
+    # With an intercept the multipliers have to balance besides.
+    other = MarginObjective(as_design(X), y, Hinge(), C=1e-4)
+    assert forecast.passes(other, 1e-6) > forecast.passes(strong, 1e-6)
+    assert isinstance(select_solver(strong), Switching)
+    assert type(select_solver(weak)) is AugmentedLagrangian

@@ -110,9 +110,10 @@ def select_solver(problem: LinearProblem) -> Solver:
     Hessians and of their factors, at speeds that are constants of the library, so that the same
     data lead to the same method at all times.  How many passes dual descent takes depends on the
     data: where even the least number for a loss of such a curvature on rows of such a length is too
-    many, it is left out; otherwise the rate at which its first passes close the gap says how many
-    are left.  It hands over its point and its multipliers, once and for all.  ``verbose=1`` prints
-    the forecast and who begins and takes over, and ``record=True`` keeps both in ``trace_``.
+    many, it is left out (with a kink, where the other method costs less than 20 passes); otherwise
+    the rate at which its first passes close the gap says how many are left.  It hands over its
+    point and its multipliers, once and for all.  ``verbose=1`` prints the forecast and who begins
+    and takes over, and ``record=True`` keeps both in ``trace_``.
     Where fewer rows than columns keep a curvature, as with a squared hinge on separable rows, steps
     of second order are forecast to be the more the weaker the penalty.  Small problems have
     compiled Newton steps, which are taken without a forecast or a sample: up to 120,000 entries and
@@ -121,7 +122,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     parameters together.  Without a penalty, or for several outputs at once, there is no dual
     descent; for several outputs :class:`Newton` otherwise takes a Hessian or products, whichever is
     forecast to be less: there are the more products the more collinear the columns are
-    (:attr:`Design.collinearity`, which compares a few rows with one another).
+    (:attr:`Design.collinearity`, which compares a few rows with one another; the
+    levels of sparse categories add up to one column).
 
     Parameters
     ----------

@@ -84,12 +84,17 @@ DEAR, CHEAP, _TANGENTS = 10.0, 2.0, 1.15
 # Where the rows in play change from step to step: the strength from which on this takes longer,
 # and the power of it with which it does; and how many times as long fewer rows than columns take.
 _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
+# Passes of dual descent where losses have a kink: those in any case, and how many times the root of
+# what makes them many.
+_LEAST_KINKED, _KINKED = 5.0, 30.0
 # Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
-# Their evaluations, and products with sparse rows instead of a Hessian that costs more; and the
-# evaluations where a Hessian costs less than this part of one: most rows are then out of play from
-# a sample on.
-_ENVELOPES, _SOLVING, _NARROW, _FEW_ENVELOPES = 2.0, 10.0, 0.1, 0.5
+# Their evaluations, and products with sparse rows instead of a Hessian that costs more.
+_ENVELOPES, _SOLVING = 2.0, 10.0
+# So many rows for each column leave most rows out of play from a sample on, of which there is one
+# row of so many, or so many rows for each column.  All rows are then looked at a few times; of the
+# steps on the others there are so many in any case, and the more the closer rows are to the kink.
+_PLENTY, _ONE_OF, _SAMPLE, _LOOKED, _PLAYED, _CROWDED = 48.0, 16.0, 4.0, 10.0, 40.0, 300.0
 # Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
 # than columns, dense and sparse, of those of each category, and of fewer; as its logarithm, of
 # fewer rows with a loss whose curvature falls as margins grow; and at most, for each column.  What
@@ -102,9 +107,10 @@ _AROUND = 6e4
 _LEVELLED, _LEVELLED_MORE, _SOLVED = 10.0, 2.5, 2.0
 _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
 # Several outputs: the cost of a row's weights for each pair of them, and that of an entry that they
-# multiply; the evaluations of a step by products where columns are independent; how many times
-# more steps there are with products; and the products without a penalty, for each column.
-_PAIR, _WEIGHTED, _INDEPENDENT, _INEXACT, _UNPENALISED = 10.0, 1.3, 2.0, 1.25, 0.8
+# multiply; the evaluations of a step by products where columns are independent, and more of them
+# as the root of the categories and the strength; how many times more steps there are with products;
+# and the products without a penalty, for each column.
+_PAIR, _WEIGHTED, _INDEPENDENT, _LEVELS, _INEXACT, _UNPENALISED = 10.0, 1.3, 2.0, 2.0, 1.25, 0.8
 # The quasi-Newton method for several outputs: its Hessians of a sample, in any case and for each
 # decade of the losses' strength; its evaluations, in any case and for a sample of one row a column;
 # and the steps of Newton's method beside which they stand, with the share of these that it may take
@@ -130,9 +136,14 @@ def extrapolation(problem: LinearProblem) -> float:
 
 
 def passes(problem: LinearProblem, tol: float) -> float:
-    """The passes that dual descent takes at least, as a rule; 0 where nothing is known."""
+    """The passes that dual descent takes at least, as a rule."""
     if not problem.smooth:
-        return 0.0
+        # The weaker the losses, the more multipliers go to an end of their range at once.
+        spread = _spread(problem.design.n_samples / problem.design.n_features)
+        together = 1.0 / max(_strength(problem), 1e-300) + 1.0 / spread
+        hard = 1.0 / together if together > 0.0 else math.inf
+        count = (_LEAST_KINKED + _KINKED * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
+        return count + (_BALANCED if problem.balances else 0.0)  # type: ignore[attr-defined]
     bond, spread = _bond(problem), _spread(_in_play(problem) / problem.design.n_features)
     sparse = isinstance(problem.design, CSRDesign)
     unattained = problem.loss.unattained  # type: ignore[attr-defined]
@@ -190,16 +201,21 @@ def _bond(problem: LinearProblem) -> float:
 
     The squared length of a row times the curvature of its loss at a margin of zero, in the mean.
     """
-    # Rows without weight count for nothing, even where their squares overflow.
-    used = problem.upper > 0.0
     if problem.output_shape:
         # The curvature of the probability of one of so many outputs that are alike.
         share = 1.0 / math.prod(problem.output_shape)
         bend = share * (1.0 - share)
     else:
         bend = float(problem.loss.curvature(np.zeros(1))[0])  # type: ignore[attr-defined]
+    return bend * _strength(problem)
+
+
+def _strength(problem: LinearProblem) -> float:
+    """The squared length of a row times its weight, in the mean."""
+    # Rows without weight count for nothing, even where their squares overflow.
+    used = problem.upper > 0.0
     total = inner(problem.upper[used], problem.design.row_squares()[used])
-    return bend * float(total) / max(int(np.count_nonzero(used)), 1)
+    return float(total) / max(int(np.count_nonzero(used)), 1)
 
 
 def _spread(ratio: float) -> float:
@@ -248,12 +264,15 @@ def quasi_newton(problem: LinearProblem) -> float:
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
     """The augmented Lagrangian, most of whose Hessians are those of a part of the rows."""
-    evaluation, hessian = _evaluation(problem), _hessian(problem)
-    looks = _FEW_ENVELOPES if hessian < _NARROW * evaluation else _ENVELOPES
-    system = _SHARE * hessian
+    evaluation, (n, d) = _evaluation(problem), problem.design.shape
+    if n >= _PLENTY * d:
+        share = max(1.0 / _ONE_OF, _SAMPLE * d / n)
+        a_step = share * (gram(problem) + _ENVELOPES * evaluation) + factorisation(problem)
+        return _LOOKED * evaluation + _PLAYED * (1.0 + _CROWDED * d / n) * (_STEP + a_step)
+    system = _SHARE * _hessian(problem)
     if isinstance(problem.design, CSRDesign):
         system = min(system, _SOLVING * (_AROUND + evaluation))
-    return _ENVELOPED * (_STEP + system + looks * evaluation)
+    return _ENVELOPED * (_STEP + system + _ENVELOPES * evaluation)
 
 
 def conjugate_gradients(problem: LinearProblem) -> float:
@@ -312,11 +331,13 @@ def step_by_hessian(problem: LinearProblem) -> float:
 
 def step_by_products(problem: LinearProblem) -> float:
     """The same with products in place of the Hessian, and what its inexactness costs."""
+    d = problem.design.n_features
     if problem.penalty.strong_convexity > 0.0:  # type: ignore[attr-defined]
-        count = _INDEPENDENT + math.log(problem.design.collinearity)
+        levels = _LEVELS * math.sqrt(_categories(problem) * min(_bond(problem), float(d) ** 2))
+        count = _INDEPENDENT + math.log(problem.design.collinearity) + min(levels, d)
     else:
         # Nothing keeps the eigenvalues of the Hessian together.
-        count = 1.0 + _UNPENALISED * problem.design.n_features
+        count = 1.0 + _UNPENALISED * d
     return _INEXACT * (_STEP + count * _evaluation(problem))
 
 

@@ -114,7 +114,8 @@ class Switching(Solver):
         start = (theta, rng, residual)
         expected = forecast.passes(problem, self.tol)
         self.forecast[self._first.name] = expected
-        if _SURE * expected > self.cost:
+        # Where losses have a kink, the multipliers of a few passes shorten the other way as well.
+        if problem.smooth and _SURE * expected > self.cost:
             return SwitchingState(self.second.init(problem, *start), handed_over=True)
         a_pass = forecast.visits(problem)
         costs = forecast.visits(problem, 0.0) / a_pass, forecast.extrapolation(problem) / a_pass
