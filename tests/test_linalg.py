@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from separatrix._compiled.double_double import take_offsets
 from separatrix._compiled.linear_algebra import (
     Factor,
     conjugate_gradients,
@@ -13,6 +16,7 @@ from separatrix._compiled.linear_algebra import (
     solve_positive,
     sums_of_rows,
 )
+from separatrix._compiled.row_access import read_only
 
 
 def positive(n: int, seed: int = 0) -> np.ndarray:
@@ -130,3 +134,21 @@ def test_sums_of_rows_have_the_bits_of_numpy(order) -> None:
         if columns:
             a[0, -1], a[1, 0], a[2, 0] = np.nan, np.inf, -np.inf
             np.testing.assert_array_equal(largest_of_rows(a), a.max(axis=1))
+
+
+def test_offsets_are_taken_off_normal_equations_in_twice_the_precision() -> None:
+    rng = np.random.default_rng(5)
+    gradient, rest = 1e8 * rng.normal(size=(2, 3)), rng.normal(size=(2, 3)) * 1e-9
+    sums, mean = rng.normal(size=(2, 4)), 1e8 * np.array([0.0, 1.0, -3.0]) / 7.0
+    sums[:, 1] *= 1e-17
+    w, low, ridge = rng.normal(size=(2, 4)), 1e-17 * rng.normal(size=(2, 4)), 1e8 / 3.0
+    high, under = gradient.copy(), rest.copy()
+    take_offsets(high, under, sums, read_only(mean), w, low, ridge)
+    for k, j in np.ndindex(gradient.shape):
+        terms = (
+            (Fraction(gradient[k, j]) + Fraction(rest[k, j])),
+            -(Fraction(sums[k, 0]) + Fraction(sums[k, 1])) * Fraction(mean[j]),
+            -(Fraction(w[k, j + 1]) + Fraction(low[k, j + 1])) * Fraction(ridge),
+        )
+        off = abs(Fraction(high[k, j]) + Fraction(under[k, j]) - sum(terms))
+        assert off <= 1e-29 * sum(map(abs, terms))

@@ -35,4 +35,16 @@ def test_a_cell_is_measured_and_the_slowest_is_printed_first():
     shown = small.text([small.Cell("Ridge", "diabetes", 1.0, 2.0, True), slow]).splitlines()
     assert shown[2].split() == ["SVC", "tiny", "3", "1", "3.00", "NO"]
     assert shown[3].split() == ["Ridge", "diabetes", "1", "2", "0.50", "yes"]
-    assert shown[-1].startswith("1 of 2 take longer")
+    assert shown[-4].startswith("1 of 2 take longer")
+
+
+def test_scikit_learn_is_timed_once_more_at_equal_suboptimality():
+    cell = small.measure("LogisticRegressionCV", "tiny", time.process_time, seconds=0.0)
+    assert cell.equal is not None and 0.0 < cell.equal < float("inf")
+    assert small.text([cell]).splitlines()[2].split()[-1] == f"{cell.ours / cell.equal:.2f}"
+    X, y = small.load("tiny")
+    rough, exact = (
+        small._objectives(separatrix.LogisticRegression(tol=tol).fit(X, y), X, y)
+        for tol in (1e-2, 1e-10)
+    )
+    assert 0.0 < small._worst(rough, exact) < 1e-2

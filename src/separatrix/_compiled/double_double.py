@@ -40,6 +40,7 @@ __all__ = [
     "split_sum",
     "strict",
     "sum_parts",
+    "take_offsets",
     "two_product",
     "two_sum",
 ]
@@ -242,6 +243,25 @@ def residual_sums(x, y, s, w, low, gradient, rest, sums):
         product, error = two_product(high, weighted)
         error += high * under + below * weighted
         sums[2], sums[3] = add_parts(sums[2], sums[3], product, error)
+
+
+@compiled
+def take_offsets(gradient, rest, sums, mean, w, low, ridge):
+    """Take ``mean sum(s r) + ridge v`` off ``X'(s r)``, in two parts; a row for each target.
+
+    The sums are those of :func:`residual_sums`, and ``w + low`` holds ``v`` after an intercept.
+    """
+    for k in range(gradient.shape[0]):
+        for j in range(gradient.shape[1]):
+            # The halves of large numbers overflow, whatever they are multiplied by.
+            if mean[j] != 0.0:
+                product, error = two_product(sums[k, 0], -mean[j])
+                gradient[k, j], carry = two_sum(gradient[k, j], product)
+                rest[k, j] += carry + error - sums[k, 1] * mean[j]
+            if ridge != 0.0:
+                product, error = two_product(w[k, j + 1], -ridge)
+                gradient[k, j], carry = two_sum(gradient[k, j], product)
+                rest[k, j] += carry + error - low[k, j + 1] * ridge
 
 
 # --- kernels ----------------------------------------------------------------------------------

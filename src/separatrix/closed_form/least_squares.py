@@ -246,14 +246,15 @@ def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
     # Constant columns, and squares near the ends of the range, are left to the rows; but a penalty
     # holds the weight of a column of zeros at zero.
     varying = (squares > (1e4 * noise) ** 2) & (squares > _FAINT)
-    empty = (squares == 0.0) & (moments.mean[0, :d] == 0.0)
-    if not np.all(varying | (empty & (problem.ridge > 0.0))):
-        return None
+    if not varying.all():
+        empty = (squares == 0.0) & (moments.mean[0, :d] == 0.0)
+        if not (problem.ridge > 0.0 and (varying | empty).all()):
+            return None
     root = _cholesky(scatter[:d, :d], problem.ridge)
     if root is None:
         return None
     across = solve_upper(root, scatter[:d, d:], transposed=True)
-    inverse = NormalInverse(np.hstack([root, across]), d, trusted=True)
+    inverse = NormalInverse(np.concatenate([root, across], axis=1), d, trusted=True)
     # Columns that may depend on one another but for the rounding of their entries.
     shares = (noise / np.sqrt(squares))[varying]
     if inverse.condition * float(shares.max(initial=0.0)) > _DOUBTFUL:

@@ -20,7 +20,12 @@ import scipy.linalg
 import scipy.linalg.lapack as lapack
 
 from separatrix._compiled import compilation, pool, row_access
-from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
+from separatrix._compiled.double_double import (
+    product_parts,
+    residual_sums,
+    sum_parts,
+    take_offsets,
+)
 from separatrix._compiled.linear_algebra import lengths_of, norms_of, solve_upper
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
@@ -253,7 +258,8 @@ class NormalEquations:
         self.alive = self.lengths > 4.0 * EPS * self.offset
         self.penalised = np.hypot(self.lengths, np.sqrt(self.ridge))
         # Means are zero without an intercept.
-        self.shifted = bool((self.offset[self.alive] > _OFFSET * self.lengths[self.alive]).any())
+        self.centred = bool(self.mean.any())
+        self.shifted = bool((self.alive & (self.offset > _OFFSET * self.lengths)).any())
 
     @property
     def finite(self) -> bool:
@@ -363,16 +369,10 @@ class NormalEquations:
         The numbers, of shape (m, 1 + d), have the intercept first.
         """
         gradient, rest, sums = self.sums_in_parts(high, low)
-        # Large offsets cancel here, and have digits to spare.
-        for value, below, factor in (
-            (sums[:, :1], sums[:, 1:2], -self.mean),
-            (high[:, 1:], low[:, 1:], -self.ridge),
-        ):
-            if not np.any(factor):
-                continue
-            product, error = product_parts(value, factor)
-            gradient, carry = sum_parts(gradient, product)
-            rest = rest + (carry + error + below * factor)
+        if self.centred or self.ridge != 0.0:
+            # Large offsets cancel here, and have digits to spare.
+            mean = row_access.read_only(np.ascontiguousarray(self.mean, dtype=np.float64))
+            take_offsets(gradient, rest, sums, mean, high, low, float(self.ridge))
         gradient = gradient + rest
         coef = np.ascontiguousarray(high[:, 1:])
         return NormalResidual(

@@ -698,7 +698,7 @@ def _of_few(rows: _Rows, pooled: bool) -> Moments:
         mean[j], rest[j] = _two_sum(centre, step)
         root = math.sqrt(len(own)) * step
         own = shifted.T @ shifted - root * root[:, None]
-        squares = np.einsum("ii->i", own)
+        squares = own.reshape(-1)[:: p + 1]
         np.maximum(squares, 0.0, out=squares)
         if pooled:
             scatter += own

@@ -23,6 +23,9 @@ learns from.
 
 from __future__ import annotations
 
+# What `signal` wraps: its functions look each handler up in an enumeration, which for one that is
+# no member takes as long as a step of a small fit.
+import _signal  # type: ignore[import-not-found]
 import contextlib
 import copy
 import signal
@@ -299,14 +302,14 @@ class Interrupt:
             if Interrupt._outermost is not None:
                 self._shared = Interrupt._outermost
                 return self
-            previous = signal.getsignal(signal.SIGINT)
+            previous = _signal.getsignal(signal.SIGINT)
             # A program that ignores or replaces Ctrl-C keeps its own rules, unless it wants fits to
             # have theirs.
             if previous is signal.default_int_handler or getattr(previous, "gives_way", False):
                 self._previous = previous
                 Interrupt._outermost = self
                 self._installed = True
-                signal.signal(signal.SIGINT, self._handle)
+                _signal.signal(signal.SIGINT, self._handle)
         elif (lent := _lent.get()) is not None:
             self._shared = lent
         return self
@@ -321,7 +324,7 @@ class Interrupt:
 
     def __exit__(self, *exc: object) -> None:
         if self._installed:
-            signal.signal(signal.SIGINT, self._previous)
+            _signal.signal(signal.SIGINT, self._previous)
             Interrupt._outermost = None
 
 
