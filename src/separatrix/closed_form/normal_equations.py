@@ -58,9 +58,9 @@ _BLOCK_BYTES = 1 << 20
 _TURNED = 4096
 _FEW_TARGETS = 8
 # Entries, times targets, up to which residuals are taken in twice the precision: always, and where
-# the condition number makes a difference.
-_SMALL, _MEDIUM = 20_000, 4_000_000
-_ILL = 100.0
+# the condition number makes a difference, which costs the more the more entries there are.
+_SMALL, _SEVERAL, _MEDIUM = 20_000, 100_000, 4_000_000
+_ILL, _VERY_ILL = 100.0, 1e4
 # Means that are so many times the spread cost digits unless they are subtracted from the rows.
 _OFFSET = 16.0
 # A step of refinement that changes less is not worth another pass.
@@ -803,7 +803,8 @@ def refine(
         Whether it went as it should.
     """
     ill = inverse.condition > _ILL
-    if equations.problem.entries <= (_MEDIUM if ill else _SMALL):
+    most = _MEDIUM if inverse.condition > _VERY_ILL else _SEVERAL if ill else _SMALL
+    if equations.problem.entries <= most:
         start = np.column_stack([equations.intercept_of(coef), coef])
         # What centring has rounded, no condition number knows of.
         rough = ill or equations.shifted

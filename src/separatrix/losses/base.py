@@ -124,6 +124,8 @@ class Loss(ABC):
         The least and the largest target.
     of_residual : bool
         Whether ``z`` is the residual ``y - f(x)`` of a number.
+    quadratic : bool
+        Whether the loss is half the square of ``z``.
     by_target : bool
         Whether it is another function of ``z`` for every target, see :meth:`given`.
     centre_units : float
@@ -163,6 +165,7 @@ class Loss(ABC):
     zero_one_factor: float = np.inf
     domain: tuple[float, float] = (-np.inf, np.inf)
     of_residual: bool = False
+    quadratic: bool = False
     by_target: bool = False
     centre_units: float = 0.0
     flat_from: float | None = None

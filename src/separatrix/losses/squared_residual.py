@@ -54,6 +54,7 @@ class SquaredResidual(ResidualLoss):
     units = 4.0
     cancels = False
     smooth = True
+    quadratic = True
     dual_upper = np.inf
     dual_lower = -np.inf
     edged = False

@@ -301,7 +301,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
             return known
         alpha, ratio = float(self.alpha), float(self.l1_ratio)
         sparse = alpha > 0.0 and ratio > 0.0
-        if known is not None or not (sparse and GramPath.pays(fit.design, 1)):
+        if known is not None or not (sparse and GramPath.pays(fit.design, len(problems))):
             return known
         path = _path_of(fit.design, fit.target, bool(self.fit_intercept), bool(self.positive))
         if path is None:

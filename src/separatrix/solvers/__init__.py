@@ -15,6 +15,7 @@ from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import forecast, small_newton, small_softmax_newton
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
+from separatrix.solvers.column_descent import ColumnDescent
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
@@ -33,6 +34,7 @@ from separatrix.solvers.two_levels import TwoLevels
 __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
+    "ColumnDescent",
     "Decomposition",
     "DualDescent",
     "HardMargin",
@@ -76,8 +78,12 @@ def select_solver(problem: LinearProblem) -> Solver:
     loss
     none, but         cheap or dear       :class:`HardMargin`
     constraints
-    smooth loss,      cheap or dear       :class:`ProximalNewton`
+    squared loss of   cheap or dear       :class:`ColumnDescent`
+    dense rows,
     penalty with L1
+    other smooth      cheap or dear       :class:`ProximalNewton`
+    loss, penalty
+    with L1
     with a kink,      cheap or dear       :class:`Smoothing`: the method for smooth losses, on
     without a step                        smooth ones that come ever closer
     in the dual, or
@@ -169,7 +175,7 @@ def select_solver(problem: LinearProblem) -> Solver:
         if problem.penalty.kinked or not (problem.smooth or stepping):
             return Smoothing(select_solver)
     if isinstance(problem, Objective) and problem.penalty.kinked:
-        return ProximalNewton()
+        return ColumnDescent() if ColumnDescent.suits(problem) else ProximalNewton()
     if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
         return ScaleContinuation(QuasiNewton() if QuasiNewton().pays(problem) else Newton())
     small = isinstance(problem, Objective) and (

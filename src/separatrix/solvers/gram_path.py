@@ -25,7 +25,7 @@ import numpy as np
 
 from separatrix._compiled import compilation
 from separatrix._compiled.compilation import njit
-from separatrix.data.design import Design
+from separatrix.data.design import DenseDesign, Design
 from separatrix.data.moments import Moments
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.penalties import prox
@@ -234,9 +234,12 @@ class GramPath:
         """Whether a Gram matrix is worth its price for so many strengths.
 
         It takes as many multiplications as some passes over the rows for every column; BLAS does
-        them in the time of a few.
+        them in the time of a few.  For a single strength on dense rows
+        :class:`~separatrix.solvers.column_descent.ColumnDescent` has those of the columns in use.
         """
         d = design.n_features
+        if strengths == 1 and isinstance(design, DenseDesign):
+            return False
         return 0 < d <= min(DENSE_HESSIAN, _WORTH * strengths)
 
     @np.errstate(over="ignore", under="ignore", invalid="ignore")

@@ -108,7 +108,7 @@ def _gain(
 
 # Many systems of a few hundred unknowns, between loops of one thread.
 @pool.with_one_blas_thread
-def _minimise_model(
+def minimise_model(
     hessian: np.ndarray,
     slope: np.ndarray,
     x: np.ndarray,
@@ -582,7 +582,7 @@ class ProximalNewton(Solver):
         tol = relative * self._tolerance(problem, state, kinks, old, slope)
         theta, ahead = old.copy(), slope.copy()
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
-        _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
+        minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
         direction = theta - old
         kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink

@@ -35,7 +35,7 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Kinks
 from separatrix.solvers.column_model import ColumnModel
 from separatrix.solvers.protocol import Candidate, Solver, require_smooth
-from separatrix.solvers.proximal_newton import ProximalNewton, _minimise_model, level_of
+from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
 __all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState", "Tuning"]
 
@@ -296,7 +296,7 @@ class ProximalQuasiNewton(Solver):
             * min(state.relative_gap, 1.0)
         )
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
-        _minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
+        minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
         direction = theta - old
         kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
