@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import os
 import re
@@ -120,6 +121,43 @@ def test_a_call_with_a_constant_compiles_no_loop_of_its_own():
     constant, number = njit()(lambda: called(2)), njit()(lambda n: called(n))
     assert (constant(), number(3)) == (4, 6)
     assert len(called.signatures) == 1
+
+
+def test_a_function_without_machine_code_gets_it_once_python_calls_it():
+    called = njit()(double)
+    calling = njit()(lambda x: called(x) + 1.0)
+    assert calling(2.0) == 5.0
+    (found,) = called.overloads.values()
+    assert not found.library._codegen._engine.is_symbol_defined(found.fndesc.mangled_name)
+    assert called(2.0) == 4.0 and called(2) == 4
+    # The next caller takes the one with machine code, and the first goes on with its own copy.
+    another = njit()(lambda x: called(x) - 1.0)
+    assert (another(2.0), calling(2.0), len(called.signatures)) == (3.0, 5.0, 2)
+
+
+def test_what_was_compiled_for_a_caller_is_read_for_another(tmp_path, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    for hits in range(2):
+        called = njit(cache=True)(double)
+        calling = njit()(lambda x, called=called: called(x) + 1.0)
+        assert calling(2.0) == 5.0
+        assert sum(called.stats.cache_hits.values()) == hits
+    # Python needs machine code, which was not kept.
+    assert called(2.0) == 4.0
+    assert sum(called.stats.cache_hits.values()) == 1
+    assert len(sorted(tmp_path.rglob("*.nbc"))) == 2
+
+
+def test_garbage_is_collected_after_a_compilation_as_before():
+    assert gc.isenabled()
+    assert njit()(double)(2) == 4 and gc.isenabled()
+    gc.disable()
+    try:
+        assert njit()(double)(2) == 4 and not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_a_full_disk_costs_no_result(tmp_path, monkeypatch):

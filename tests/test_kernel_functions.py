@@ -27,6 +27,7 @@ from separatrix.kernels import (
     RBFKernel,
     SigmoidKernel,
     SquaresKernel,
+    functions,
 )
 
 EPS = float(np.finfo(np.float64).eps)
@@ -122,11 +123,11 @@ def test_no_points(kernel, value):
 
 @grid("dtype", [np.float32, np.float64])
 @every_kernel
-def test_of_products_in_place(kernel, value, dtype, monkeypatch):
+@functions.tuned(functions.Tuning(cached=4096))
+def test_of_products_in_place(kernel, value, dtype):
     if not isinstance(kernel, InnerProductKernel):
         assert not hasattr(kernel, "of_products")
         return
-    monkeypatch.setattr("separatrix.kernels.functions._CACHED", 4096)
     X, Z = points(61), points(70, seed=1)
     left, right = (np.sum(a * a, axis=1).astype(dtype) for a in (X, Z))
     products = (X @ Z.T).astype(dtype)
@@ -364,13 +365,12 @@ def test_a_lift_is_a_copy():
     assert np.all(X == 1)
 
 
-def test_the_lift_in_many_blocks(monkeypatch):
+def test_the_lift_in_many_blocks():
     X = points(50, 4)
     kernel = PolynomialKernel(3, 1.0, 1.0)
     whole = [kernel.lift(X), kernel(X), RBFKernel(1e8)(X), RBFKernel(1.0)(sp.csr_array(X))]
-    monkeypatch.setattr("separatrix.kernels.functions._BLOCK", 1)
-    monkeypatch.setattr("separatrix.kernels.functions._CACHED", 1)
-    again = [kernel.lift(X), kernel(X), RBFKernel(1e8)(X), RBFKernel(1.0)(sp.csr_array(X))]
+    with functions.tuned(functions.Tuning(cached=1, block=1)):
+        again = [kernel.lift(X), kernel(X), RBFKernel(1e8)(X), RBFKernel(1.0)(sp.csr_array(X))]
     assert all(np.allclose(a, b, rtol=1e-14) for a, b in zip(whole, again, strict=True))
 
 

@@ -22,6 +22,7 @@ from separatrix.kernels import (
     RBFKernel,
     SigmoidKernel,
     SquaresKernel,
+    functions,
 )
 from separatrix.lifts import FourierLift, NystroemLift
 
@@ -157,17 +158,17 @@ def test_dense_equals_sparse():
         assert np.allclose(dense.transform(X), dense.transform(sp.csr_array(X)), atol=1e-10)
 
 
-def test_in_many_blocks(monkeypatch):
+def test_in_many_blocks():
     X = points()
     whole = NystroemLift(RBFKernel(0.2), 50, 0)
     expected = whole.fit_transform(X)
     waves = FourierLift(0.2, 50, 0).fit(X).transform(X)
-    monkeypatch.setattr("separatrix.kernels.feature_maps._BLOCK", 4000)
-    again = NystroemLift(RBFKernel(0.2), 50, 0)
-    assert np.allclose(again.fit_transform(X), expected, atol=1e-9)
-    assert np.array_equal(again.landmarks_, whole.landmarks_)
-    assert np.allclose(again.unexplained(X), whole.unexplained(X), atol=1e-12)
-    assert np.allclose(FourierLift(0.2, 50, 0).fit(X).transform(X), waves, atol=1e-13)
+    with functions.tuned(functions.Tuning(block=4000)):
+        again = NystroemLift(RBFKernel(0.2), 50, 0)
+        assert np.allclose(again.fit_transform(X), expected, atol=1e-9)
+        assert np.array_equal(again.landmarks_, whole.landmarks_)
+        assert np.allclose(again.unexplained(X), whole.unexplained(X), atol=1e-12)
+        assert np.allclose(FourierLift(0.2, 50, 0).fit(X).transform(X), waves, atol=1e-13)
 
 
 @pytest.mark.sampled

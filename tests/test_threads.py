@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 import separatrix
+from cluster import until
 from separatrix import (
     LinearDiscriminantAnalysis,
     LinearRegression,
@@ -278,11 +279,7 @@ def test_calls_that_nobody_answers_do_not_pile_up() -> None:
         shares.close()
     shared.tokens.put(None)
     shared.tokens.put(None)
-    for _ in range(1000):
-        if shared._calls.empty():
-            break
-        time.sleep(0.01)
-    assert shared._calls.empty()
+    until(shared._calls.empty)
 
 
 def test_an_error_of_a_part_holds_nothing_that_the_part_held() -> None:
@@ -300,11 +297,7 @@ def test_an_error_of_a_part_holds_nothing_that_the_part_held() -> None:
         with threads(2), pytest.raises(ZeroDivisionError):
             pool.run([functools.partial(part, rows) for _ in range(2)])
         del rows
-        for _ in range(500):
-            if held() is None:
-                break
-            time.sleep(0.01)
-        assert held() is None
+        until(lambda: held() is None)
     finally:
         gc.enable()
 

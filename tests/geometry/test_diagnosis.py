@@ -192,11 +192,11 @@ def test_a_level_that_equals_a_sum_of_others_does_not_hide_a_group():
     assert one(found, "collinear").what.endswith(("'d=3' = 'c=2' + 'c=3'", "'d=3' = 'c=3' + 'c=2'"))
 
 
-def test_a_sample_suggests_and_all_rows_decide(monkeypatch):
+@collinearity.tuned(collinearity.Tuning(budget=9 * 200))
+def test_a_sample_suggests_and_all_rows_decide():
     rng = np.random.default_rng(7)
     b, c = rng.normal(size=(2, 4000))
     X = np.column_stack([b, c, b + c])
-    monkeypatch.setattr(collinearity, "_BUDGET", 9 * 200)
     found = diagnose(X, labels(4000), checks=["collinear"])
     assert codes(found) == ["collinear"]
     # One row breaks the relation; a sample of 200 is unlikely to hold it, yet nothing is claimed.
@@ -559,13 +559,12 @@ def messy(n=150):
 
 
 @pytest.mark.parametrize("part", [1 << 20, 7])
-def test_dense_and_sparse_agree(monkeypatch, part):
-    monkeypatch.setattr(columns, "_PART", part)
-    monkeypatch.setattr(columns, "_BLOCK_BYTES", 8 * part)
+def test_dense_and_sparse_agree(part):
     X, y = messy()
-    dense = diagnose(X, y, checks=CHEAP).to_dict()
-    for layout in LAYOUTS.values():
-        assert diagnose(layout(X), y, checks=CHEAP).to_dict() == dense
+    with columns.tuned(columns.Tuning(part=part, block=8 * part)):
+        dense = diagnose(X, y, checks=CHEAP).to_dict()
+        for layout in LAYOUTS.values():
+            assert diagnose(layout(X), y, checks=CHEAP).to_dict() == dense
     assert {"collinear", "constant_column", "duplicate_columns", "contradictory_rows"} <= {
         finding["code"] for finding in dense["findings"]
     }

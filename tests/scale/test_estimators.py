@@ -112,9 +112,9 @@ def agree(model, memory):
     ids=lambda case: (*case[:2], case[2] is not None, case[3]),
     kind=lambda case: case[0],
 )
-def test_the_optimum_is_that_of_rows_in_memory(of, model, weight, fit_intercept, monkeypatch):
+@kinked.tuned(kinked.Tuning(few=0))
+def test_the_optimum_is_that_of_rows_in_memory(of, model, weight, fit_intercept):
     # Not all rows count as near a kink, as if there were very many.
-    monkeypatch.setattr(kinked, "_FEW", 0)
     model = type(model)(**{**model.get_params(), "fit_intercept": fit_intercept, "tol": 1e-5})
     memory = type(model)(**model.get_params()).fit(X, TARGETS[of], sample_weight=weight)
     data = blocks_of(of, weight)

@@ -33,9 +33,10 @@ def noisy(n, d, seed=0, offset=0.0):
 
 
 @pytest.fixture
-def banded(monkeypatch):
+def banded():
     """Fits in which not all rows are near, as if there were very many."""
-    monkeypatch.setattr(module, "_FEW", 0)
+    with module.tuned(module.Tuning(few=0)):
+        yield
 
 
 def in_memory(X, y, **options):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import inspect
 import os
@@ -33,11 +34,13 @@ from typing import Any, TypeVar, cast
 import llvmlite.binding as llvm
 import numba
 from numba import types
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.untyped_passes import FixupArgs
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
+from numba.core.sigutils import normalize_signature
+from numba.core.typed_passes import NativeLowering
 
 __all__ = ["FASTMATH", "inlined", "njit", "ordered", "scalar", "specialise"]
 
@@ -96,8 +99,69 @@ class _CheckedFile(IndexDataCacheFile):
         return pickle.loads(content)
 
 
+class _SelfContainedCode(JITCodeLibrary):
+    """Code that calls its own copies of other functions, and no other code's.
+
+    What is compiled because another function calls it is kept in LLVM's language alone, which its
+    callers copy: to turn it into machine code, too, takes a tenth of the time of a first fit.
+    """
+
+    for_callers = False
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.linkage == llvm.Linkage.linkonce_odr and not function.is_declaration:
+                function.linkage = llvm.Linkage.internal
+        super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        if not self.for_callers:
+            super()._finalize_final_module()
+            return
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def serialize_using_object_code(self) -> tuple[str, str, Any]:
+        if not self.for_callers:
+            return super().serialize_using_object_code()
+        return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
+
+
+class _Stored(CompileResultCacheImpl):
+    """How compiled functions are written to files and read from them."""
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        (name, kind, code), fndesc, env, signature, objectmode, lifted, annotation, *rest = payload
+        if kind == "object":
+            return super().rebuild(target_context, payload)
+        library = _SelfContainedCode(target_context.codegen(), name)
+        library.for_callers = True
+        library._final_module = library._shared_module = llvm.parse_bitcode(code)
+        library._finalize_final_module()
+        return CompileResult(
+            typing_context=target_context.typing_context,
+            target_context=target_context,
+            entry_point=library,
+            typing_error=None,
+            type_annotation=annotation,
+            signature=signature,
+            objectmode=objectmode,
+            lifted=lifted,
+            fndesc=fndesc,
+            library=library,
+            call_helper=None,
+            environment=env,
+            metadata=None,
+            reload_init=rest[0],
+            referenced_envs=rest[1],
+        )
+
+
 class _CheckedCache(FunctionCache):
     """The cache of one function."""
+
+    _impl_class = _Stored
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -107,35 +171,34 @@ class _CheckedCache(FunctionCache):
             source_stamp=self._impl.locator.get_source_stamp(),
         )
 
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return super()._index_key(sig, codegen), _for_callers()
+
     def save_overload(self, signature: Any, data: Any) -> None:
         # A disk that is full takes the speed of the next start, not the result of this one.
         with contextlib.suppress(OSError):
             super().save_overload(signature, data)
 
 
-class _SelfContainedCode(JITCodeLibrary):
-    """Machine code that calls its own copies of other functions, and no other code's."""
-
-    def _optimize_final_module(self) -> None:
-        for function in self._final_module.functions:
-            if function.linkage == llvm.Linkage.linkonce_odr and not function.is_declaration:
-                function.linkage = llvm.Linkage.internal
-        super()._optimize_final_module()
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _IntoSelfContainedCode(FunctionPass):
-    """Say what the machine code of a function goes into."""
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _IntoSelfContainedCode(NativeLowering):
+    """Write a function in LLVM's language, and as machine code where Python is to call it."""
 
     _name = "into_self_contained_code"
 
-    def __init__(self) -> None:
-        super().__init__()
-
     def run_pass(self, state: Any) -> bool:
-        state.library = _SelfContainedCode(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
-        return False
+        library = _SelfContainedCode(state.targetctx.codegen(), state.func_id.func_qualname)
+        library.enable_object_caching()
+        state.library = library
+        if _for_callers():
+            library.for_callers = True
+            state.flags.no_compile = state.flags.no_cpython_wrapper = True
+        super().run_pass(state)
+        if library.for_callers:
+            # Callers find it by its code, where they find others by what Python calls.
+            state["cr"] = state["cr"]._replace(cfunc=library)
+            state.targetctx.insert_user_function(library, state["cr"].fndesc, [library])
+        return True
 
 
 class _Compiler(CompilerBase):
@@ -143,7 +206,10 @@ class _Compiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(_IntoSelfContainedCode, FixupArgs)
+        passes.passes = [
+            (_IntoSelfContainedCode, why) if one is NativeLowering else (one, why)
+            for one, why in passes.passes
+        ]
         passes.finalize()
         return [passes]
 
@@ -179,6 +245,11 @@ _seconds = 0.0
 _depth = threading.local()
 
 
+def _for_callers() -> bool:
+    """Whether what is compiled now is called by other compiled functions alone."""
+    return getattr(_depth, "inside", 0) > 1
+
+
 def seconds() -> float:
     """How long this process has compiled loops, or loaded them from disk."""
     return _seconds
@@ -188,14 +259,18 @@ def seconds() -> float:
 def _compiling() -> Iterator[None]:
     """Count the time, once where a compilation starts others, and let Ctrl-C wait."""
     global _seconds
-    outermost = not getattr(_depth, "inside", False)
-    _depth.inside, begun = True, time.perf_counter()
+    _depth.inside, begun = getattr(_depth, "inside", 0) + 1, time.perf_counter()
+    # A compiler makes a million objects, nearly all of which last until it is done.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         with _uninterrupted():
             yield
     finally:
-        if outermost:
-            _depth.inside = False
+        if collects:
+            gc.enable()
+        _depth.inside -= 1
+        if not _depth.inside:
             _seconds += time.perf_counter() - begun
 
 
@@ -220,9 +295,31 @@ def _jit(function: Callable[..., Any], **options: Any) -> Any:
     compiled = numba.njit(pipeline_class=_Compiler, **options)(function)
     # With NUMBA_DISABLE_JIT it is the function itself.
     if compiled is not function:
-        compiled.compile = _compiling()(compiled.compile)
+        _split(compiled)
         compiled.get_call_template = _of_any_value(compiled.get_call_template)
     return compiled
+
+
+def _split(compiled: Any) -> None:
+    """Let a function have machine code once Python calls it, and none before."""
+    overloads = compiled.overloads
+    compile_for, add_overload = compiled.compile, compiled.add_overload
+
+    def compile_once(signature: Any) -> Any:
+        with _compiling(), global_compiler_lock:
+            arguments = tuple(normalize_signature(signature)[0])
+            found = overloads.get(arguments)
+            if found is not None and found.entry_point is found.library and not _for_callers():
+                del overloads[arguments]
+            return compile_for(signature)
+
+    def add(result: Any) -> None:
+        if result.entry_point is result.library:
+            overloads[tuple(result.signature.args)] = result
+        else:
+            add_overload(result)
+
+    compiled.compile, compiled.add_overload = compile_once, add
 
 
 @functools.cache

@@ -20,6 +20,8 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
+from separatrix._compiled.tuning import Tuned
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 
@@ -50,24 +52,7 @@ class Tuning:
     backlog: int = 16
 
 
-_tuning = Tuning()
-
-
-@contextlib.contextmanager
-def tuned(tuning: Tuning) -> Iterator[None]:
-    """A context in which the work of all threads of this process is split by other constants.
-
-    Parameters
-    ----------
-    tuning : Tuning
-        Where it splits work, and so how sums are rounded.
-    """
-    global _tuning
-    before, _tuning = _tuning, tuning
-    try:
-        yield
-    finally:
-        _tuning = before
+tuned = Tuned(Tuning())
 
 
 class _Shares:
@@ -134,7 +119,7 @@ class _Pool:
                 threading.Thread(target=self._serve, name="separatrix", daemon=True).start()
                 self._threads += 1
         # Where the threads do not come to answer, more calls would only pile up.
-        if self._threads and self._calls.qsize() < _tuning.backlog * self._size:
+        if self._threads and self._calls.qsize() < tuned.now.backlog * self._size:
             self._calls.put((shares, place))
 
     def _serve(self) -> None:
@@ -304,9 +289,9 @@ def ranges(n: int, work: float, most: float = math.inf) -> list[tuple[int, int]]
     most : float
         The most parts, where what each of them adds up to is large.
     """
-    if work < _tuning.parallel_work or getattr(_local, "inside", False):
+    if work < tuned.now.parallel_work or getattr(_local, "inside", False):
         return [(0, n)]
-    parts = int(min(_tuning.parts, max(2.0, min(work / _tuning.part_work, most))))
+    parts = int(min(tuned.now.parts, max(2.0, min(work / tuned.now.part_work, most))))
     parts = max(1, min(parts, n))
     return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
 

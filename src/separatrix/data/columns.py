@@ -16,14 +16,30 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled.splitmix import mixed
+from separatrix._compiled.tuning import Tuned
 from separatrix.data.design import Design
 
 __all__ = ["ColumnMoments", "Columns", "columns_of"]
 
-# Bytes of a float64 row block: small enough for the second-level cache.
-_BLOCK_BYTES = 1 << 20
-# Entries of a sparse matrix that are looked at together.
-_PART = 1 << 20
+
+@dataclass(frozen=True)
+class Tuning:
+    """The sizes of the parts in which columns are looked at.
+
+    Parameters
+    ----------
+    block : int
+        Bytes of a float64 row block: small enough for the second-level cache.
+    part : int
+        Entries of a sparse matrix that are looked at together.
+    """
+
+    block: int = 1 << 20
+    part: int = 1 << 20
+
+
+tuned = Tuned(Tuning())
+
 # Values up to 2**400 in size can be squared and summed as they are.
 _TAME = 400
 
@@ -127,7 +143,7 @@ class Columns(ABC):
 
     def block_rows(self) -> int:
         """How many rows of this matrix make a block."""
-        return max(1, _BLOCK_BYTES // (8 * max(1, self.d)))
+        return max(1, tuned.now.block // (8 * max(1, self.d)))
 
     def _spans(self) -> Iterator[slice]:
         size = self.block_rows()
@@ -285,7 +301,7 @@ class _Sparse(Columns):
         ends = self.x.indptr
         start = 0
         while start < self.n:
-            stop = int(np.searchsorted(ends, ends[start] + _PART, side="right")) - 1
+            stop = int(np.searchsorted(ends, ends[start] + tuned.now.part, side="right")) - 1
             stop = min(max(stop, start + 1), self.n)
             yield slice(start, stop), slice(int(ends[start]), int(ends[stop]))
             start = stop

@@ -35,12 +35,11 @@ from separatrix.kernels.functions import (
     PrecomputedKernel,
     RBFKernel,
     check_kernel,
+    tuned,
 )
 
 __all__ = ["FourierLift", "NystroemLift"]
 
-# Bytes of a temporary block of rows.
-_BLOCK = 1 << 25
 # Candidates that are drawn at once.  A product with so many columns runs at the speed of BLAS, and
 # the few that are drawn in vain cost no more than their scalar products with one another.
 _DRAWN = 128
@@ -77,7 +76,7 @@ class _Lift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return x
 
     def _blocks(self, x: Any, width: int) -> Iterator[slice]:
-        size = max(1, _BLOCK // (8 * max(1, width, 1 if sp.issparse(x) else x.shape[1])))
+        size = max(1, tuned.now.block // (8 * max(1, width, 1 if sp.issparse(x) else x.shape[1])))
         for start in range(0, x.shape[0], size):
             yield slice(start, min(start + size, x.shape[0]))
 

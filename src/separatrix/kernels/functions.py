@@ -60,6 +60,7 @@ import scipy.sparse as sp
 
 from separatrix._compiled import memory
 from separatrix._compiled.rounding import EPS
+from separatrix._compiled.tuning import Tuned
 from separatrix.data import rules
 from separatrix.data.validation import check_number, require_finite
 
@@ -76,12 +77,27 @@ __all__ = [
     "SquaresKernel",
 ]
 
+
+@dataclass(frozen=True)
+class Tuning:
+    """The sizes of the parts in which kernels are computed.
+
+    Parameters
+    ----------
+    cached : int
+        Bytes that one pass of a formula works on: they stay in the cache between its steps.
+    block : int
+        Bytes of a temporary block: large enough for BLAS, small beside any result worth blocking.
+    """
+
+    cached: int = 1 << 18
+    block: int = 1 << 25
+
+
+tuned = Tuned(Tuning())
+
 # Values from which on the compiled pass is worth its start.
 _WORTH_COMPILING = 4096
-# Bytes that one pass of a formula works on: they stay in the cache between its steps.
-_CACHED = 1 << 18
-# Bytes of a temporary block: large enough for BLAS, small beside any result worth blocking.
-_BLOCK = 1 << 25
 # Absolute error of exp(-gamma d^2) from which a distance is taken from differences instead.
 _EXACT = 1e-13
 # exp(-746) is zero in float64.
@@ -144,7 +160,7 @@ def _products(X: Any, Z: Any, out: np.ndarray) -> None:
         np.matmul(X, Z.T, out=out)
         return
     right = Z.T.tocsr() if sp.issparse(Z) else Z.T
-    for rows in _blocks(len(out), 8 * out.shape[1], _BLOCK):
+    for rows in _blocks(len(out), 8 * out.shape[1], tuned.now.block):
         out[rows] = _dense(X[rows] @ right)
 
 
@@ -338,7 +354,7 @@ class InnerProductKernel(Kernel):
 
 def _passes(products: np.ndarray) -> Iterator[slice]:
     """Slices of rows that stay in the cache while a formula goes over them several times."""
-    return _blocks(len(products), products.shape[1] * products.itemsize, _CACHED)
+    return _blocks(len(products), products.shape[1] * products.itemsize, tuned.now.cached)
 
 
 # --- kernels that are functions of the scalar product --------------------------------------------
@@ -509,7 +525,7 @@ class PolynomialKernel(InnerProductKernel):
             ) from None
         out = np.empty((n, columns))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for rows in _blocks(n, 8 * columns, _BLOCK):
+            for rows in _blocks(n, 8 * columns, tuned.now.block):
                 _fill_monomials(_dense(x[rows]), degrees, out[rows])
                 out[rows] *= weights
             return self._finite(out)
@@ -709,7 +725,7 @@ class RBFKernel(InnerProductKernel):
         # Rounding of x.z and of the squares, with room to spare.
         scale = 16 * EPS * self.gamma
         hopeless = not scale * float(left.max() + right.max()) <= _EXACT
-        for rows in _blocks(len(out), 8 * out.shape[1], _BLOCK):
+        for rows in _blocks(len(out), 8 * out.shape[1], tuned.now.block):
             part = out[rows]
             if hopeless:
                 sums = left[rows, None] + right
@@ -735,7 +751,7 @@ def _square_distances(x: Any, z: Any, i: np.ndarray, j: np.ndarray) -> np.ndarra
     if sp.issparse(x) != sp.issparse(z):
         x, z = sp.csr_array(x), sp.csr_array(z)
     result = np.empty(len(i))
-    for part in _blocks(len(i), 16 * max(1, x.shape[1]), _BLOCK):
+    for part in _blocks(len(i), 16 * max(1, x.shape[1]), tuned.now.block):
         result[part] = _row_squares(x[i[part]] - z[j[part]])
     return result
 
@@ -884,7 +900,7 @@ class DeltaKernel(Kernel):
 
     def _fill(self, x: Any, z: Any, out: np.ndarray) -> None:
         left, right = _numbered(x) if z is x else _numbered(x, z)
-        for rows in _blocks(len(out), 8 * out.shape[1], _BLOCK):
+        for rows in _blocks(len(out), 8 * out.shape[1], tuned.now.block):
             out[rows] = left[rows, None] == right
 
     def _diagonal(self, x: Any) -> np.ndarray:

@@ -35,6 +35,7 @@ from weakref import WeakKeyDictionary, finalize
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._compiled.tuning import Tuned
 from separatrix.exceptions import DataError
 from separatrix.messages import quoted
 from separatrix.scale.blocks import ArrayBlock, Block, Rows
@@ -42,6 +43,31 @@ from separatrix.scale.engines import Engine, Task, work
 from separatrix.scale.sums import FAN_IN, Sum, TreeSum
 
 __all__ = ["ClusterBlock", "Dask", "Held", "client_of", "require_distributed"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How long the cluster is waited for, which decides about errors and about no number.
+
+    Parameters
+    ----------
+    tries : int
+        How often what was lost with a worker is sent again before the pass fails.
+    answer : float
+        Seconds that a scheduler has to answer in.
+    patience : float
+        Seconds without any worker after which the pass fails.
+    look : float
+        Seconds between looks at whether what is fetched is still there.
+    """
+
+    tries: int = 3
+    answer: float = 5.0
+    patience: float = 30.0
+    look: float = 2.0
+
+
+tuned = Tuned(Tuning())
 
 # Blocks of a task, at most: to submit one and to learn of its end costs the scheduler and the
 # client some milliseconds, as much as a block of 65,536 rows costs its worker.
@@ -51,14 +77,6 @@ _TASKS = 2
 # Tasks that are under way for each thread of the cluster: one is worked on, and the others wait
 # beside it, so that no worker waits for the driver.
 _AHEAD = 4
-# How often what was lost with a worker is sent again before the pass fails.
-_TRIES = 3
-# Seconds that a scheduler has to answer in.
-_ANSWER = 5.0
-# Seconds without any worker after which the pass fails.
-_PATIENCE = 30.0
-# Seconds between looks at whether what is fetched is still there.
-_LOOK = 2.0
 # Bytes that one message brings to a worker, or a block where that is larger.
 _MESSAGE = 1 << 26
 # What goes with the tasks, all of them together, or comes back from them; larger things go to the
@@ -104,7 +122,7 @@ def client_of(client: Any) -> tuple[Any, bool]:
             f"'tcp://127.0.0.1:8786', not {quoted(client, 60)}"
         )
     try:
-        return distributed.Client(client, set_as_default=False, timeout=_ANSWER), True
+        return distributed.Client(client, set_as_default=False, timeout=tuned.now.answer), True
     except (OSError, ValueError) as error:
         raise ConnectionError(
             f"no Dask scheduler answers at {client}; start one with 'dask scheduler', or give the "
@@ -115,7 +133,7 @@ def client_of(client: Any) -> tuple[Any, bool]:
 def _close(client: Any) -> None:
     """End a connection; where the scheduler is gone, there is none."""
     with contextlib.suppress(Exception):
-        client.close(timeout=_ANSWER)
+        client.close(timeout=tuned.now.answer)
 
 
 class Held:
@@ -564,7 +582,7 @@ class Dask(Engine):
         require_some = self._patience()
         while True:
             try:
-                node, future = ends.get(timeout=_LOOK)
+                node, future = ends.get(timeout=tuned.now.look)
             except queue.Empty:
                 require_some()
                 continue
@@ -617,12 +635,12 @@ class Dask(Engine):
             self._require_scheduler()
             try:
                 found: dict[str, int] = self.client.sync(
-                    self.client.scheduler.ncores, workers=None, callback_timeout=_ANSWER
+                    self.client.scheduler.ncores, workers=None, callback_timeout=tuned.now.answer
                 )
                 return found
             except OSError:  # TimeoutError is one, and so is a connection that was closed
                 # It may be busy; where it is gone, the connection says so.
-                if time.monotonic() - since > _PATIENCE:
+                if time.monotonic() - since > tuned.now.patience:
                     raise
                 time.sleep(0.1)
 
@@ -633,7 +651,7 @@ class Dask(Engine):
         workers = self._nthreads()
         if not workers:
             with contextlib.suppress(TimeoutError):
-                self.client.wait_for_workers(1, timeout=_PATIENCE)
+                self.client.wait_for_workers(1, timeout=tuned.now.patience)
             workers = self._nthreads()
         if not workers:
             raise self._nobody()
@@ -647,7 +665,7 @@ class Dask(Engine):
             nonlocal since
             if self._nthreads():
                 since = time.monotonic()
-            elif time.monotonic() - since > _PATIENCE:
+            elif time.monotonic() - since > tuned.now.patience:
                 raise self._nobody() from None
 
         return require_some
@@ -701,11 +719,11 @@ class Dask(Engine):
 
     def _scatter(self, things: list[Any], address: str | None = None) -> list[Any]:
         """Futures of things that a worker is given: a certain one, as long as it lives."""
-        for _ in range(_TRIES):
+        for _ in range(tuned.now.tries):
             near = [address] if address in self._workers() else None
             try:
                 futures: list[Any] = self.client.scatter(
-                    things, workers=near, hash=False, direct=self._direct, timeout=_ANSWER
+                    things, workers=near, hash=False, direct=self._direct, timeout=tuned.now.answer
                 )
                 return futures
             except (OSError, ValueError, KeyError):
@@ -715,7 +733,7 @@ class Dask(Engine):
 
     def _everywhere(self, thing: Any) -> Any:
         """The future of a thing that every worker is given."""
-        for _ in range(_TRIES):
+        for _ in range(tuned.now.tries):
             self._workers()
             try:
                 (future,) = self.client.scatter([thing], broadcast=True, hash=False)
@@ -778,7 +796,7 @@ class Dask(Engine):
         while not first.future.done():
             try:
                 with self.client.as_current():
-                    wait([first.future], timeout=_LOOK)
+                    wait([first.future], timeout=tuned.now.look)
             except CancelledError:
                 break
             except TimeoutError:
@@ -849,7 +867,7 @@ class Dask(Engine):
         self._require_scheduler()
         self._cancel(nodes)
         for node in nodes:
-            if node.submitted >= _TRIES:
+            if node.submitted >= tuned.now.tries:
                 raise self.lost(node.place)
             if any(one.is_lost for one in node.members):
                 raise ConnectionError(
@@ -891,7 +909,7 @@ def fetched(
     when the scheduler has noticed that the worker is gone, and has had its tasks computed anew.
     ``require_some`` is called between looks.
     """
-    patience = _LOOK
+    patience = tuned.now.look
     while True:
         gathering = asyncio.run_coroutine_threadsafe(
             client.gather(list(futures), direct=direct, asynchronous=True), client.loop.asyncio_loop
@@ -900,12 +918,12 @@ def fetched(
         try:
             # What is not yet computed takes as long as it takes.
             while waited < patience and client.status == "running":
-                if concurrent.futures.wait([gathering], timeout=_LOOK).done:
+                if concurrent.futures.wait([gathering], timeout=tuned.now.look).done:
                     results: list[Any] = gathering.result()
                     return results
                 require_some()
                 states = {future.status for future in futures}
-                waited += _LOOK if states == {"finished"} else 0.0
+                waited += tuned.now.look if states == {"finished"} else 0.0
                 if not states <= {"finished", "pending"}:
                     break
         finally:

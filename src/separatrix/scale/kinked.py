@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
+from separatrix._compiled.tuning import Tuned
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.objectives.base import Bound, charged_bound
@@ -35,10 +36,24 @@ from separatrix.scale.sums import Sum
 
 __all__ = ["BlockedKinked", "ScreenedRows"]
 
+
+@dataclass(frozen=True)
+class Tuning:
+    """When rows near the kink are told from the others.
+
+    Parameters
+    ----------
+    few : int
+        All rows count as near where there are no more stored entries than this.
+    """
+
+    few: int = 500_000
+
+
+tuned = Tuned(Tuning())
+
 # The share of the memory that rows near the kink may take, with copies of a part of them.
 _SHARE = 0.4
-# All rows count as near where there are no more stored entries than this.
-_FEW = 500_000
 # Bands of distance beyond the near rows, each so many times as wide as what is within it, where
 # means are short, and where they are not.
 _BANDS, _WIDER, _SHORT = 4, 4.0, 10_000
@@ -210,7 +225,7 @@ class BlockedKinked(BlockedLoss):
     @property
     def few(self) -> bool:
         """Whether there are so few rows that all may as well be near."""
-        return self.data.n_stored <= _FEW and self.fits
+        return self.data.n_stored <= tuned.now.few and self.fits
 
     @property
     def fits(self) -> bool:

@@ -12,15 +12,30 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled.rounding import EPS
+from separatrix._compiled.tuning import Tuned
 from separatrix.data.columns import Columns
 from separatrix.data.design import Design
 from separatrix.messages import Record, Wording
 
 __all__ = ["Dependence", "Relation", "dependence", "equation"]
 
-# Multiplications that the Gram matrix may take; beyond them a sample of the rows is enough to find
-# a relation, which is then held against all of them.
-_BUDGET = 2e10
+
+@dataclass(frozen=True)
+class Tuning:
+    """How much is computed to find relations.
+
+    Parameters
+    ----------
+    budget : float
+        Multiplications that the Gram matrix may take; beyond them a sample of the rows is enough to
+        find a relation, which is then held against all of them.
+    """
+
+    budget: float = 2e10
+
+
+tuned = Tuned(Tuning())
+
 # Squared length left of a standardised column, once the others are taken out, below which it is
 # a candidate for an exact relation; what decides is the relation itself, on the data.
 _CANDIDATE = 1e-10
@@ -213,7 +228,7 @@ class _Sample:
     def __init__(self, table: Columns, columns: np.ndarray, centred: bool) -> None:
         moments = table.moments
         self.table, self.columns, self.centred = table, columns, centred
-        self.size = min(table.n, max(int(_BUDGET / len(columns) ** 2), 4 * len(columns)))
+        self.size = min(table.n, max(int(tuned.now.budget / len(columns) ** 2), 4 * len(columns)))
         self.rows: np.ndarray | None = None
         if self.size < table.n:
             drawn = np.random.default_rng(0).choice(table.n, self.size, replace=False)
