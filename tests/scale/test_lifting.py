@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.preprocessing import PolynomialFeatures
 
-from separatrix import SVC, LinearSVC
+from separatrix import SVC, LinearRegression, LinearSVC
 from separatrix.exceptions import DataError
 from separatrix.kernels import RBFKernel
 from separatrix.lifts import FourierLift, NystroemLift
@@ -54,3 +55,12 @@ def test_a_lift_is_fitted_once_and_told_from_others():
 def test_a_machine_says_how_to_fit_it_to_blocks(approximation):
     with pytest.raises(TypeError, match=r"separatrix\.scale\.lifting"):
         SVC(approximation=approximation).fit(scan(X, Y))
+
+
+def test_polynomials_are_a_lift():
+    numbers = X[:, 0] ** 2 - X[:, 1] + 0.1 * np.random.default_rng(0).normal(size=len(X))
+    lift = PolynomialFeatures(2, include_bias=False)
+    data = lifted(scan(X, numbers, quantity=True, block_rows=90), lift)
+    found = LinearRegression().fit(data)
+    known = LinearRegression().fit(lift.transform(X), numbers)
+    np.testing.assert_allclose(found.coef_, known.coef_, rtol=1e-9, atol=1e-12)

@@ -1,5 +1,8 @@
 """What takes no row blocks says so in one sentence, whoever is asked."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.base import is_regressor
@@ -104,3 +107,15 @@ def test_a_checkpoint_is_a_file_in_a_folder(tmp_path):
     ):
         with pytest.raises(ValueError, match=why):
             separatrix.LogisticRegression().fit(CLASSES, checkpoint=path)
+
+
+def test_the_page_names_every_estimator_that_takes_blocks():
+    page = Path(__file__).parents[2] / "docs" / "scale.md"
+    rows = [row.split("|") for row in page.read_text().splitlines() if row.startswith("| `")]
+    named = {
+        name
+        for row in rows
+        if "refused" not in row[2]
+        for name in re.findall("`([A-Z]\\w+)`", row[1])
+    }
+    assert named & set(_ESTIMATORS) == TAKE_BLOCKS

@@ -188,7 +188,11 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
     )
 
     def _needs_all_rows(self) -> str | None:
-        return "the basis of the polynomials is orthogonal on the rows, which are looked at often"
+        return (
+            "its basis is orthogonal on the rows, which are read often; lift the blocks by "
+            "scikit-learn's PolynomialFeatures (separatrix.scale.lifting.lifted) and fit a linear "
+            "model to them"
+        )
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None

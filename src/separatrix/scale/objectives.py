@@ -573,7 +573,7 @@ def _moves(
 
 
 def _left(rows: Rows, shared: tuple[PointwiseRows, _Correction], own: Any) -> dict[str, np.ndarray]:
-    """What is left of the products with the columns, and how far the factor is from one."""
+    """The products with the columns that are left, and how far the factor is from one."""
     part, slopes, weights, b, lengths, errors = _corrected(rows, shared)
     size, design = len(shared[1].step), part.design
     off = np.sum(weights * errors * (2.0 * lengths + errors))
