@@ -16,7 +16,7 @@ import pytest
 
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
-from separatrix.scale import BlockedData, encoding, scan, statistics
+from separatrix.scale import BlockedData, arrow_columns, encoding, scan, statistics
 from separatrix.scale.encoding import EncodingPlan, Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
@@ -536,6 +536,32 @@ def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert sum(weights) == sum(i % 3 for i in range(5000))
     np.testing.assert_allclose(encoder.transform(features), expected, atol=1e-4)
     assert not [*(tmp_path / "cache").rglob("*.raw"), *(tmp_path / "cache").rglob("*.sums")]
+
+
+@pytest.mark.parametrize(
+    "extra", ["", "CASE WHEN i < 6000 THEN i END AS gone", "{'f': 1, 'g': 2} AS record"]
+)
+def test_pyarrow_decodes_the_same_numbers(tmp_path: Path, monkeypatch, extra: str) -> None:
+    """It is faster where the files are large, and leaves missing values and records to DuckDB."""
+    pytest.importorskip("pyarrow")
+    types = ("FLOAT", "DOUBLE", "TINYINT", "UTINYINT", "INTEGER", "UINTEGER", "BIGINT")
+    columns = [f'(random() * 90)::{kind} AS "{kind}.x"' for kind in types]
+    columns += ["i % 2 AS y", *filter(None, [extra])]
+    path = write(tmp_path / "t.parquet", f"SELECT {', '.join(columns)} FROM range(7000) t(i)")
+    options = {"memory": "1MB", "ignore_unusable": True, "ignore": ["record"] * ("record" in extra)}
+    decoded = []
+    real = encoding.arrow_columns
+    monkeypatch.setattr(
+        encoding, "arrow_columns", lambda *g: decoded.append(real(*g)) or decoded[-1]
+    )
+    small = scan(path, "y", cache=tmp_path / "small", **options)
+    assert decoded and not any(decoded)
+    decoded.clear()
+    monkeypatch.setattr(arrow_columns, "LEAST", 0)
+    large = scan(path, "y", cache=tmp_path / "large", **options)
+    assert all(part is not None for part in decoded) is not bool(extra)
+    for one, other in zip(small.blocks, large.blocks, strict=True):
+        assert one.checksum == other.checksum
 
 
 KILLED = """

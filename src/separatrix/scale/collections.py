@@ -97,7 +97,7 @@ def of_collections(
 
 
 def plain_read(
-    source: Any, engine: Dask | None, cache: str | None
+    source: Any, engine: Dask | None, cache: Any
 ) -> tuple[list[str], list[str], Dask] | None:
     """The Parquet files that are all of a Dask frame, and their columns that it leaves out.
 

@@ -26,6 +26,7 @@ from separatrix.data.digests import sha256_of
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.splitting import hashed_hold_out
 from separatrix.exceptions import DataError
+from separatrix.scale.arrow_columns import arrow_columns
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.facts import RowDigest
 from separatrix.scale.reading import Session, cursor, opened
@@ -105,6 +106,20 @@ class SourceFile:
         """The columns of a query, or one sentence about this file."""
         part = files.Part(path_of(self.path), self.label, ".parquet")
         return part.run(connection, sql, fetch=fetch)
+
+    def plain(
+        self, columns: Sequence[SourceColumn], k: int, start: int, stop: int
+    ) -> dict[str, np.ndarray] | None:
+        """Some columns in some rows, where they are numbers as they are stored; None of others."""
+        plain = (one.way == "number" and one.sql[k] == f"c{one.places[k]}" for one in columns)
+        if self.hive is not None or not all(plain):
+            return None
+        places = [one.places[k] for one in columns]
+        found = arrow_columns(self.path, (self.size, self.time), places, start, stop)
+        if found is None:
+            return None
+        named = dict(zip([one.key for one in columns], found, strict=True))
+        return {"row_seen": np.ones(len(found[0]), dtype=bool), **named}
 
     def require_same(self) -> None:
         """Raise DataError if the file is another than when it was scanned."""
@@ -420,7 +435,7 @@ class EncodingPlan:
             chosen = ", ".join(["true AS row_seen", *columns])
             sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
             with gate:
-                found = source.run(cursor, sql)
+                found = source.plain(wanted, k, start, stop) or source.run(cursor, sql)
             source.require_same()
             if len(found["row_seen"]) != stop - start:
                 raise DataError(

@@ -39,7 +39,8 @@ def drawn(n: int, share: float, seed: int, k: int) -> np.ndarray:
     rng = np.random.default_rng([seed, k])
     edges = np.linspace(0, n, count + 1)
     index = (edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.int64)
-    return np.unique(np.minimum(index, n - 1))
+    index = np.minimum(index, n - 1)
+    return index[np.diff(index, prepend=-1) > 0]
 
 
 def taken(rows: Rows, index: np.ndarray) -> Rows:

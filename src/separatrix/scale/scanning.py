@@ -195,15 +195,10 @@ def scan(
         "time": time,
         **dict.fromkeys(reading, True),
     }
-    cache = None if cache is None else os.fspath(cache)
+    source, ignore, engine = _as_files(source, target, ignore, engine, cache)
     if _is_collection(source):
-        from separatrix.scale.collections import of_collections, plain_read
+        from separatrix.scale.collections import of_collections
 
-        found = plain_read(source, engine, cache) if isinstance(target, str) else None
-        if found is not None:
-            source, left_out, engine = found
-            ignore = [*ignore, *left_out]
-    if _is_collection(source):
         _require_files(of_files, "Dask collections")
         own = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
         return of_collections(source, target, weight, memory=bytes_of(memory), **own)
@@ -219,7 +214,7 @@ def scan(
         target=target,
         weight=weight,
         memory=bytes_of(memory),
-        cache=cache,
+        cache=None if cache is None else os.fspath(cache),
         limit=None if cache_limit is None else limit_of(cache_limit),
         test_size=float(test_size),
         seed=int(seed),
@@ -305,6 +300,21 @@ def _is_collection(source: Any) -> bool:
     """Whether this is a Dask collection, or a pair of two."""
     first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
     return hasattr(first, "__dask_graph__")
+
+
+def _as_files(
+    source: Any, target: Any, ignore: Sequence[str], engine: Any, cache: Any
+) -> tuple[Any, Sequence[str], Any]:
+    """The files that a Dask collection is nothing but, what is left out of them, and the engine."""
+    found = None
+    if _is_collection(source) and isinstance(target, str):
+        from separatrix.scale.collections import plain_read
+
+        found = plain_read(source, engine, cache)
+    if found is None:
+        return source, ignore, engine
+    names, left_out, engine = found
+    return names, [*ignore, *left_out], engine
 
 
 def _is_relation(source: Any) -> bool:
