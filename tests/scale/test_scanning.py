@@ -15,7 +15,6 @@ import pytest
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, encoding, scan, statistics
-from separatrix.scale.encoding import Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
 from separatrix.tables import source_files as files
@@ -507,33 +506,6 @@ def test_type_that_differs(tmp_path: Path) -> None:
         write(tmp_path / f"{k:02d}.parquet", f"SELECT {x} AS x, i % 2 AS y FROM range(5) t(i)")
     with pytest.raises(DataError, match=r"number values in .*00.parquet and string.*39.parquet"):
         scan(str(tmp_path / "*.parquet"), "y", cache=tmp_path / "cache")
-
-
-@pytest.mark.parametrize("odd", ["", "NULL", "'nan'::FLOAT"])
-def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str) -> None:
-    """Columns that float32 holds are put aside as they are read, unless something is missing."""
-    value = f"CASE WHEN i = 4000 THEN {odd} ELSE random() END" if odd else "random()"
-    sql = f"""SELECT ({value} * 9 + 1000)::FLOAT AS a, (i % 300)::SMALLINT AS b, 2.5::FLOAT AS same,
-        (i % 3)::UTINYINT AS w, random()::FLOAT AS c, i % 2 AS y FROM range(5000) t(i)"""
-    path = write(tmp_path / "plain.parquet", sql)
-    taken = []
-    real = Stage.taken
-    monkeypatch.setattr(Stage, "taken", lambda *given: taken.append(1) or real(*given))
-    options = {"weight": "w", "test_size": 0.1, "block_rows": 700, "cache": tmp_path / "cache"}
-    data = scan(path, "y", **options)
-    assert bool(taken) is not bool(odd)
-    table = read_table(path, target="y").drop("w")
-    features, _ = take_target(table, "y")
-    encoder = Encoder().fit(features)
-    assert list(data.feature_names) == encoder.feature_names_
-    assert data.encoder.left_out_ == ["same"]
-    expected = data.encoder.transform(features).astype(np.float32)
-    rows = np.concatenate([matrix_of(data.blocks), matrix_of(data.held)])
-    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
-    weights = [block.load().weights.sum() for block in (*data.blocks, *data.held)]
-    assert sum(weights) == sum(i % 3 for i in range(5000))
-    np.testing.assert_allclose(encoder.transform(features), expected, atol=1e-4)
-    assert not list((tmp_path / "cache").rglob("*.raw"))
 
 
 def test_folders_and_open_files(tmp_path: Path) -> None:
