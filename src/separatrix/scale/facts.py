@@ -9,7 +9,6 @@ levels there are (Bar-Yossef et al., 2002).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,10 +21,8 @@ from separatrix._compiled.splitmix import GOLDEN, mixed_word
 __all__ = [
     "LevelFacts",
     "RowDigest",
-    "WordFacts",
     "merged_columns",
     "merged_levels",
-    "merged_words",
 ]
 
 # So many of the smallest hashes estimate the number of levels to about 1.6 per cent.
@@ -141,33 +138,6 @@ def _sorted(values: np.ndarray) -> np.ndarray:
 def merged_columns(parts: Sequence[Sequence[LevelFacts]]) -> list[LevelFacts]:
     """The levels of several columns, of which each part has as many."""
     return [merged_levels(column) for column in zip(*parts, strict=True)]
-
-
-@dataclass(frozen=True)
-class WordFacts:
-    """The words of a column of free text in some rows.
-
-    Attributes
-    ----------
-    rows, uses : Counter
-        How many rows have each word, and how often it is there.
-    n_missing : int
-        Rows without a text.
-    """
-
-    rows: Counter[str]
-    uses: Counter[str]
-    n_missing: int
-
-
-def merged_words(parts: Sequence[WordFacts]) -> WordFacts:
-    """The words of all rows of some parts."""
-    rows: Counter[str] = Counter()
-    uses: Counter[str] = Counter()
-    for part in parts:
-        rows.update(part.rows)
-        uses.update(part.uses)
-    return WordFacts(rows, uses, sum(part.n_missing for part in parts))
 
 
 # Odd, so that they have powers in every number of rows, and different from one another.

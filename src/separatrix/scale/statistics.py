@@ -13,10 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from separatrix._compiled import pool
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.scale.encoding import (
@@ -30,10 +32,8 @@ from separatrix.scale.encoding import (
 from separatrix.scale.facts import (
     SKETCH,
     LevelFacts,
-    WordFacts,
     merged_columns,
     merged_levels,
-    merged_words,
 )
 from separatrix.scale.reading import Readers, Session, cursor, opened
 from separatrix.tables import Encoder, Table
@@ -48,7 +48,7 @@ from separatrix.tables.statistics import (
     Facts,
     NumberFacts,
     Numbers,
-    WordCounts,
+    TextFacts,
 )
 from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 from separatrix.tables.value_format import ValueFormat
@@ -67,9 +67,6 @@ _LEVEL_BYTES = 400
 _TOGETHER = 64
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
-_NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
-# Differences from the centre are squared; of those it may be off by this share of a deviation.
-_OFF = 1.0
 
 
 class Statistics:
@@ -127,13 +124,6 @@ class Statistics:
             plain = column.way == "number" and column.sql[0] == f"c{column.places[0]}"
             total += 1.0 + (_WIDTHS.get(stored, 8) if plain else 8.0)
         return total
-
-    def is_narrow(self, column: SourceColumn) -> bool:
-        """Whether a column holds numbers in every file that float32 holds as they are."""
-        return column.way == "number" and all(
-            column.sql[k] == f"c{place}" and self._types[k][place] in _NARROW
-            for k, place in enumerate(column.places)
-        )
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -263,10 +253,12 @@ class Statistics:
     # --- facts ----------------------------------------------------------------------------------
 
     def of_columns(
-        self, names: Sequence[str], encoder: Encoder, read: Sequence[Numbers] | None = None
+        self, names: Sequence[str], encoder: Encoder
     ) -> tuple[list[SourceColumn], list[Facts]]:
         """Columns of features, and what they add up to, in the order of a table's."""
-        self.look_for(encoder)
+        # Placeholders are looked for where an encoding is to be learned.
+        self.looks_for_placeholders = not encoder.fitted
+        self.exact = not (encoder.standardise or encoder.reference)
         columns = {name: self.column(name) for name in names}
         for one in self._texts_among([*columns.values()], encoder):
             columns[one.name] = self._as_text(one)
@@ -274,7 +266,7 @@ class Statistics:
         facts: dict[str, Facts] = {}
         derived: list[Facts] = []
         plain = [one for one in columns.values() if one.way in ("number", "date")]
-        for one, found in zip(plain, self.of_numbers(plain, read), strict=True):
+        for one, found in zip(plain, self._of_numbers(plain), strict=True):
             facts[one.name] = found
             if one.way == "date":
                 derived += self._parts_of_dates(one)
@@ -286,11 +278,6 @@ class Statistics:
         chosen = [facts[name] for name in names]
         known = set(names)
         return list(columns.values()), chosen + [one for one in derived if one.name not in known]
-
-    def look_for(self, encoder: Encoder) -> None:
-        """Look for placeholders where an encoding is to be learned."""
-        self.looks_for_placeholders = not encoder.fitted
-        self.exact = not (encoder.standardise or encoder.reference)
 
     def _texts_among(self, columns: Sequence[SourceColumn], encoder: Encoder) -> list[SourceColumn]:
         """The columns of free text, by the rule of :mod:`separatrix.tables.reader`."""
@@ -335,16 +322,14 @@ class Statistics:
 
     def _of_text(self, column: SourceColumn, encoder: Encoder) -> Facts:
         """How many rows have each word, a stretch at a time."""
-        most = int(self.memory / 4 / _WORD_BYTES)
         if encoder.fitted:
-            return WordCounts(column.name, encoder, most=most).facts(self.n_rows, 0)
-        shared = (self.session, column, encoder.text, most)
+            return TextFacts(column.name, self.n_rows, 0, {}, {})
         pieces = [(k, self.sources[k], start, stop) for k, start, stop, _, _ in self._pieces()]
-        found: WordFacts = self.readers.merged(_words_of, shared, pieces, merged_words)
-        words = WordCounts(column.name, encoder, most=most)
-        words.rows, words.uses = found.rows, found.uses
-        words.require_few()
-        return words.facts(self.n_rows, found.n_missing)
+        shared = self.session, column, encoder.text
+        merge = partial(TextFacts.merged, most=int(self.memory / 4 / _WORD_BYTES))
+        # Merged alone, too, for a single part may have too many words.
+        found: TextFacts = merge([self.readers.merged(_words_of, shared, pieces, merge)])
+        return found
 
     def _glance(self, columns: Sequence[SourceColumn]) -> list[list[Any]]:
         """Read sample values of columns, spread over all rows; None where one is missing."""
@@ -456,14 +441,11 @@ class Statistics:
 
     # --- numbers --------------------------------------------------------------------------------
 
-    def of_numbers(
-        self, columns: Sequence[SourceColumn], read: Sequence[Numbers] | None = None
-    ) -> list[NumberFacts]:
-        """What columns of numbers add up to; ``read``: what is known of each already."""
+    def _of_numbers(self, columns: Sequence[SourceColumn]) -> list[NumberFacts]:
+        """What columns of numbers add up to."""
         if not columns:
             self.on_progress(self.n_rows)
             return []
-        read = self.numbers_in(columns, reports=True) if read is None else read
         return [
             numbers.facts(
                 one.name,
@@ -472,7 +454,7 @@ class Statistics:
                 date=one.way == "date",
                 overridden=one.name in self.layout.wanted,
             )
-            for one, numbers in zip(columns, read, strict=True)
+            for one, numbers in zip(columns, self.numbers_in(columns, reports=True), strict=True)
         ]
 
     def numbers_in(
@@ -683,16 +665,15 @@ def _sketch_of(shared: tuple[Session, SourceColumn], part: _Part) -> LevelFacts:
 
 
 def _words_of(
-    shared: tuple[Session, SourceColumn, Mapping[str, Any], int],
+    shared: tuple[Session, SourceColumn, Mapping[str, Any]],
     piece: tuple[int, SourceFile, int, int],
-) -> WordFacts:
+) -> TextFacts:
     """The words of a column in some rows."""
-    (session, column, text, most), (k, source, start, stop) = shared, piece
+    (session, column, options), (k, source, start, stop) = shared, piece
     sql = f"SELECT {column.chosen(k)} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
     texts = _answered(session, (source, sql))[column.key]
-    words = WordCounts(column.name, Encoder(text=text), most=most)
-    words.add(texts)
-    return WordFacts(words.rows, words.uses, int(missing_mask(texts).sum()))
+    with pool.alone():  # of several readers
+        return TextFacts.of(column.name, texts, options)
 
 
 def _numbers_of(

@@ -727,6 +727,16 @@ def _counted(documents: list[str], options: Mapping[str, Any]) -> tuple[list[str
     return [str(word) for word in vectorizer.get_feature_names_out()], counts
 
 
+def all_words(documents: list[str], options: Mapping[str, Any]) -> tuple[list[str], Any]:
+    """Every word of documents, however rare, and their counts; none where there is none."""
+    try:
+        return _counted(documents, {**options, **_FIT_OPTIONS, "min_df": 1})
+    except ValueError:
+        from scipy import sparse
+
+        return [], sparse.csr_matrix((len(documents), 0))
+
+
 def _weighed(counts: Any, idf: np.ndarray, options: Mapping[str, Any]) -> Any:
     # Without idf the weights are all 1, which is the same thing.
     return weighed(counts, idf, sublinear=options["sublinear_tf"], norm=options["norm"])

@@ -197,21 +197,22 @@ def read_table(
     (150, 'category')
     """
     options = _read_options(
-        missing,
-        kinds,
-        skip_absent,
-        decimal,
-        date_format,
-        target,
-        spellings,
-        delimiter,
-        encoding,
-        sql,
-        ignore_unusable,
-        ordered,
-        unpacked_limit,
+        missing=missing,
+        kinds=kinds,
+        skip_absent=skip_absent,
+        decimal=decimal,
+        date_format=date_format,
+        target=target,
+        spellings=spellings,
+        delimiter=delimiter,
+        encoding=encoding,
+        sql=sql,
+        ignore_unusable=ignore_unusable,
+        ordered=ordered,
+        most_rows=most_rows,
+        unpacked_limit=unpacked_limit,
+        needed=needed,
     )
-    options = replace(options, most_rows=most_rows, needed=tuple(needed))
     name = os.fspath(source)
     if name == "-":
         return _read_stdin(options)
@@ -235,21 +236,7 @@ def open_files(
     sources: Sequence[str | os.PathLike[str]],
     read: Callable[[Any, Layout], _T],
     stack: contextlib.ExitStack,
-    *,
-    missing: Iterable[str] = DEFAULT_MISSING,
-    kinds: Mapping[str, str] | None = None,
-    skip_absent: bool = False,
-    decimal: str | None = None,
-    date_format: str | None = None,
-    target: str | None = None,
-    spellings: Mapping[str, ValueFormat] | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    sql: str | None = None,
-    ignore_unusable: bool = False,
-    ordered: Mapping[str, Sequence[str]] | None = None,
-    unpacked_limit: str | int | None = None,
-    needed: Sequence[str] = (),
+    **options: Any,
 ) -> _T | None:
     """Apply a function to files without reading all of their rows.
 
@@ -262,10 +249,8 @@ def open_files(
         called again where a file of CSV had to be rewritten.
     stack : ExitStack
         With it, files that were made on the way are removed.
-    missing, kinds, skip_absent, decimal, date_format, target, spellings
-        As in :func:`read_table`.
-    delimiter, encoding, sql, ignore_unusable, ordered, unpacked_limit, needed
-        As in :func:`read_table`.
+    options
+        As of :func:`read_table`, without ``most_rows``.
 
     Returns
     -------
@@ -278,22 +263,7 @@ def open_files(
     DataError
         As :func:`read_table` does.
     """
-    options = _read_options(
-        missing,
-        kinds,
-        skip_absent,
-        decimal,
-        date_format,
-        target,
-        spellings,
-        delimiter,
-        encoding,
-        sql,
-        ignore_unusable,
-        ordered,
-        unpacked_limit,
-    )
-    options = replace(options, needed=tuple(needed))
+    chosen = _read_options(**options)
     names = [os.fspath(source) for source in sources]
     source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
     if source == "-" or source in BUILTIN_NAMES:
@@ -309,7 +279,7 @@ def open_files(
         if suffix in alone or (suffix in databases and not _is_duckdb(path)):
             return None
     parts = [
-        options.opened(options.here(path, stack), inner, stack, str(path)) for path, inner in found
+        chosen.opened(chosen.here(path, stack), inner, stack, str(path)) for path, inner in found
     ]
     _mark_partitions(parts, names)
     if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
@@ -320,23 +290,22 @@ def open_files(
         layout.refuse_repeated_header(connection)
         return read(connection, layout)
 
-    return _through(checked, connection, parts, source, options, stack)
+    return _through(checked, connection, parts, source, chosen, stack)
 
 
 def _read_options(
-    missing: Iterable[str],
-    kinds: Mapping[str, str] | None,
-    skip_absent: bool,
-    decimal: str | None,
-    date_format: str | None,
-    target: str | None,
-    spellings: Mapping[str, ValueFormat] | None,
-    delimiter: str | None,
-    encoding: str | None,
-    sql: str | None,
-    ignore_unusable: bool,
-    ordered: Mapping[str, Sequence[str]] | None,
-    unpacked_limit: str | int | None,
+    *,
+    missing: Iterable[str] = DEFAULT_MISSING,
+    kinds: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    date_format: str | None = None,
+    target: str | None = None,
+    spellings: Mapping[str, ValueFormat] | None = None,
+    delimiter: str | None = None,
+    ordered: Mapping[str, Sequence[str]] | None = None,
+    unpacked_limit: str | int | None = None,
+    needed: Sequence[str] = (),
+    **others: Any,
 ) -> _ReadOptions:
     missing = given_marks(missing)
     # The marks of an earlier table need not be in this one.
@@ -357,14 +326,12 @@ def _read_options(
     return _ReadOptions(
         marks,
         kinds,
-        skip_absent,
         reading,
         _checked_delimiter(delimiter),
-        encoding,
-        sql,
-        ignore_unusable,
+        needed=tuple(needed),
         given=tuple(mark for text in given if (mark := str(text).strip(BLANKS))),
         limit=Limit.of(unpacked_limit),
+        **others,
     )
 
 
@@ -429,9 +396,9 @@ class _ReadOptions:
 
     marks: frozenset[str]
     kinds: Mapping[str, str] | None
-    skip_absent: bool
     reading: Reading
     delimiter: str = ""
+    skip_absent: bool = False
     encoding: str | None = None
     sql: str | None = None
     ignore_unusable: bool = False

@@ -6,7 +6,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from separatrix.tables.column_encodings import (
     Settings,
     Text,
     Unusable,
+    all_words,
     documents_of,
     is_called_identifier,
     is_constant,
@@ -41,7 +42,6 @@ __all__ = [
     "Spread",
     "TextColumn",
     "TextFacts",
-    "WordCounts",
     "category_facts",
     "facts_of",
     "numbers_in",
@@ -242,22 +242,6 @@ class _Part:
         self._counts = counts
         self._spreads: dict[tuple[int, int], Spread] = {}
 
-    @classmethod
-    def of_record(cls, record: dict[str, Any]) -> _Part:
-        """The settled part of a record."""
-        part = cls.__new__(cls)
-        lows, highs = (tuple((value, n) for value, n in side) for side in record["ends"][:2])
-        part.ends = ColumnEnds(lows, highs, *record["ends"][2:])
-        part._values = part._counts = None
-        part._spreads = {(i, j): Spread(*own) for i, j, *own in record["spreads"]}
-        return part
-
-    def record(self) -> dict[str, Any]:
-        """A settled part as JSON can hold it."""
-        assert self._values is None
-        spreads = [[*cut, *astuple(one)] for cut, one in self._spreads.items()]
-        return {"ends": astuple(self.ends), "spreads": spreads}
-
     def without(self, away: Container[float]) -> Spread:
         """The spread of the values but for some codes, the outermost ones at either end."""
         lows = [value for value, _ in self.ends.lows if value in away]
@@ -349,22 +333,6 @@ class Numbers:
         parts = tuple(part for one in many for part in one.parts)
         names = NameSample.merged([one.names for one in many])
         return cls(parts, sum(one.n_missing for one in many), names)
-
-    @classmethod
-    def of_record(cls, record: dict[str, Any]) -> Numbers:
-        """The numbers of a record, with the same bits."""
-        names = record["names"]
-        return cls(
-            tuple(map(_Part.of_record, record["parts"])),
-            record["n_missing"],
-            None if names is None else NameSample(np.array(names[0], dtype=np.float64), names[1]),
-        )
-
-    def record(self) -> dict[str, Any]:
-        """The numbers as JSON can hold them, once their values are not needed any more."""
-        names = None if self.names is None else [self.names.values.tolist(), self.names.level]
-        parts = [part.record() for part in self.parts]
-        return {"n_missing": self.n_missing, "names": names, "parts": parts}
 
     @property
     def infinite(self) -> bool:
@@ -514,6 +482,50 @@ class TextFacts(Facts):
     rows: Mapping[str, int]
     uses: Mapping[str, int]
 
+    @classmethod
+    def of(cls, name: str, column: Any, options: Mapping[str, Any]) -> TextFacts:
+        """The words of a column in some rows.
+
+        Parameters
+        ----------
+        name : str
+        column : array of object
+        options : mapping of str to object
+            The options for text of an encoder, which say what a word is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from separatrix.tables import Encoder
+        >>> from separatrix.tables.statistics import TextFacts
+        >>> column = np.array(["good, good film", "bad film"], dtype=object)
+        >>> TextFacts.of("review", column, Encoder().text).uses
+        {'bad': 1, 'film': 2, 'good': 2}
+        """
+        n_missing = int(missing_mask(column).sum())
+        words, counts = all_words(documents_of(column), options)
+        n = len(words)
+        uses = np.bincount(counts.indices, weights=counts.data, minlength=n).astype(np.int64)
+        rows = np.bincount(counts.indices, minlength=n)
+        each = (dict(zip(words, of.tolist(), strict=True)) for of in (rows, uses))
+        return cls(name, len(column), n_missing, *each)
+
+    @classmethod
+    def merged(cls, parts: Sequence[TextFacts], *, most: int) -> TextFacts:
+        """The words of the rows of all parts; DataError for more than so many of them."""
+        rows: Counter[str] = Counter()
+        uses: Counter[str] = Counter()
+        for part in parts:
+            rows.update(part.rows)
+            uses.update(part.uses)
+        name = parts[0].name
+        if len(rows) > most:
+            ignored = Setting("kinds", (name, "ignore"))
+            words = {"column": quote(name), "about": len(rows), "ignored": ignored}
+            raise DataError(Message("too_many_words", **words))
+        n_rows, n_missing = (sum(getattr(p, of) for p in parts) for of in ("n_rows", "n_missing"))
+        return cls(name, n_rows, n_missing, rows, uses)
+
     def _learned(self, settings: Settings, alert: Alert) -> Text:
         return Text.of_counts(self.name, self.rows, self.uses, self.n_rows, settings)
 
@@ -585,63 +597,3 @@ def facts_of(table: Table, name: str, *, exact: bool) -> Facts:
         return category_facts(table, name)
     n_missing = int(missing_mask(column).sum())
     return TextColumn(name, table.n_rows, n_missing, column, **known)
-
-
-class WordCounts:
-    """Counts the words of a column, a stretch of rows at a time.
-
-    Parameters
-    ----------
-    name : str
-    encoder : Encoder
-        Whose options for text say what a word is.
-    most : int
-        So many different words there may be.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.tables import Encoder
-    >>> from separatrix.tables.statistics import WordCounts
-    >>> words = WordCounts("review", Encoder(), most=1000)
-    >>> words.add(np.array(["good, good film", "bad film"], dtype=object))
-    >>> words.facts(2, 0).rows == {"good": 1, "film": 2, "bad": 1}
-    True
-    """
-
-    def __init__(self, name: str, encoder: Any, most: int) -> None:
-        from sklearn.feature_extraction.text import CountVectorizer
-
-        weighing = ("norm", "use_idf", "smooth_idf", "sublinear_tf", "min_df")
-        options = {key: own for key, own in encoder.text.items() if key not in weighing}
-        self.name, self.most = name, most
-        self.words_in = CountVectorizer(**options).build_analyzer()
-        self.rows: Counter[str] = Counter()
-        self.uses: Counter[str] = Counter()
-
-    def add(self, column: Any) -> None:
-        """Count the words of some rows.
-
-        Raises
-        ------
-        DataError
-            If there are too many different ones.
-        """
-        for document in documents_of(column):
-            words = self.words_in(document)
-            self.uses.update(words)
-            self.rows.update(set(words))
-        self.require_few()
-
-    def require_few(self) -> None:
-        """Raise DataError if there are too many different words."""
-        if len(self.rows) > self.most:
-            ignored = Setting("kinds", (self.name, "ignore"))
-            about = len(self.rows)
-            raise DataError(
-                Message("too_many_words", column=quote(self.name), about=about, ignored=ignored)
-            )
-
-    def facts(self, n_rows: int, n_missing: int) -> TextFacts:
-        """What the column adds up to."""
-        return TextFacts(self.name, n_rows, n_missing, self.rows, self.uses)
