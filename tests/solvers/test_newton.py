@@ -14,7 +14,7 @@ from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
-from separatrix.solvers import Newton, QuasiNewton, select_solver
+from separatrix.solvers import Newton
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.newton import Tuning
 
@@ -65,17 +65,6 @@ def test_several_outputs_are_solved_by_what_the_forecast_favours() -> None:
     rows, codes = as_design(sp.csr_array(columns, shape=(3600, 24))), rng.integers(5, size=3600)
     assert Newton().is_dense(SoftmaxObjective(rows, codes, 5, C=24.0))
     assert not Newton().is_dense(SoftmaxObjective(rows, codes, 5, C=1e-3))
-
-
-def test_a_sample_of_the_rows_serves_several_outputs_where_columns_are_collinear() -> None:
-    # Independent columns under any penalty take a few products, whose steps no sample shortens.
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 16))
-    y = rng.integers(6, size=20_000)
-    together = X + 3.0 * rng.normal(size=(20_000, 1))
-    for rows, expected in ((X, Newton), (together, QuasiNewton)):
-        objective = SoftmaxObjective(as_design(rows), y, 6, C=10.0, fit_intercept=False)
-        assert type(select_solver(objective)) is expected
 
 
 def test_columns_of_wild_scale_and_margins_that_grow() -> None:
