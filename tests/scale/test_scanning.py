@@ -16,7 +16,7 @@ import pytest
 
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
-from separatrix.scale import BlockedData, encoding, scan, statistics
+from separatrix.scale import BlockedData, arrow_columns, encoding, scan, statistics
 from separatrix.scale.encoding import EncodingPlan
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
@@ -509,6 +509,32 @@ def test_type_that_differs(tmp_path: Path) -> None:
         write(tmp_path / f"{k:02d}.parquet", f"SELECT {x} AS x, i % 2 AS y FROM range(5) t(i)")
     with pytest.raises(DataError, match=r"number values in .*00.parquet and string.*39.parquet"):
         scan(str(tmp_path / "*.parquet"), "y", cache=tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    "extra", ["", "CASE WHEN i < 6000 THEN i END AS gone", "{'f': 1, 'g': 2} AS record"]
+)
+def test_pyarrow_decodes_the_same_numbers(tmp_path: Path, monkeypatch, extra: str) -> None:
+    """It is faster where the files are large, and leaves missing values and records to DuckDB."""
+    pytest.importorskip("pyarrow")
+    types = ("FLOAT", "DOUBLE", "TINYINT", "UTINYINT", "INTEGER", "UINTEGER", "BIGINT")
+    columns = [f'(random() * 90)::{kind} AS "{kind}.x"' for kind in types]
+    columns += ["i % 2 AS y", *filter(None, [extra])]
+    path = write(tmp_path / "t.parquet", f"SELECT {', '.join(columns)} FROM range(7000) t(i)")
+    options = {"memory": "1MB", "ignore_unusable": True, "ignore": ["record"] * ("record" in extra)}
+    decoded = []
+    real = encoding.arrow_columns
+    monkeypatch.setattr(
+        encoding, "arrow_columns", lambda *g: decoded.append(real(*g)) or decoded[-1]
+    )
+    small = scan(path, "y", cache=tmp_path / "small", **options)
+    assert decoded and not any(decoded)
+    decoded.clear()
+    monkeypatch.setattr(arrow_columns, "LEAST", 0)
+    large = scan(path, "y", cache=tmp_path / "large", **options)
+    assert all(part is not None for part in decoded) is not bool(extra)
+    for one, other in zip(small.blocks, large.blocks, strict=True):
+        assert one.checksum == other.checksum
 
 
 KILLED = """
