@@ -16,8 +16,8 @@ import pytest
 
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
-from separatrix.scale import BlockedData, arrow_columns, encoding, scan, statistics
-from separatrix.scale.encoding import EncodingPlan
+from separatrix.scale import BlockedData, encoding, scan, statistics
+from separatrix.scale.encoding import EncodingPlan, Stage
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
 from separatrix.tables import source_files as files
@@ -511,30 +511,31 @@ def test_type_that_differs(tmp_path: Path) -> None:
         scan(str(tmp_path / "*.parquet"), "y", cache=tmp_path / "cache")
 
 
-@pytest.mark.parametrize(
-    "extra", ["", "CASE WHEN i < 6000 THEN i END AS gone", "{'f': 1, 'g': 2} AS record"]
-)
-def test_pyarrow_decodes_the_same_numbers(tmp_path: Path, monkeypatch, extra: str) -> None:
-    """It is faster where the files are large, and leaves missing values and records to DuckDB."""
-    pytest.importorskip("pyarrow")
-    types = ("FLOAT", "DOUBLE", "TINYINT", "UTINYINT", "INTEGER", "UINTEGER", "BIGINT")
-    columns = [f'(random() * 90)::{kind} AS "{kind}.x"' for kind in types]
-    columns += ["i % 2 AS y", *filter(None, [extra])]
-    path = write(tmp_path / "t.parquet", f"SELECT {', '.join(columns)} FROM range(7000) t(i)")
-    options = {"memory": "1MB", "ignore_unusable": True, "ignore": ["record"] * ("record" in extra)}
-    decoded = []
-    real = encoding.arrow_columns
-    monkeypatch.setattr(
-        encoding, "arrow_columns", lambda *g: decoded.append(real(*g)) or decoded[-1]
-    )
-    small = scan(path, "y", cache=tmp_path / "small", **options)
-    assert decoded and not any(decoded)
-    decoded.clear()
-    monkeypatch.setattr(arrow_columns, "LEAST", 0)
-    large = scan(path, "y", cache=tmp_path / "large", **options)
-    assert all(part is not None for part in decoded) is not bool(extra)
-    for one, other in zip(small.blocks, large.blocks, strict=True):
-        assert one.checksum == other.checksum
+@pytest.mark.parametrize("odd", ["", "NULL", "'nan'::FLOAT"])
+def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str) -> None:
+    """Columns that float32 holds are put aside as they are read, unless something is missing."""
+    value = f"CASE WHEN i = 4000 THEN {odd} ELSE random() END" if odd else "random()"
+    sql = f"""SELECT ({value} * 9 + 1000)::FLOAT AS a, (i % 300)::SMALLINT AS b, 2.5::FLOAT AS same,
+        (i % 3)::UTINYINT AS w, random()::FLOAT AS c, i % 2 AS y FROM range(5000) t(i)"""
+    path = write(tmp_path / "plain.parquet", sql)
+    taken = []
+    real = Stage.rows
+    monkeypatch.setattr(Stage, "rows", lambda *given: taken.append(1) or real(*given))
+    options = {"weight": "w", "test_size": 0.1, "block_rows": 700, "cache": tmp_path / "cache"}
+    data = scan(path, "y", **options)
+    assert bool(taken) is not bool(odd)
+    table = read_table(path, target="y").drop("w")
+    features, _ = take_target(table, "y")
+    encoder = Encoder().fit(features)
+    assert list(data.feature_names) == encoder.feature_names_
+    assert data.encoder.left_out_ == ["same"]
+    expected = data.encoder.transform(features).astype(np.float32)
+    rows = np.concatenate([matrix_of(data.blocks), matrix_of(data.held)])
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
+    weights = [block.load().weights.sum() for block in (*data.blocks, *data.held)]
+    assert sum(weights) == sum(i % 3 for i in range(5000))
+    np.testing.assert_allclose(encoder.transform(features), expected, atol=1e-4)
+    assert not [*(tmp_path / "cache").rglob("*.raw"), *(tmp_path / "cache").rglob("*.sums")]
 
 
 KILLED = """
@@ -551,11 +552,12 @@ scan(sys.argv[1], "y", cache=sys.argv[2], memory="1MB", on_progress=end)
 
 @pytest.mark.signals
 def test_a_killed_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch) -> None:
-    """What was encoded is not encoded again, and the blocks have the same bits."""
+    """What was encoded, or put aside, is not read again, and the blocks have the same bits."""
     sql = "SELECT random()::FLOAT AS a, {} AS b, i % 2 AS y FROM range(9000) t(i)"
     killed = []
     for name, b, stage in (
         ("numbers", "(i % 9)::FLOAT", "encoding"),
+        ("read", "(i % 9)::FLOAT", "statistics"),
         ("levels", "'level ' || (i % 9)", "encoding"),
     ):
         path = write(tmp_path / f"{name}.parquet", sql.format(b))

@@ -8,11 +8,13 @@ level means: the place of a feature, or a number.
 
 from __future__ import annotations
 
+import json
 import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,14 @@ import numpy as np
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix.data.design import as_design
+from separatrix.data.digests import sha256_of
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.splitting import hashed_hold_out
 from separatrix.exceptions import DataError
-from separatrix.scale.arrow_columns import arrow_columns
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.facts import RowDigest
 from separatrix.scale.reading import Session, cursor, opened
-from separatrix.scale.storage import bytes_in
+from separatrix.scale.storage import bytes_in, cache_file
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
@@ -103,20 +105,6 @@ class SourceFile:
         """The columns of a query, or one sentence about this file."""
         part = files.Part(path_of(self.path), self.label, ".parquet")
         return part.run(connection, sql, fetch=fetch)
-
-    def plain(
-        self, columns: Sequence[SourceColumn], k: int, start: int, stop: int
-    ) -> dict[str, np.ndarray] | None:
-        """Some columns in some rows, where they are numbers as they are stored; None of others."""
-        plain = (one.way == "number" and one.sql[k] == f"c{one.places[k]}" for one in columns)
-        if self.hive is not None or not all(plain):
-            return None
-        places = [one.places[k] for one in columns]
-        found = arrow_columns(self.path, (self.size, self.time), places, start, stop)
-        if found is None:
-            return None
-        named = dict(zip([one.key for one in columns], found, strict=True))
-        return {"row_seen": np.ones(len(found[0]), dtype=bool), **named}
 
     def require_same(self) -> None:
         """Raise DataError if the file is another than when it was scanned."""
@@ -287,6 +275,8 @@ class EncodingPlan:
         Which rows are held out.
     session : Session
         Of the connections by which rows are read.
+    stage : Stage or None
+        Where rows lie that were read already.
     split : SourceColumn or None
         Whether a row is held out, where no hash of it decides that.
     """
@@ -303,6 +293,7 @@ class EncodingPlan:
     test_size: float
     seed: int
     session: Session
+    stage: Stage | None = None
     split: SourceColumn | None = None
     # The levels of columns by their keys, and where each of them is missing.
     _levels: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
@@ -332,11 +323,15 @@ class EncodingPlan:
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
     def _rows(self, row_range: RowRange) -> Rows:
-        fetched = self._fetch(row_range)
-        dtype = np.float32 if self.single else np.float64
-        matrix = self.encoder.encode_block(self._table(fetched, row_range), dtype)
-        target = self._target(fetched, row_range)
-        weights = self._weights(fetched, row_range)
+        if self.stage is not None and self.stage.has(row_range):
+            raw, target, weights = self.stage.rows(row_range)
+            matrix = self._of_raw(raw, [one.name for one in self.stage.columns])
+        else:
+            fetched = self._fetch(row_range)
+            table = self._table(fetched, row_range)
+            matrix = self.encoder.encode_block(table, np.float32 if self.single else np.float64)
+            target = self._target(fetched, row_range)
+            weights = self._weights(fetched, row_range)
         squares = np.array(as_design(matrix).row_squares())
         if not np.isfinite(squares).all():
             raise self._not_finite(matrix, row_range)
@@ -378,6 +373,42 @@ class EncodingPlan:
         codes = np.ma.getdata(codes).astype(np.int32, copy=False)
         return Categorical(np.where(lost[codes], np.int32(-1), codes), levels)
 
+    def _of_raw(self, raw: np.ndarray, names: list[str]) -> np.ndarray:
+        """The matrix of columns of numbers, none of which is missing, as they are."""
+        own = [one for one in self.encoder.encodings if isinstance(one, Number)]
+        places = [names.index(one.name) for one in own]
+        means, scales = np.array([[one.mean, one.scale] for one in own]).T
+        out = np.empty((len(raw), len(own)), dtype=raw.dtype)
+        for first in range(0, len(raw), _TILE):
+            tile = raw[first : first + _TILE, places].astype(np.float64)
+            out[first : first + _TILE] = (tile - means) / scales
+        return out
+
+    def staged(self, row_range: RowRange, stage: Stage) -> list[Numbers] | None:
+        """Put the rows of a range aside as they are, in float32; return what columns add up to.
+
+        None where a value is missing, or is no number.
+        """
+        mark = sha256_of(repr((row_range, self.sources, stage.columns)))
+        known = stage.numbers(row_range, mark)
+        if known is not None:
+            return known
+        fetched = self._fetch(row_range)
+        raw = np.empty((fetched.n_rows, len(stage.columns)), dtype=np.float32)
+        stacked = np.empty(raw.shape[::-1], dtype=np.float32)
+        found = []
+        for row, one in zip(stacked, stage.columns, strict=True):
+            own = numbers_in(one, fetched.arrays[one.key], partial(row_range.row, self.sources))
+            if own.n_missing:
+                return None
+            row[:] = np.ma.getdata(fetched.arrays[one.key])
+            found.append(own)
+        for first in range(0, len(raw), _TILE):
+            raw[first : first + _TILE] = stacked[:, first : first + _TILE].T
+        target, weights = self._target(fetched, row_range), self._weights(fetched, row_range)
+        stage.put(row_range, raw, target, weights, mark, found)
+        return found
+
     def _fetch(self, row_range: RowRange, wanted: list[SourceColumn] | None = None) -> Columns:
         """The values of some columns in a range of rows; by default of all that are encoded."""
         parts = []
@@ -389,7 +420,7 @@ class EncodingPlan:
             chosen = ", ".join(["true AS row_seen", *columns])
             sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
             with gate:
-                found = source.plain(wanted, k, start, stop) or source.run(cursor, sql)
+                found = source.run(cursor, sql)
             source.require_same()
             if len(found["row_seen"]) != stop - start:
                 raise DataError(
@@ -517,6 +548,72 @@ def numbers_in(column: SourceColumn, fetched: Any, place: Callable[[int], str]) 
             "it, or leave it empty to count as missing"
         )
     return found
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Rows that were put aside until it is known what their columns add up to.
+
+    Columns of nothing but numbers that float32 holds need to be read once only: they lie here, a
+    file a stretch, as they are, and are standardised when all of them have been seen.  A process
+    that was killed leaves them, with what they add up to, to the next one.
+
+    Attributes
+    ----------
+    folder : str
+        That of the blocks.
+    columns : tuple of SourceColumn
+    """
+
+    folder: str
+    columns: tuple[SourceColumn, ...]
+
+    def _path(self, row_range: RowRange, suffix: str) -> Path:
+        return Path(self.folder, f"{row_range.start}.{suffix}")
+
+    def put(
+        self,
+        row_range: RowRange,
+        raw: np.ndarray,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+        mark: str,
+        numbers: Sequence[Numbers],
+    ) -> None:
+        """Keep rows, and then what they add up to, under the mark of what was read."""
+        with cache_file(self._path(row_range, "raw")) as file:
+            for array in (raw, target, *(() if weights is None else (weights,))):
+                np.save(file, array, allow_pickle=False)
+        record = {"mark": mark, "numbers": [one.record() for one in numbers]}
+        with cache_file(self._path(row_range, "sums")) as file:
+            file.write(json.dumps(record).encode())
+
+    def numbers(self, row_range: RowRange, mark: str) -> list[Numbers] | None:
+        """What columns add up to in the rows of a range, where they were read already."""
+        try:
+            record = json.loads(self._path(row_range, "sums").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        if record["mark"] != mark:
+            return None
+        return [Numbers.of_record(one) for one in record["numbers"]]
+
+    def has(self, row_range: RowRange) -> bool:
+        """Whether the rows of a stretch lie here; encoded ones are no more."""
+        return self._path(row_range, "raw").exists()
+
+    def rows(self, row_range: RowRange) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The rows of a stretch, with their targets and weights."""
+        path = self._path(row_range, "raw")
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            raw, target = (np.load(file, allow_pickle=False) for _ in range(2))
+            weights = np.load(file, allow_pickle=False) if file.tell() < size else None
+        return raw, target, weights
+
+    def forget(self, row_range: RowRange) -> None:
+        """Remove rows that are encoded."""
+        self._path(row_range, "raw").unlink(missing_ok=True)
 
 
 # --- tables of levels, one for every column in a process ------------------------------------------

@@ -42,6 +42,7 @@ from separatrix.scale.encoding import (
     SourceBlock,
     SourceColumn,
     SourceFile,
+    Stage,
     chosen_rows,
     contents_of,
     digest_of,
@@ -61,6 +62,7 @@ from separatrix.scale.statistics import (
     cut_of_highest,
     described,
     is_number,
+    merged_numbers,
     with_levels,
 )
 from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
@@ -77,6 +79,7 @@ from separatrix.tables.reader import (
     open_files,
     split_name,
 )
+from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import (
     NoSuchColumn,
     joined,
@@ -90,7 +93,7 @@ from separatrix.tables.table import (
 __all__ = ["ScanOptions", "scan_files"]
 
 # The format of caches: one in another format is written anew.
-_FORMAT = 5
+_FORMAT = 6
 # The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
@@ -529,6 +532,8 @@ class _Scan:
             part.suffix != ".parquet" for part in layout.parts
         )
         self.notes: list[str] = []
+        self.spans: list[RowRange] = []
+        self.stage: Stage | None = None
         self.resumed = ""
         for name, what in _roles(options):
             if name not in layout.groups:
@@ -577,9 +582,10 @@ class _Scan:
         self.statistics.row_ranges = row_ranges(sources, self._most(raw))
         plan, labels = self._encoding_plan(sources)
         width = self._row_bytes(plan)
-        spans = row_ranges(sources, self._most(raw + width))
-        room = n_rows * (width + 24.0)
-        stored = self.readers.shares_cache and self._has_room(room)
+        spans = self.spans or row_ranges(sources, self._most(raw + width))
+        stored = self.stage is not None or (
+            self.readers.shares_cache and self._has_room(n_rows * width + 24.0 * n_rows)
+        )
         return self._encoded(plan, labels, spans, n_rows, width, stored)
 
     def _most(self, row_bytes: float) -> int:
@@ -686,7 +692,8 @@ class _Scan:
             session=self.session,
             split=self._split(),
         )
-        columns, facts = known.of_columns(names, encoder)
+        read = self._read_once(plan, names)
+        columns, facts = known.of_columns(names, encoder, read)
         if options.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
@@ -702,7 +709,8 @@ class _Scan:
             for one in columns
             if one.name in used or any(name.startswith(f"{one.name} (") for name in dates)
         ]
-        return replace(plan, columns=tuple(kept)), labels
+        stage = self.stage
+        return replace(plan, columns=tuple(kept), encoder=encoder, stage=stage), labels
 
     def _split(self) -> SourceColumn | None:
         """A column of whether rows are held out, by group or time; None where a hash decides it.
@@ -799,6 +807,50 @@ class _Scan:
             )
         extra = [name for name in names if name not in needed]
         return [name for name in names if name in needed], extra
+
+    def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> list[Numbers] | None:
+        """Put all rows aside while they are read for what they add up to, where that can be.
+
+        Of columns of numbers that float32 holds as they are.  None where there are others, where a
+        value is missing, or where there is no room; the rows are read again then.
+        """
+        options, known = self.options, self.statistics
+        if options.encoder is not None or not (options.single and options.standardise):
+            return None
+        if not self.readers.shares_cache:
+            # Another worker may encode the rows than the one that put them aside.
+            return None
+        known.look_for(plan.encoder)
+        columns = [known.column(name) for name in names]
+        if not columns or not all(known.is_narrow(one) for one in columns):
+            return None
+        width = 4.0 * len(columns)
+        if not self._has_room((width + 24.0) * known.n_rows, spare=1.0):
+            return None
+        self.spans = row_ranges(plan.sources, self._most(known.row_bytes() + width))
+        stage = Stage(str(self.folder), tuple(columns))
+        plan = replace(plan, columns=tuple(columns))
+        parts, rows = [], 0
+        found = self.readers.map(_staged, (plan, stage), self.spans)
+        with contextlib.closing(found):  # type: ignore[type-var]
+            for span, part in zip(self.spans, found, strict=True):
+                if part is None:
+                    self._read_again()
+                    return None
+                parts.append(part)
+                rows += span.n_rows
+                options.report("statistics", rows, known.n_rows)
+        read = merged_numbers(parts)
+        if any(one.n_missing for one in known.of_numbers(columns, read)):
+            self._read_again()
+            return None
+        self.stage = stage
+        return read
+
+    def _read_again(self) -> None:
+        """Remove rows that were put aside and cannot be encoded from there."""
+        self.spans = []
+        _remove(self.folder, "*.raw", "*.sums")
 
     def _target(
         self,
@@ -910,13 +962,16 @@ class _Scan:
             return size * encoder.n_features_
         return (size + 4.0) * len(encoder.encodings)
 
-    def _has_room(self, needed: float) -> bool:
-        """Whether the encoded rows fit the cache, once older ones have made room."""
+    def _has_room(self, needed: float, spare: float = 0.0) -> bool:
+        """Whether the encoded rows fit the cache, once older ones have made room.
+
+        ``spare``: so many times as much has to be free on the disk for a while.
+        """
         limit = self.options.limit
         free = shutil.disk_usage(self.folder).free
         if limit is None:
             limit = free // 2
-        if needed > min(limit, 0.95 * free):
+        if needed > limit or (1.0 + spare) * needed > 0.95 * free:
             return False
         others = []
         for path in self.root.iterdir():
@@ -1043,7 +1098,7 @@ class _Scan:
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
-        _remove(self.folder, "rows-*.parquet", "*.done")
+        _remove(self.folder, "rows-*.parquet", "*.done", "*.raw", "*.sums")
 
 
 def _remove(folder: Path, *patterns: str) -> None:
@@ -1152,6 +1207,8 @@ class _Encoding:
                 sides = [held for _, _, held in blocks]
                 text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
                 _replace(self.folder / f"{k:06d}.done", text.encode())
+            if self.plan.stage is not None:
+                self.plan.stage.forget(span)
         n = self.plan.n_classes
         done = _EncodedRows.none(n)
         done.was_there = was_there
@@ -1212,6 +1269,11 @@ class _Encoding:
         size = rows.matrix.dtype.itemsize * stored
         digest = digest_of(rows)
         return SourceBlock(self.plan, span, held, digest, len(rows), stored, size, place)
+
+
+def _staged(shared: tuple[EncodingPlan, Stage], span: RowRange) -> list[Numbers] | None:
+    plan, stage = shared
+    return plan.staged(span, stage)
 
 
 def _blocks_of(work: _Encoding, numbered: tuple[int, RowRange]) -> _EncodedRows:

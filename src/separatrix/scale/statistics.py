@@ -66,6 +66,7 @@ _LEVEL_BYTES = 400
 # Parts that are merged at once.
 _TOGETHER = 64
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
+_NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 
 
@@ -124,6 +125,13 @@ class Statistics:
             plain = column.way == "number" and column.sql[0] == f"c{column.places[0]}"
             total += 1.0 + (_WIDTHS.get(stored, 8) if plain else 8.0)
         return total
+
+    def is_narrow(self, column: SourceColumn) -> bool:
+        """Whether a column holds numbers in every file that float32 holds as they are."""
+        return column.way == "number" and all(
+            column.sql[k] == f"c{place}" and self._types[k][place] in _NARROW
+            for k, place in enumerate(column.places)
+        )
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -253,12 +261,10 @@ class Statistics:
     # --- facts ----------------------------------------------------------------------------------
 
     def of_columns(
-        self, names: Sequence[str], encoder: Encoder
+        self, names: Sequence[str], encoder: Encoder, read: Sequence[Numbers] | None = None
     ) -> tuple[list[SourceColumn], list[Facts]]:
         """Columns of features, and what they add up to, in the order of a table's."""
-        # Placeholders are looked for where an encoding is to be learned.
-        self.looks_for_placeholders = not encoder.fitted
-        self.exact = not (encoder.standardise or encoder.reference)
+        self.look_for(encoder)
         columns = {name: self.column(name) for name in names}
         for one in self._texts_among([*columns.values()], encoder):
             columns[one.name] = self._as_text(one)
@@ -266,7 +272,7 @@ class Statistics:
         facts: dict[str, Facts] = {}
         derived: list[Facts] = []
         plain = [one for one in columns.values() if one.way in ("number", "date")]
-        for one, found in zip(plain, self._of_numbers(plain), strict=True):
+        for one, found in zip(plain, self.of_numbers(plain, read), strict=True):
             facts[one.name] = found
             if one.way == "date":
                 derived += self._parts_of_dates(one)
@@ -278,6 +284,11 @@ class Statistics:
         chosen = [facts[name] for name in names]
         known = set(names)
         return list(columns.values()), chosen + [one for one in derived if one.name not in known]
+
+    def look_for(self, encoder: Encoder) -> None:
+        """Look for placeholders where an encoding is to be learned."""
+        self.looks_for_placeholders = not encoder.fitted
+        self.exact = not (encoder.standardise or encoder.reference)
 
     def _texts_among(self, columns: Sequence[SourceColumn], encoder: Encoder) -> list[SourceColumn]:
         """The columns of free text, by the rule of :mod:`separatrix.tables.reader`."""
@@ -441,11 +452,14 @@ class Statistics:
 
     # --- numbers --------------------------------------------------------------------------------
 
-    def _of_numbers(self, columns: Sequence[SourceColumn]) -> list[NumberFacts]:
-        """What columns of numbers add up to."""
+    def of_numbers(
+        self, columns: Sequence[SourceColumn], read: Sequence[Numbers] | None = None
+    ) -> list[NumberFacts]:
+        """What columns of numbers add up to; ``read``: what is known of each already."""
         if not columns:
             self.on_progress(self.n_rows)
             return []
+        read = self.numbers_in(columns, reports=True) if read is None else read
         return [
             numbers.facts(
                 one.name,
@@ -454,7 +468,7 @@ class Statistics:
                 date=one.way == "date",
                 overridden=one.name in self.layout.wanted,
             )
-            for one, numbers in zip(columns, self.numbers_in(columns, reports=True), strict=True)
+            for one, numbers in zip(columns, read, strict=True)
         ]
 
     def numbers_in(

@@ -6,7 +6,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -242,6 +242,22 @@ class _Part:
         self._counts = counts
         self._spreads: dict[tuple[int, int], Spread] = {}
 
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> _Part:
+        """The settled part of a record."""
+        part = cls.__new__(cls)
+        lows, highs = (tuple((value, n) for value, n in side) for side in record["ends"][:2])
+        part.ends = ColumnEnds(lows, highs, *record["ends"][2:])
+        part._values = part._counts = None
+        part._spreads = {(i, j): Spread(*own) for i, j, *own in record["spreads"]}
+        return part
+
+    def record(self) -> dict[str, Any]:
+        """A settled part as JSON can hold it."""
+        assert self._values is None
+        spreads = [[*cut, *astuple(one)] for cut, one in self._spreads.items()]
+        return {"ends": astuple(self.ends), "spreads": spreads}
+
     def without(self, away: Container[float]) -> Spread:
         """The spread of the values but for some codes, the outermost ones at either end."""
         lows = [value for value, _ in self.ends.lows if value in away]
@@ -333,6 +349,22 @@ class Numbers:
         parts = tuple(part for one in many for part in one.parts)
         names = NameSample.merged([one.names for one in many])
         return cls(parts, sum(one.n_missing for one in many), names)
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> Numbers:
+        """The numbers of a record, with the same bits."""
+        names = record["names"]
+        return cls(
+            tuple(map(_Part.of_record, record["parts"])),
+            record["n_missing"],
+            None if names is None else NameSample(np.array(names[0], dtype=np.float64), names[1]),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The numbers as JSON can hold them, once their values are not needed any more."""
+        names = None if self.names is None else [self.names.values.tolist(), self.names.level]
+        parts = [part.record() for part in self.parts]
+        return {"n_missing": self.n_missing, "names": names, "parts": parts}
 
     @property
     def infinite(self) -> bool:
