@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 
 from separatrix.data.digests import sha256_of
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.tables.limits import Limit
 
 __all__ = [
@@ -202,13 +202,15 @@ def _system_of(address: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             f'{address} is an address, which needs fsspec: pip install "separatrix[lake]"'
         ) from None
     try:
         system, path = fsspec.core.url_to_fs(address)
     except ImportError:
-        raise ImportError(f"reading {scheme}:// needs {package}: pip install {what}") from None
+        raise MissingPackageError(
+            f"reading {scheme}:// needs {package}: pip install {what}"
+        ) from None
     except ValueError as error:
         if "rotocol not known" not in str(error):
             raise
@@ -323,8 +325,8 @@ def _names_in(folder: str | Path, inner: str, pattern: str) -> list[str]:
     ]
 
 
-def _needs(package: str, what: str) -> ImportError:
-    return ImportError(f'{what} needs {package}: pip install "separatrix[lake]"')
+def _needs(package: str, what: str) -> MissingPackageError:
+    return MissingPackageError(f'{what} needs {package}: pip install "separatrix[lake]"')
 
 
 def _refused(folder: str, fault: str) -> DataError:

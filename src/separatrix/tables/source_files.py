@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.memory import is_tight
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.messages import Message, Setting
 from separatrix.tables.categorical import Categorical, as_read
 from separatrix.tables.lake import FilePath, RemoteFile
@@ -60,7 +60,7 @@ def import_duckdb() -> Any:
     try:
         import duckdb
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             'reading table files needs DuckDB: pip install "separatrix[app]"'
         ) from None
     return duckdb
