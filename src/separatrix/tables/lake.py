@@ -32,6 +32,7 @@ __all__ = [
     "path_of",
     "remote_files",
     "status_of",
+    "unreadable",
 ]
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
@@ -242,7 +243,17 @@ def _answers(address: str) -> Iterator[None]:
             ) from None
         if isinstance(error, FileNotFoundError) and (cause is error or status == 404):
             raise DataError(f"{address} does not exist") from None
-        raise DataError(f"{address} cannot be read: {text.rstrip('.')}") from None
+        raise DataError(unreadable(address, text)) from None
+
+
+def unreadable(name: str, text: str) -> str:
+    """The sentence about a file that its file system cannot read, for the reason in a text."""
+    if "range requests" in text:
+        return (
+            f"{name} cannot be read where it is, because its server sends no parts of files; "
+            "download it, and give the name of the copy"
+        )
+    return f"{name} cannot be read: {text.rstrip(' .')}"
 
 
 def remote_files(name: str) -> tuple[Sequence[FilePath], bool]:
@@ -268,7 +279,7 @@ def remote_files(name: str) -> tuple[Sequence[FilePath], bool]:
             return [_listed("", system, *one) for one in sorted(found.items())], False
         if not is_folder:
             return [RemoteFile(name)], False
-        base = system.unstrip_protocol(path).rstrip("/")
+        base = _address(system, path).rstrip("/")
         if (listed := files_of_log(base)) is not None:
             # Folders of Iceberg are named for people: its files have all columns.
             own = "" if is_iceberg(base) else base
@@ -279,8 +290,18 @@ def remote_files(name: str) -> tuple[Sequence[FilePath], bool]:
 
 def _listed(base: str, system: Any, path: str, info: Mapping[str, Any]) -> RemoteFile:
     """A file of a listing, with its folders below a base."""
-    address = system.unstrip_protocol(path)
+    address = _address(system, path)
     return RemoteFile(address, _below(base, address), _status_in(info))
+
+
+def _address(system: Any, path: str) -> str:
+    """The address of a path, with folders such as ``year=2024`` as they are called."""
+    address: str = system.unstrip_protocol(path)
+    if address.startswith(_WEB):
+        # Pages that list a folder may write "year%3D2024".
+        head, mark, parameters = address.partition("?")
+        address = f"{re.sub('%3D', '=', head, flags=re.IGNORECASE)}{mark}{parameters}"
+    return address
 
 
 def _below(base: str, address: str) -> tuple[str, ...]:
