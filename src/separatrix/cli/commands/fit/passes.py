@@ -306,8 +306,8 @@ def _prepare(out: Output, checkpoint: str, resume: bool) -> None:
     elif not os.path.exists(checkpoint):
         out.note(
             f"there is no {checkpoint}: the earlier fit was completed, or it ended before its "
-            "first complete pass. This fit starts with its first pass, over the row groups that "
-            "were encoded and those that had yet to be"
+            "first complete pass. This fit starts with its first pass; row groups that are encoded "
+            "are not encoded again"
         )
 
 
