@@ -190,7 +190,7 @@ class Tuning:
 
 
 class _Columns:
-    """What is known of the columns: means, lengths, and the Gram matrix of those in use."""
+    """Means and lengths of the columns, and the Gram matrix of those in use."""
 
     def __init__(self, problem: PointwiseObjective) -> None:
         design = problem.design.turned
