@@ -234,11 +234,14 @@ class Design(ABC):
         """
         n, d = self.shape
         part = self.take(np.unique(np.linspace(0, n - 1, _COMPARED).astype(np.intp)))
-        products = part.dot(part.t_dot(np.eye(part.n_samples)))
-        squares, count = np.square(products), part.n_samples
-        length = float(np.trace(products)) / count
-        between = float(squares.sum() - np.trace(squares)) / max(count * (count - 1), 1)
-        ratio = d * between / length**2 if length > 0.0 else 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            products, count = part.dot(part.t_dot(np.eye(part.n_samples))), part.n_samples
+            length = float(np.trace(products)) / count
+            if length == 0.0:
+                return 1.0
+            # In units of the mean length, whose square may be out of range.
+            squares = np.square(products / length)
+        ratio = d * float(squares.sum() - np.trace(squares)) / max(count * (count - 1), 1)
         return float(np.clip(ratio, 1.0, d)) if np.isfinite(ratio) else float(d)
 
     @abstractmethod
