@@ -54,6 +54,7 @@ from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import check_choice, check_number
+from separatrix.exceptions import MissingPackageError
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting
 from separatrix.messages.markup import facts_html, paragraphs_html, table_html
@@ -241,7 +242,7 @@ class Summary:
         try:
             pd = import_module("pandas")
         except ImportError as error:
-            raise ImportError(
+            raise MissingPackageError(
                 "a data frame needs pandas, which is not installed: pip install pandas; "
                 "to_dict() has the same numbers"
             ) from error

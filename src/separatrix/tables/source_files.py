@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.memory import is_tight
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.messages import Message, Setting
 from separatrix.tables.categorical import Categorical, as_read
-from separatrix.tables.lake import FilePath, RemoteFile
+from separatrix.tables.lake import FilePath, RemoteFile, unreadable
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import (
     BLANKS,
@@ -60,7 +60,7 @@ def import_duckdb() -> Any:
     try:
         import duckdb
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             'reading table files needs DuckDB: pip install "separatrix[app]"'
         ) from None
     return duckdb
@@ -859,7 +859,7 @@ class Part:
     def _fault(self, message: str) -> str:
         if raised := _RAISED.search(message):
             text = raised[1].rstrip(" .")
-            return text if text.startswith(self.label) else f"{self.label} cannot be read: {text}"
+            return text if text.startswith(self.label) else unreadable(self.label, text)
         first = message.strip().splitlines()[0]
         first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
         # DuckDB names the file by its whole path; this sentence has named it already.
