@@ -6,7 +6,8 @@ to concrete functions and compiles the result.  Dense and sparse rows, and every
 therefore run the very same algorithm.
 
 Numba's own cache raises where a file of it was cut off, as on a disk that was full, and runs
-whatever machine code it finds in one that was garbled.
+whatever machine code it finds in one that was garbled.  It sees edits of a function's own file
+alone, and its files are therefore keyed by the code and the options of all that a function calls.
 
 The machine code of a kernel has copies of its own of all that it calls.  Numba gives them names
 that other code may define as well, and the linker takes whichever came first: of functions whose
@@ -109,7 +110,8 @@ class _SelfContainedCode(JITCodeLibrary):
     """Code that calls its own copies of other functions, and no other code's.
 
     What is compiled because another function calls it is kept in LLVM's language alone, which its
-    callers copy: to turn it into machine code, too, takes a tenth of the time of a first fit.
+    callers copy: to turn it into machine code, too, takes a tenth of the time of a first fit.  A
+    function may call itself; for two that call each other Numba would need the machine code.
     """
 
     for_callers = False
@@ -469,9 +471,8 @@ def _importable(function: Any) -> bool:
 
 @functools.cache
 def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -> Any:
-    # Numba's cache on disk is keyed by file, line and qualified name, and does not see the
-    # functions that a kernel calls.  Their code is therefore hashed into the name: two
-    # bindings never share a file, and an edited loss never meets a stale binary.
+    # Numba calls files and symbols by the qualified name.  What a kernel is bound to is therefore
+    # hashed into it: two bindings never share a file, nor a symbol.
     digest = hashlib.sha256()
     for name, function in bindings:
         digest.update(name.encode() + _fingerprint(function))
