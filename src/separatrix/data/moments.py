@@ -41,6 +41,8 @@ __all__ = ["Moments", "Tuning", "add_gram", "mirror"]
 # Columns that registers take at a time, and rows that the first-level cache holds.
 _UNIT = 8
 _SHORT_ROWS = 40
+# Products of means that are added to a scatter at a time: they stay in the cache.
+_PRODUCTS = 1 << 16
 # A scatter without a shift loses so many times the rounding; beyond, the rows are shifted.
 _HARMLESS = 100.0
 
@@ -422,9 +424,10 @@ class Moments:
         after = list(accumulate(reversed(parts), cls.merge))[::-1]
         out, before = [after[0]], None
         for k in range(len(parts)):
+            if k > 0:
+                before = parts[0] if before is None else before.merge(parts[k - 1])
             rest = [m for m in (before, *after[k + 1 : k + 2]) if m is not None]
             out.append(rest[0].merge(rest[1]) if len(rest) == 2 else rest[0])
-            before = parts[k] if before is None else before.merge(parts[k])
         return out
 
     def merge(self, other: Moments) -> Moments:
@@ -457,13 +460,14 @@ class Moments:
             mean[alone] = only.mean[alone]
             rest[alone] = 0.0 if only.rest is None else only.rest[alone]
         scatter = self.scatter + other.scatter
-        between = (share * self.weight)[:, None] * step
-        if self.pooled:
-            product = between.T @ step
-            scatter += 0.5 * (product + product.T)
-        else:
+        between = np.sqrt(share * self.weight)[:, None] * step
+        # By the roots of the factors, so that the sums stay symmetric to the last bit.
+        height = max(1, _PRODUCTS // max(1, self.n_columns))
+        for first in range(0, self.n_columns, height):
+            rows = slice(first, first + height)
             for k in np.flatnonzero(between.any(axis=1)):
-                scatter[k] += between[k][:, None] * step[k]
+                whole = scatter if self.pooled else scatter[k]
+                whole[rows] += between[k, rows, None] * between[k]
         merged = Moments(weight, mean, scatter, self.n_rows + other.n_rows, rest)
         if self.fourth is None:
             return merged

@@ -6,8 +6,8 @@ weight did (Friedman, Hastie, Höfling and Tibshirani, 2007).  The columns lie i
 those of a data frame do, and are read where they lie: their means are subtracted on the way.
 
 Only columns that may have a weight are visited: those that have one, and those whose slope is
-beyond the threshold (Massias, Gramfort and Salmon, 2018).  A product of all columns with the
-residuals finds those, and the gap.
+beyond the threshold (Massias, Gramfort and Salmon, 2018).  A product of all columns that may be
+among them with the residuals finds those, and the gap.
 
 While columns depend on one another, passes close the gap slowly.  The Gram matrix of the columns
 that are visited is formed as soon as passes have cost as much as it does, so that together they
@@ -34,8 +34,11 @@ from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimis
 
 __all__ = ["ColumnDescent", "ColumnDescentState", "Tuning"]
 
-# A column whose length about its mean is below this share of its length about zero is constant.
-_CONSTANT = 1e-12
+# A column whose squared length about its mean is below this share of that about zero may be
+# constant, for the mean is rounded; below that share it is, once the mean has all its digits.
+_DOUBTFUL, _CONSTANT = 1e-12, 1e-29
+# What rounding may add to a product of a column with the residuals.
+_ROUNDED = 1.0 + 1e-9
 # Squares beyond these leave no room for their products.
 _LEAST, _MOST = 1e-150, 1e150
 # What a copy of an entry costs, and the systems that are solved with a Gram matrix, for the cube of
@@ -60,19 +63,25 @@ def _survey(columns, weights, centred, target, mean, square, pull, start, stop):
                     total += np.float64(column[i])
                 whole = n
             total /= whole
-        about, zero, product = 0.0, 0.0, 0.0
-        if len(weights):
-            for i in range(n):
-                value = np.float64(column[i]) - total
-                about += weights[i] * value * value
-                zero += weights[i] * np.float64(column[i]) * np.float64(column[i])
-                product += weights[i] * value * target[i]
-        else:
-            for i in range(n):
-                value = np.float64(column[i]) - total
-                about += value * value
-                product += value * target[i]
-            zero = about + n * total * total
+        for _ in range(2):
+            about, zero, product, rest = 0.0, 0.0, 0.0, 0.0
+            if len(weights):
+                for i in range(n):
+                    value = np.float64(column[i]) - total
+                    rest += weights[i] * value
+                    about += weights[i] * value * value
+                    zero += weights[i] * np.float64(column[i]) * np.float64(column[i])
+                    product += weights[i] * value * target[i]
+            else:
+                for i in range(n):
+                    value = np.float64(column[i]) - total
+                    rest += value
+                    about += value * value
+                    product += value * target[i]
+                zero = about + n * total * total
+            if not (centred and about <= _DOUBTFUL * zero and zero < _MOST):
+                break
+            total += rest / whole
         mean[j], square[j], pull[j] = total, about, product
         if about <= _CONSTANT * zero and zero < _MOST:
             # Without a length a column has no slope: its weight stays zero.
@@ -80,30 +89,31 @@ def _survey(columns, weights, centred, target, mean, square, pull, start, stop):
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True)
-def _slopes(columns, mean, square, v, out, start, stop):
-    """Products of some centred columns with a vector."""
-    j, n = start, len(v)
+def _slopes(columns, mean, square, v, chosen, out, start, stop):
+    """Products of some of the chosen columns, centred, with a vector."""
+    k, n = start, len(v)
     # Four columns for each look at the vector.
-    while j + 4 <= stop:
-        a, b, c, d = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
-        p, q, r, s = mean[j], mean[j + 1], mean[j + 2], mean[j + 3]
+    while k + 4 <= stop:
+        e, f, g, h = chosen[k], chosen[k + 1], chosen[k + 2], chosen[k + 3]
+        a, b, c, d = columns[e], columns[f], columns[g], columns[h]
+        p, q, r, s = mean[e], mean[f], mean[g], mean[h]
         first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
         for i in range(n):
             first += (np.float64(a[i]) - p) * v[i]
             second += (np.float64(b[i]) - q) * v[i]
             third += (np.float64(c[i]) - r) * v[i]
             fourth += (np.float64(d[i]) - s) * v[i]
-        out[j], out[j + 1], out[j + 2], out[j + 3] = first, second, third, fourth
-        j += 4
-    while j < stop:
-        total = 0.0
+        out[k], out[k + 1], out[k + 2], out[k + 3] = first, second, third, fourth
+        k += 4
+    while k < stop:
+        j, total = chosen[k], 0.0
         for i in range(n):
             total += (np.float64(columns[j, i]) - mean[j]) * v[i]
-        out[j] = total
-        j += 1
-    for j in range(start, stop):
-        if not square[j] > 0.0:
-            out[j] = 0.0
+        out[k] = total
+        k += 1
+    for k in range(start, stop):
+        if not square[chosen[k]] > 0.0:
+            out[k] = 0.0
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True)
@@ -190,7 +200,7 @@ class Tuning:
 
 
 class _Columns:
-    """What is known of the columns: means, lengths, and the Gram matrix of those in use."""
+    """Means and lengths of the columns, and the Gram matrix of those in use."""
 
     def __init__(self, problem: PointwiseObjective) -> None:
         design = problem.design.turned
@@ -210,17 +220,18 @@ class _Columns:
         self.mean, self.square, self.pull = np.zeros(d), np.empty(d), np.empty(d)
         own = (self.mean, self.square, self.pull)
         fixed = (self.columns, self.weights, self.centred, self.target, *own)
-        pool.run([partial(_survey, *fixed, *r) for r in self.ranges()])
+        parts = pool.ranges(d, float(self.columns.size))
+        pool.run([partial(_survey, *fixed, *part) for part in parts])
         self.pull *= self.factor
+        self.length = np.sqrt(self.factor * self.square)
+        # The products at the last look at all columns, and the residuals there.
+        self.looked = self.pull, self.target
         self.kinks: Kinks = problem.penalty.kinks((d,), d)
         self.own = problem.penalty.curvature((d,), d)
         # The columns of the Gram matrix, centred and weighted, and the places they have in it.
         self.held = np.empty((0, n))
         self.gram = np.empty((0, 0))
         self.place = np.full(d, -1)
-
-    def ranges(self) -> list[tuple[int, int]]:
-        return pool.ranges(len(self.columns), float(self.columns.size))
 
     @property
     def tame(self) -> bool:
@@ -242,12 +253,33 @@ class _Columns:
         """The residuals times the weights of the rows, but for a factor that all rows have."""
         return self.weights * r if len(self.weights) else r
 
-    def slopes(self, r: np.ndarray) -> np.ndarray:
-        """The products of all columns with the weighted residuals."""
-        out = np.empty(len(self.mean))
-        fixed = (self.columns, self.mean, self.square, self.weighted(r), out)
-        pool.run([partial(_slopes, *fixed, *part) for part in self.ranges()])
-        return self.factor * out
+    def slopes(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """The products of the columns with the weighted residuals, where they may count.
+
+        Since the last look at all columns no product has moved farther than the residuals, times
+        the length of the column (Fercoq, Gramfort and Salmon, 2015).  Those of columns without a
+        weight that have to be below the threshold stay as they were then.
+        """
+        u, (known, old) = self.weighted(r), self.looked
+        way = r - old
+        far = np.sqrt(self.factor * inner(self.weighted(way), way))
+        most = np.abs(known) + far * self.length
+        # Not the other way round, which drops NaN.
+        chosen = np.flatnonzero((w != 0.0) | ~(most * _ROUNDED < self.kinks.l1))
+        every = 2 * len(chosen) > len(w)
+        if every:
+            chosen = np.arange(len(w))
+        found = np.empty(len(chosen))
+        fixed = (self.columns, self.mean, self.square, u, chosen, found)
+        parts = pool.ranges(len(chosen), float(len(chosen) * len(r)))
+        pool.run([partial(_slopes, *fixed, *part) for part in parts])
+        found *= self.factor
+        if every:
+            self.looked = found, r.copy()
+            return found
+        out = known.copy()
+        out[chosen] = found
+        return out
 
     def slopes_of(self, chosen: np.ndarray, r: np.ndarray) -> np.ndarray:
         """The same of some of the columns, of which the Gram matrix has copies."""
@@ -291,7 +323,7 @@ class ColumnDescentState:
     value, dual : float
         The objective, and the best lower bound.
     slopes : ndarray
-        The products of the columns with the weighted residuals.
+        The products of the columns with the weighted residuals, where they may count.
     r : ndarray
         The residuals.
     spent : float
@@ -369,7 +401,7 @@ class ColumnDescent(Solver):
         # A hint may be beyond the bounds, along a path for instance.
         w = data.kinks.within(np.array(problem.weights_of(theta), dtype=np.float64))
         r = data.residuals(w)
-        slopes = data.slopes(r) if w.any() else data.pull
+        slopes = data.slopes(r, w) if w.any() else data.pull
         state = ColumnDescentState(data, theta, np.inf, 0.0, slopes, r)
         return self._judged(problem, state, w, r, slopes)
 
@@ -412,7 +444,7 @@ class ColumnDescent(Solver):
         else:
             spent = self._passes(problem, state, active, x, r, check_interrupt)
         check_interrupt()
-        new = self._judged(problem, state, x, r, data.slopes(r), spent=spent)
+        new = self._judged(problem, state, x, r, data.slopes(r, x), spent=spent)
         new = replace(new, rate=new.relative_gap / max(state.relative_gap, 1e-300))
         still = state.value - new.value <= 1e-15 * abs(new.value)
         if still and new.dual - state.dual <= 0.01 * max(new.value - new.dual, 0.0):

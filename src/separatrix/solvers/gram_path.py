@@ -249,12 +249,12 @@ class GramPath:
         d = moments.n_columns - n_targets
         mean, total = moments.mean[0], moments.total
         sums = moments.scatter
-        about_zero = sums + total * np.outer(mean, mean)
+        about_zero = np.diagonal(sums) + total * mean * mean
         if centred:
-            constant = np.diagonal(sums) <= _CONSTANT * np.diagonal(about_zero)
+            constant = np.diagonal(sums) <= _CONSTANT * about_zero
         else:
-            sums = about_zero
-            constant = np.diagonal(sums) == 0.0
+            sums = sums + total * np.outer(mean, mean)
+            constant = about_zero == 0.0
         self.gram = np.ascontiguousarray(sums[:d, :d])
         self.pull = np.ascontiguousarray(sums[d:, :d])
         # Without a length a column has no slope: its weight stays zero.

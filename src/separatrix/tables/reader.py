@@ -1003,7 +1003,7 @@ def _found_groups(
     if not names:
         return {}
     unlike = np.zeros((len(files.PROPOSED), len(names)), dtype=bool)
-    rows = min(files.tuning.get().sample_rows, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
+    rows = min(files.tuned.now.sample_rows, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
     for part in parts[:_SAMPLE_FILES]:
         unlike |= part.unlike(connection, names, marks, rows)
     order = [*files.PROPOSED, "string"]
