@@ -592,11 +592,11 @@ class Stage:
         """What columns add up to in the rows of a range, where they were read already."""
         try:
             record = json.loads(self._path(row_range, "sums").read_text("utf-8"))
-        except (OSError, ValueError):
+            if record["mark"] != mark:
+                return None
+            return [Numbers.of_record(one) for one in record["numbers"]]
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        if record["mark"] != mark:
-            return None
-        return [Numbers.of_record(one) for one in record["numbers"]]
 
     def has(self, row_range: RowRange) -> bool:
         """Whether the rows of a stretch lie here; encoded ones are no more."""
