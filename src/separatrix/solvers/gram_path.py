@@ -42,6 +42,8 @@ _INNER = 0.3
 _CONSTANT = 1e-12
 # Columns for each strength up to which the matrix is worth its price.
 _WORTH = 300
+# Columns of dense rows up to which it is for a single one.
+_FEW = 40
 # Squares below this have lost digits to underflow.
 _LEAST = 1e-280
 
@@ -234,12 +236,12 @@ class GramPath:
         """Whether a Gram matrix is worth its price for so many strengths.
 
         It takes as many multiplications as some passes over the rows for every column; BLAS does
-        them in the time of a few.  For a single strength on dense rows
+        them in the time of a few.  For a single strength on dense rows of more than a few columns
         :class:`~separatrix.solvers.column_descent.ColumnDescent` has those of the columns in use.
         """
         d = design.n_features
         if strengths == 1 and isinstance(design, DenseDesign):
-            return False
+            return 0 < d <= _FEW
         return 0 < d <= min(DENSE_HESSIAN, _WORTH * strengths)
 
     @np.errstate(over="ignore", under="ignore", invalid="ignore")
