@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from separatrix._compiled.compilation import inlined, njit, scalar
+from separatrix._compiled.compilation import inlined, njit, ordered, scalar, specialise
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
@@ -150,7 +150,68 @@ def test_what_was_compiled_for_a_caller_is_read_for_another(tmp_path, monkeypatc
     assert len(sorted(tmp_path.rglob("*.nbc"))) == 2
 
 
-def test_garbage_is_collected_after_a_compilation_as_before():
+def refuse(x):
+    if x < 0.0:
+        raise ValueError(x)
+    return x
+
+
+def test_copies_of_a_function_raise_what_it_raises(tmp_path, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    for _ in range(2):
+        refusing = njit(cache=True)(refuse)
+        between = njit()(lambda x, refusing=refusing: refusing(x) + 1.0)
+        calling = njit()(lambda x, between=between: between(x))
+        with pytest.raises(ValueError, match="-1"):
+            calling(-1.0)
+        # Machine code for Python replaces what callers have copied, which lasts all the same.
+        assert refusing(1.0) == 1.0 and between(1.0) == 2.0
+        gc.collect()
+        another = njit()(lambda x, between=between: between(x))
+        for function in (refusing, between, calling, another):
+            with pytest.raises(ValueError, match="-2"):
+                function(-2.0)
+
+
+def triple(x):
+    return x + x + x
+
+
+helper = None
+
+
+def helped(x):
+    return helper(x)
+
+
+def test_a_loop_is_compiled_anew_where_one_that_it_calls_has_changed(tmp_path, monkeypatch):
+    """In its code or in its options, whose file is not the loop's own."""
+    import numba
+
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    for called, value in ((scalar(double), 4.0), (ordered(double), 4.0), (scalar(triple), 6.0)):
+        monkeypatch.setitem(globals(), "helper", called)
+        for hits in range(2):
+            loop = njit(cache=True)(helped)
+            assert loop(2.0) == value
+            assert sum(loop.stats.cache_hits.values()) == hits
+    names = {
+        specialise(helped, helper=kind(double)).__name__ for kind in (scalar, ordered, inlined)
+    }
+    assert len(names) == 3
+
+
+def test_garbage_is_collected_after_a_compilation_as_before(monkeypatch):
+    from numba.core.compiler_lock import global_compiler_lock
+
+    held, disable = [], gc.disable
+    with monkeypatch.context() as patch:
+        patch.setattr(gc, "disable", lambda: held.append(global_compiler_lock.is_locked()))
+        assert njit()(double)(2) == 4
+    # Of two threads, the second does not find what the first has set.
+    assert held and all(held) and gc.disable is disable
     assert gc.isenabled()
     assert njit()(double)(2) == 4 and gc.isenabled()
     gc.disable()
@@ -170,6 +231,18 @@ def test_a_full_disk_costs_no_result(tmp_path, monkeypatch):
 
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compilation._CheckedFile, "_save_data", full)
+    assert njit(cache=True)(double)(2) == 4
+
+
+def test_an_index_that_cannot_be_opened_costs_no_result(tmp_path, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    assert njit(cache=True)(double)(2) == 4
+    (index,) = tmp_path.rglob("*.nbi")
+    index.unlink()
+    # As one of another account's that this one may not read, whoever runs this.
+    index.mkdir()
     assert njit(cache=True)(double)(2) == 4
 
 

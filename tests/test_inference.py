@@ -478,6 +478,8 @@ def test_coefficients_on_their_way_to_infinity_are_noticed() -> None:
     model = LogisticRegression(penalty=None).fit(X, y)
     theta = np.concatenate([model.coef_[0], model.intercept_])
     assert likelihood_information(bounded, theta) is not None
+    # Whose time is over.
+    assert likelihood_information(bounded, theta, 0.0) is None
 
 
 def test_a_loose_fit_is_refused() -> None:

@@ -7,6 +7,9 @@
     ├── ModelFileError      the file is not a model that this version can read
     └── NotSeparableError   no hyperplane separates the classes, and here is the proof
 
+    ModuleNotFoundError
+    └── MissingPackageError a package that the call needs is not installed
+
     UserWarning
     └── ConventionWarning   a number is not scikit-learn's, on purpose
 """
@@ -21,6 +24,7 @@ from typing import Any
 __all__ = [
     "ConventionWarning",
     "DataError",
+    "MissingPackageError",
     "ModelFileError",
     "NotSeparableError",
     "calling_frame",
@@ -81,6 +85,10 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
 class DataError(ValueError):
     """The data cannot be used as it is; the message says what, where and what to do."""
+
+
+class MissingPackageError(ModuleNotFoundError):
+    """A package that the call needs is not installed; the message says how to install it."""
 
 
 class ModelFileError(ValueError):

@@ -230,11 +230,26 @@ def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
         ("fit x.csv --engine=dask --scheduler tcp://127.0.0.1:1", "app,dask"),
         ("verify m.separatrix iris --rigorous", "app,exact"),
         ("fit x.feather", "app,arrow"),
+        ("fit s3://bucket/x.csv", "app,lake"),
     ],
 )
 def test_all_extras_that_a_call_needs_are_named_at_once(run, monkeypatch, call, extras):
     monkeypatch.setattr(separatrix.cli, "find_spec", lambda name: None)
     assert run(*call.split()).err.endswith(f'pip install "separatrix[{extras}]"\n')
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [("s3://bucket/x.csv", "fsspec", "lake"), ("x.arrow", "pyarrow", "arrow")],
+)
+def test_a_package_that_a_table_needs_is_no_bug(run, monkeypatch, tmp_path, name, package, extra):
+    (tmp_path / "x.arrow").write_bytes(b"ARROW1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    ran = run("fit", name, "--target", "y")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.endswith(f'needs {package}: pip install "separatrix[{extra}]"\n')
+    assert ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["fit", "diagnose", "separable"])

@@ -54,7 +54,7 @@ def test_what_is_inherited_is_documented(name: str) -> None:
     for parameter, one in kind._parameters.items():
         if not isinstance(one, CompatParameter):
             continue
-        assert f"    {parameter} : default={one.default!r}\n        {one.meaning}." in kind.__doc__
+        assert f"\n{parameter} : default={one.default!r}\n    {one.meaning}." in kind.__doc__
 
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:

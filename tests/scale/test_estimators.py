@@ -176,7 +176,23 @@ def test_rows_without_weight_may_have_any_length(of):
     rows[1::6] = 1e308
     for matrix in (rows, sp.csr_matrix(rows)):
         agree(type(model)(**model.get_params()).fit(blocks_of(of, weights, matrix)), known)
+        found = type(model)(**model.get_params()).fit(matrix, TARGETS[of], sample_weight=weights)
+        agree(found, known)
+        assert verify(found, matrix, TARGETS[of], sample_weight=weights).ok
     assert (rows[1::6] == 1e308).all()
+
+
+def test_targets_without_weight_may_have_any_size():
+    targets, weights = NUMBERS.copy(), np.where(np.arange(N) % 3 == 1, 0.0, 1.0)
+    targets[1::6] = 1e308
+    known = Lasso(alpha=0.1).fit(X, NUMBERS, sample_weight=weights)
+    found = Lasso(alpha=0.1).fit(X, targets, sample_weight=weights)
+    agree(found, known)
+    assert verify(found, X, targets, sample_weight=weights).ok
+    agree(Lasso(alpha=0.1).fit(scan(X, targets, weight=weights, quantity=True)), known)
+    # The means of all fits are those of the rows that have a weight.
+    chosen = RidgeCV().fit(np.where(weights[:, None] > 0.0, X, 1e200), targets, weights)
+    assert chosen.alpha_ == RidgeCV().fit(X, NUMBERS, weights).alpha_
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

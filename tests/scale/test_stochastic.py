@@ -145,9 +145,9 @@ def test_shuffled_steps_come_to_a_certificate(loss, intercept):
     assert model.certificate_.dual > 0.9 * best.dual
 
 
-def test_the_bound_of_hinge_steps_is_that_of_the_rows_near_the_kink(monkeypatch):
+@kinked.tuned(kinked.Tuning(few=0))
+def test_the_bound_of_hinge_steps_is_that_of_the_rows_near_the_kink():
     """Every pass has one below the optimum, and a sharp one where not all rows are near."""
-    monkeypatch.setattr(kinked, "_FEW", 0)
     X, y = table(np.random.default_rng(8), noise=2.0)
     best = LinearSVC(loss="hinge", lam=0.1, tol=1e-9).fit(X, y).certificate_.primal
     for passes in (1, 3):
@@ -165,7 +165,6 @@ def test_the_bound_of_hinge_steps_is_that_of_the_rows_near_the_kink(monkeypatch)
         {"early_stopping": True},
         {"record": True, "eta0": 1.0},
         {"penalty": None, "learning_rate": "constant"},
-        {"penalty": None, "loss": "log_loss"},
     ],
 )
 def test_what_stochastic_gradients_cannot_do_over_blocks(options):

@@ -43,13 +43,17 @@ def memory(folder: Path):
     system.rm("/lake", recursive=True)
 
 
-class Ranges(http.server.SimpleHTTPRequestHandler):
-    """Answers requests for a part of a file, and only signed ones for what is secret."""
+class Whole(http.server.SimpleHTTPRequestHandler):
+    """Sends whole files alone."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *args: object) -> None:
         pass
+
+
+class Ranges(Whole):
+    """Answers requests for a part of a file, and only signed ones for what is secret."""
 
     def do_GET(self) -> None:
         path, asked = Path(self.translate_path(self.path)), self.headers.get("Range")
@@ -166,12 +170,28 @@ def test_a_web_server_sends_the_parts_that_are_read(web: str, folder: Path) -> N
     same(read_table(f"{web}/small.csv.gz"), read_table(folder / "small.csv.gz"))
     data = scan(f"{web}/{path}", "y", cache=folder / "cache")
     assert data.fingerprint == scan(folder / path, "y", cache=folder / "cache").fingerprint
+    # The server's page has "year%3D2024" in the place of names of folders.
+    same(read_table(f"{web}/table/"), read_table(folder / "table"))
+    with pytest.raises(DataError, match=r"table has the suffix .*; the address of a folder end"):
+        read_table(f"{web}/table")
     with pytest.raises(DataError, match=r"none.parquet does not exist"):
         read_table(f"{web}/none.parquet")
     with pytest.raises(DataError, match=r"no access to \S+secret.parquet .*credentials"):
         read_table(f"{web}/secret.parquet")
     with pytest.raises(DataError, match=r"a.parquet cannot be read: "):
         read_table("http://127.0.0.1:9/a.parquet")
+
+
+def test_a_web_server_that_sends_no_parts_is_named(folder: Path) -> None:
+    pytest.importorskip("aiohttp")
+    handler = functools.partial(Whole, directory=str(folder))
+    # Smaller files are fetched whole.
+    (folder / "large.parquet").write_bytes(b"PAR1" + bytes(6_000_000) + b"PAR1")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(DataError, match=r"its server sends no parts of files; download it"):
+            read_table(f"http://127.0.0.1:{server.server_address[1]}/large.parquet")
+        server.shutdown()
 
 
 def test_credentials_that_are_missing_are_named(bucket: str, monkeypatch, tmp_path: Path) -> None:

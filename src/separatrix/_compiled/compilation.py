@@ -6,7 +6,8 @@ to concrete functions and compiles the result.  Dense and sparse rows, and every
 therefore run the very same algorithm.
 
 Numba's own cache raises where a file of it was cut off, as on a disk that was full, and runs
-whatever machine code it finds in one that was garbled.
+whatever machine code it finds in one that was garbled.  It sees edits of a function's own file
+alone, and its files are therefore keyed by the code and the options of all that a function calls.
 
 The machine code of a kernel has copies of its own of all that it calls.  Numba gives them names
 that other code may define as well, and the linker takes whichever came first: of functions whose
@@ -21,6 +22,7 @@ import functools
 import gc
 import hashlib
 import inspect
+import itertools
 import os
 import pickle
 import signal
@@ -33,12 +35,14 @@ from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
+from numba.core.environment import lookup_environment
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 
@@ -49,11 +53,13 @@ __all__ = ["FASTMATH", "inlined", "njit", "ordered", "scalar", "specialise"]
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+# What Numba calls the variables of functions' environments.
+_ENVIRONMENT = "_ZN08NumbaEnv"
 _DIGEST = hashlib.sha256
 _SIZE = _DIGEST().digest_size
 
 
-class _Damaged(Exception):
+class _Damaged(OSError):
     """A file of the cache does not hold what was written."""
 
 
@@ -67,7 +73,8 @@ class _CheckedFile(IndexDataCacheFile):
     def load(self, key: Any) -> Any:
         try:
             found = super().load(key)
-        except _Damaged:
+        except OSError:
+            # The index is there, and this account may not read it.
             return None
         return found[1] if found is not None and found[0] == key else None
 
@@ -103,7 +110,8 @@ class _SelfContainedCode(JITCodeLibrary):
     """Code that calls its own copies of other functions, and no other code's.
 
     What is compiled because another function calls it is kept in LLVM's language alone, which its
-    callers copy: to turn it into machine code, too, takes a tenth of the time of a first fit.
+    callers copy: to turn it into machine code, too, takes a tenth of the time of a first fit.  A
+    function may call itself; for two that call each other Numba would need the machine code.
     """
 
     for_callers = False
@@ -122,6 +130,18 @@ class _SelfContainedCode(JITCodeLibrary):
         self._verify_declare_only_symbols()
         self._finalized = True
 
+    def keep_environments(self) -> None:
+        """Keep what the functions take from Python: values that they raise, print or return.
+
+        Numba gives them to functions when it makes their machine code; where a function is copied
+        into a caller's, this gives them to the copy.
+        """
+        names = [variable.name for variable in self._final_module.global_variables]
+        found = [lookup_environment(name) for name in names if name.startswith(_ENVIRONMENT)]
+        self.environments = [environment for environment in found if environment is not None]
+        for environment in self.environments if not self.for_callers else ():
+            self.codegen.set_env(environment.env_name, environment)
+
     def serialize_using_object_code(self) -> tuple[str, str, Any]:
         if not self.for_callers:
             return super().serialize_using_object_code()
@@ -139,20 +159,17 @@ class _Stored(CompileResultCacheImpl):
         library.for_callers = True
         library._final_module = library._shared_module = llvm.parse_bitcode(code)
         library._finalize_final_module()
-        return CompileResult(
+        return compile_result(
             typing_context=target_context.typing_context,
             target_context=target_context,
             entry_point=library,
-            typing_error=None,
             type_annotation=annotation,
             signature=signature,
             objectmode=objectmode,
             lifted=lifted,
             fndesc=fndesc,
             library=library,
-            call_helper=None,
             environment=env,
-            metadata=None,
             reload_init=rest[0],
             referenced_envs=rest[1],
         )
@@ -163,8 +180,9 @@ class _CheckedCache(FunctionCache):
 
     _impl_class = _Stored
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
+    def __init__(self, compiled: Any) -> None:
+        super().__init__(compiled.py_func)
+        self._compiled = compiled
         self._cache_file = _CheckedFile(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
@@ -172,7 +190,12 @@ class _CheckedCache(FunctionCache):
         )
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return super()._index_key(sig, codegen), _for_callers()
+        return super()._index_key(sig, codegen), _for_callers(), self._digest
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        # Numba's key tells edits of this function's file, but not of those that it calls.
+        return _DIGEST(_fingerprint(self._compiled)).hexdigest()
 
     def save_overload(self, signature: Any, data: Any) -> None:
         # A disk that is full takes the speed of the next start, not the result of this one.
@@ -194,6 +217,7 @@ class _IntoSelfContainedCode(NativeLowering):
             library.for_callers = True
             state.flags.no_compile = state.flags.no_cpython_wrapper = True
         super().run_pass(state)
+        library.keep_environments()
         if library.for_callers:
             # Callers find it by its code, where they find others by what Python calls.
             state["cr"] = state["cr"]._replace(cfunc=library)
@@ -259,19 +283,21 @@ def seconds() -> float:
 def _compiling() -> Iterator[None]:
     """Count the time, once where a compilation starts others, and let Ctrl-C wait."""
     global _seconds
-    _depth.inside, begun = getattr(_depth, "inside", 0) + 1, time.perf_counter()
-    # A compiler makes a million objects, nearly all of which last until it is done.
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        with _uninterrupted():
+    # One thread compiles at a time: of two, one could find the collector as the other had set it,
+    # and leave it so for ever.
+    with _uninterrupted(), global_compiler_lock:
+        _depth.inside, begun = getattr(_depth, "inside", 0) + 1, time.perf_counter()
+        # A compiler makes a million objects, nearly all of which last until it is done.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
             yield
-    finally:
-        if collects:
-            gc.enable()
-        _depth.inside -= 1
-        if not _depth.inside:
-            _seconds += time.perf_counter() - begun
+        finally:
+            if collects:
+                gc.enable()
+            _depth.inside -= 1
+            if not _depth.inside:
+                _seconds += time.perf_counter() - begun
 
 
 def _of_any_value(template: Callable[..., Any]) -> Callable[..., Any]:
@@ -306,7 +332,7 @@ def _split(compiled: Any) -> None:
     compile_for, add_overload = compiled.compile, compiled.add_overload
 
     def compile_once(signature: Any) -> Any:
-        with _compiling(), global_compiler_lock:
+        with _compiling():
             arguments = tuple(normalize_signature(signature)[0])
             found = overloads.get(arguments)
             if found is not None and found.entry_point is found.library and not _for_callers():
@@ -348,7 +374,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
         compiled = _jit(function, no_cfunc_wrapper=True, **options)
         if cache and hasattr(compiled, "enable_caching"):
             try:
-                compiled._cache = _CheckedCache(compiled.py_func)
+                compiled._cache = _CheckedCache(compiled)
             except RuntimeError:
                 # Neither the folder of the source nor that of the user can be written.
                 _warn_of_no_cache()
@@ -381,54 +407,72 @@ def inlined(function: _F) -> _F:
     return cast(_F, _jit(function, inline="always", **_SCALAR))
 
 
-def _source_of(function: Callable[..., Any]) -> FunctionType:
-    plain: FunctionType = getattr(function, "py_func", function)  # type: ignore[arg-type]
+def _source_of(function: Any) -> FunctionType:
+    """The plain function of one that is compiled, or that writes instructions of its own."""
+    plain: FunctionType = getattr(function, "py_func", getattr(function, "_defn", function))
     return plain
 
 
-def _code(code: CodeType) -> bytes:
-    parts = [code.co_code, repr(code.co_names).encode()]
-    parts += [
-        _code(const) if isinstance(const, CodeType) else repr(const).encode()
-        for const in code.co_consts
-    ]
-    return b"\0".join(parts)
+def _codes(code: CodeType) -> list[CodeType]:
+    """The code of a function and of those inside of it."""
+    inner = [_codes(const) for const in code.co_consts if isinstance(const, CodeType)]
+    return [code, *itertools.chain(*inner)]
 
 
 def _referred(source: FunctionType) -> list[Any]:
     """What a function's code refers to by name."""
     values = [cell.cell_contents for cell in source.__closure__ or ()]
-    return values + [source.__globals__.get(name) for name in source.__code__.co_names]
+    names = itertools.chain(*(code.co_names for code in _codes(source.__code__)))
+    return values + [source.__globals__.get(name) for name in names]
 
 
-def _fingerprint(function: Callable[..., Any]) -> bytes:
-    """Bytes that tell a function from any other: its code, and what that code refers to."""
-    source = _source_of(function)
-    parts = [_code(source.__code__)]
-    for value in _referred(source):
-        if hasattr(value, "py_func"):
-            parts.append(_fingerprint(value))
-        elif isinstance(value, (bool, int, float, str, tuple)):
-            parts.append(repr(value).encode())
-    return b"\0".join(parts)
+def _family(function: Any) -> list[Any]:
+    """A function and all those that it calls, itself or through others, each once."""
+    family = [function]
+    for member in family:
+        for value in _referred(_source_of(member)):
+            if isinstance(_source_of(value), FunctionType) and value not in family:
+                family.append(value)
+    return family
 
 
-def _importable(function: Callable[..., Any]) -> bool:
+def _fingerprint(function: Any) -> bytes:
+    """Bytes that tell a function from any other: its code, its options, and what it refers to."""
+    family, parts = _family(function), []
+    for member in family:
+        source, options = _source_of(member), getattr(member, "targetoptions", {})
+        parts += [source.__module__, source.__qualname__]
+        # The order of a set differs between processes.
+        parts += [
+            f"{name}={sorted(value) if isinstance(value, set) else value}"
+            for name, value in sorted(options.items())
+        ]
+        for code in _codes(source.__code__):
+            consts = [const for const in code.co_consts if not isinstance(const, CodeType)]
+            parts += [code.co_code.hex(), repr(code.co_names), repr(consts)]
+        for value in _referred(source):
+            if isinstance(_source_of(value), FunctionType):
+                parts.append(f"function {family.index(value)}")
+            elif isinstance(value, np.ndarray):
+                parts.append(f"{value.dtype} {value.shape} {value.tobytes().hex()}")
+            elif isinstance(value, (bool, int, float, str, tuple, np.generic)):
+                parts.append(repr(value))
+    return "\0".join(parts).encode()
+
+
+def _importable(function: Any) -> bool:
     """Whether a function and all that it calls are in modules that another process can import.
 
     Machine code names these modules, and reading it from disk imports them.  A function that was
     made by ``exec``, as in a doctest, has none.
     """
-    source = _source_of(function)
-    called = [value for value in _referred(source) if hasattr(value, "py_func")]
-    return inspect.getmodule(source) is not None and all(map(_importable, called))
+    return all(inspect.getmodule(_source_of(member)) is not None for member in _family(function))
 
 
 @functools.cache
 def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -> Any:
-    # Numba's cache on disk is keyed by file, line and qualified name, and does not see the
-    # functions that a kernel calls.  Their code is therefore hashed into the name: two
-    # bindings never share a file, and an edited loss never meets a stale binary.
+    # Numba calls files and symbols by the qualified name.  What a kernel is bound to is therefore
+    # hashed into it: two bindings never share a file, nor a symbol.
     digest = hashlib.sha256()
     for name, function in bindings:
         digest.update(name.encode() + _fingerprint(function))

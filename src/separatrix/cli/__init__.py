@@ -31,6 +31,7 @@ _EXTRAS = (
     (".arrow", "arrow"),
     (".feather", "arrow"),
 )
+_ADDRESSES = ("http://", "https://", "s3://", "s3a://")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,4 +95,6 @@ def _extras(argv: list[str]) -> str:
     if argv[:1] == ["studio"]:
         return "studio"  # it brings the command line along
     found = {extra: None for end, extra in _EXTRAS if any(word.endswith(end) for word in argv)}
+    if any(word.startswith(_ADDRESSES) for word in argv):
+        found["lake"] = None
     return ",".join(["app", *found])

@@ -26,7 +26,7 @@ from separatrix.cli.output import (
     write,
 )
 from separatrix.cli.wording import TERMINAL
-from separatrix.exceptions import DataError, ModelFileError
+from separatrix.exceptions import DataError, MissingPackageError, ModelFileError
 from separatrix.messages import said_by
 
 # By which a shell requests completions of a line.
@@ -150,6 +150,8 @@ def _run(argv: list[str]) -> int:
         )
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(argv, Exit.INTERRUPTED, error, MESSAGE)
+    except (DataError, MissingPackageError, ModelFileError, click.ClickException) as error:
+        return _refuse(argv, error)
     except (ImportError, MemoryError, OSError, RuntimeError) as error:
         short = memory.message_for(error)
         if short is not None:
@@ -157,8 +159,6 @@ def _run(argv: list[str]) -> int:
         if isinstance(error, OSError):
             return _refuse(argv, error)
         return _report_bug(argv, error)
-    except (DataError, ModelFileError, click.ClickException) as error:
-        return _refuse(argv, error)
     except Exception as error:
         return _report_bug(argv, error)
 

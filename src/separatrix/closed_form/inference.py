@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
@@ -48,12 +49,14 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from separatrix._compiled import pulse
 from separatrix._compiled.linear_algebra import Factor, lengths_of, solve_upper, unit_diagonal
 from separatrix.certificate import Certificate
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import check_choice, check_number
+from separatrix.exceptions import MissingPackageError
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting
 from separatrix.messages.markup import facts_html, paragraphs_html, table_html
@@ -241,7 +244,7 @@ class Summary:
         try:
             pd = import_module("pandas")
         except ImportError as error:
-            raise ImportError(
+            raise MissingPackageError(
                 "a data frame needs pandas, which is not installed: pip install pandas; "
                 "to_dict() has the same numbers"
             ) from error
@@ -771,7 +774,13 @@ def _sandwich(
 # --- maximum likelihood ---------------------------------------------------------------------
 
 
-def likelihood_information(problem: LinearProblem, theta: np.ndarray) -> np.ndarray | None:
+class _Late(Exception):
+    """The time for the information matrix is over."""
+
+
+def likelihood_information(
+    problem: LinearProblem, theta: np.ndarray, deadline: float = math.inf
+) -> np.ndarray | None:
     """The information at the maximum of an unpenalised logistic likelihood.
 
     Parameters
@@ -780,14 +789,16 @@ def likelihood_information(problem: LinearProblem, theta: np.ndarray) -> np.ndar
         Without a penalty, and with ``C = 1``.
     theta : ndarray
         The point; the maximum, to the fit's tolerance.
+    deadline : float
+        On the clock of :func:`time.perf_counter`; the operation under way then is the last one.
 
     Returns
     -------
     ndarray of shape (k, k), or None
         For K classes that of the contrasts of classes 1 to K-1 with class 0, one class after
         another, each with its intercept first.  None where there are more than
-        ``MOST_PARAMETERS`` of them, where it would take longer than the fit, or where there is
-        no finite maximum near: a further Newton step would still move the scores.
+        ``MOST_PARAMETERS`` of them, where it would take longer than the fit or beyond the deadline,
+        or where there is no finite maximum near: a further Newton step would still move the scores.
     """
     classes = problem.output_shape[0] if problem.output_shape else 2
     if problem.shape[0] * (classes - 1) > MOST_PARAMETERS:
@@ -798,7 +809,20 @@ def likelihood_information(problem: LinearProblem, theta: np.ndarray) -> np.ndar
     # Over row blocks it is a pass.
     if work > most and not problem.in_passes:
         return None
-    return _information(problem, theta)[0]
+
+    def look() -> None:
+        if time.perf_counter() > deadline:
+            raise _Late
+
+    before = problem.listen(look)
+    try:
+        with pulse.beating(look):
+            look()
+            return _information(problem, theta)[0]
+    except _Late:
+        return None
+    finally:
+        problem.listen(before)
 
 
 def _information(
@@ -811,6 +835,7 @@ def _information(
     slope = problem.penalty_gradient(theta) + found.adjoint
     gradient = _contrasts(slope.reshape(theta.shape), problem)
     rows = problem.shape[0]
+    problem.check_interrupt()
     hessian = problem.hessian(problem.curvature(scores))
     # The intercept is the last row of theta, and comes first here.
     order = np.roll(np.arange(rows), 1) if problem.fit_intercept else np.arange(rows)
@@ -831,6 +856,7 @@ def _information(
         direction[order, 1:] = step.reshape(problem.output_shape[0] - 1, rows).T
     else:
         direction[order] = step
+    problem.check_interrupt()
     if not problem.largest_move(direction) <= _FINITE_STEP:
         return None, scores, gradient
     return information, scores, gradient

@@ -184,6 +184,29 @@ class Design(ABC):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return bool(np.isfinite(self.row_squares().sum()))
 
+    def bounded(self, weights: np.ndarray | None) -> Design:
+        """The design with zeros for the rows without weight whose squares overflow.
+
+        They are as good as absent, and a product of zero and infinity is not zero.  It is the
+        design itself where there is none.
+        """
+        if weights is None or weights.all():
+            return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            lost = np.flatnonzero((weights == 0.0) & np.isinf(self.row_squares()))
+        sparse = sp.issparse(self.matrix)
+        some = self.matrix[lost].data if sparse else self.matrix[lost]
+        # Infinity is refused elsewhere.
+        if not len(lost) or not np.isfinite(some).all():
+            return self
+        matrix = self.matrix.copy()
+        if sparse:
+            for i in lost.tolist():
+                matrix.data[matrix.indptr[i] : matrix.indptr[i + 1]] = 0.0
+        else:
+            matrix[lost] = 0.0
+        return as_design(matrix, self.tuning)
+
     @abstractmethod
     def take(self, index: np.ndarray) -> Design:
         """The design of the given rows: a copy of those rows alone."""
@@ -211,11 +234,14 @@ class Design(ABC):
         """
         n, d = self.shape
         part = self.take(np.unique(np.linspace(0, n - 1, _COMPARED).astype(np.intp)))
-        products = part.dot(part.t_dot(np.eye(part.n_samples)))
-        squares, count = np.square(products), part.n_samples
-        length = float(np.trace(products)) / count
-        between = float(squares.sum() - np.trace(squares)) / max(count * (count - 1), 1)
-        ratio = d * between / length**2 if length > 0.0 else 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            products, count = part.dot(part.t_dot(np.eye(part.n_samples))), part.n_samples
+            length = float(np.trace(products)) / count
+            if length == 0.0:
+                return 1.0
+            # In units of the mean length, whose square may be out of range.
+            squares = np.square(products / length)
+        ratio = d * float(squares.sum() - np.trace(squares)) / max(count * (count - 1), 1)
         return float(np.clip(ratio, 1.0, d)) if np.isfinite(ratio) else float(d)
 
     @abstractmethod

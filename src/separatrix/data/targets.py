@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["TargetFacts", "TrainingRows"]
+__all__ = ["TargetFacts", "TrainingRows", "bounded_numbers"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,18 @@ class TargetFacts:
 
 def _largest(targets: np.ndarray) -> float:
     return float(np.maximum.reduce(np.abs(targets), initial=0.0))
+
+
+def bounded_numbers(numbers: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """The numbers with zeros in rows without weight where their squares overflow.
+
+    A product of zero and infinity is not zero.  They are the same array where there is none.
+    """
+    if weights is None or weights.all():
+        return numbers
+    with np.errstate(over="ignore"):
+        lost = (np.isinf(np.square(numbers)).T & (weights == 0.0)).T
+    return np.where(lost, 0.0, numbers) if lost.any() else numbers
 
 
 class TrainingRows(NamedTuple):

@@ -306,8 +306,8 @@ TEMPLATES: dict[str, str] = {
     "summary_of_loose": "the certified gap of {gap:.2g} only proves that the estimates are within "
     "{off:.2g} standard errors of the maximum of the likelihood; fit with {tol}.",
     "summary_without_information": "this fit kept no information matrix, because it has more than "
-    "{most:,} coefficients, or it would have taken longer than the fit, or the likelihood has no "
-    "finite maximum: give the rows again, {summary}.",
+    "{most:,} coefficients, or it would have taken longer than the fit or its time limit, or the "
+    "likelihood has no finite maximum: give the rows again, {summary}.",
     "summary_of_infinite": "the likelihood has no finite maximum: a further step would still move "
     "the scores; {separability} tells whether the classes can be separated in part, and a penalty "
     "gives finite estimates, without p-values.",

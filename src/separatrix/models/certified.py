@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.certificate import Certificate
 from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
-from separatrix.data.targets import TrainingRows
+from separatrix.data.targets import TrainingRows, bounded_numbers
 from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.callbacks import followed
@@ -30,7 +30,7 @@ from separatrix.solvers.driver import Interrupt, Solution, minimise
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
-__all__ = ["Certified", "Claimed", "FitContext", "Problems", "Target"]
+__all__ = ["Certified", "Claimed", "FitContext", "Problems", "Target", "bounded"]
 
 #: What a fit is to: labels or numbers, with the weights of the rows.
 Target = Labels | TrainingRows
@@ -189,7 +189,7 @@ class Certified(Parameters, metaclass=ABCMeta):
             fit.blocks = blocked.begin(self, X, engine, checkpoint)
             fit.design = fit.target = fit.blocks
         else:
-            fit.design, fit.target = self._rows(X, y, sample_weight)
+            fit.design, fit.target = bounded(*self._rows(X, y, sample_weight))
         if blocks or not self._has_callbacks:
             interrupted = self._run(fit)
         else:
@@ -393,6 +393,16 @@ class Certified(Parameters, metaclass=ABCMeta):
         memo[id(self)] = out
         out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return out
+
+
+def bounded(design: Design, target: Any) -> tuple[Design, Any]:
+    """The rows and the target of a fit with zeros where squares of what has no weight overflow."""
+    rows = design.bounded(target.weights)
+    if isinstance(target, TrainingRows):
+        numbers = bounded_numbers(target.targets, target.weights)
+        matrix = target.matrix if rows is design else rows.matrix
+        target = target._replace(matrix=matrix, targets=numbers)
+    return rows, target
 
 
 def conclude(model: Any, interrupted: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from separatrix.certificate import ResidualCertificate
 from separatrix.models import blocked
-from separatrix.models.certified import FitContext
+from separatrix.models.certified import FitContext, bounded
 
 __all__ = ["NOT_ITERATED", "fit", "residual_certificate"]
 
@@ -80,6 +80,6 @@ def residual_certificate(
         blocked.require_passes(model)
         fit.blocks = fit.design = fit.target = blocked.begin(copy.copy(model), X, engine)
     else:
-        fit.design, fit.target = model._rows_again(X, y, sample_weight)
+        fit.design, fit.target = bounded(*model._rows_again(X, y, sample_weight))
     certificate: ResidualCertificate = model._certified(fit, tol)
     return certificate

@@ -28,7 +28,7 @@ from separatrix.models.blocked import (
     require_alone,
     require_passes,
 )
-from separatrix.models.certified import Claimed, FitContext, Problems, conclude
+from separatrix.models.certified import Claimed, FitContext, Problems, bounded, conclude
 from separatrix.models.composing import pointwise, require_room
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
@@ -381,7 +381,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
             max_iter=max_iter,
             positive=bool(steering.get("positive", False)),
         )
-        design, rows = model._rows(X, y, steering.get("sample_weight"))
+        design, rows = bounded(*model._rows(X, y, steering.get("sample_weight")))
         nonnegative = bool(model.positive)
         largest = partial(alpha_max, design, rows, centred=False, nonnegative=nonnegative)
         values = model._strengths(alphas, float(l1_ratio), float(eps), largest)
@@ -630,7 +630,7 @@ class _Chosen(_Sparse):
 
     def _rows_alone(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         """The rows of a single target."""
-        design, rows = self._rows(X, y, sample_weight)
+        design, rows = bounded(*self._rows(X, y, sample_weight))
         if not rows.alone and rows.targets.shape[1] == 1:
             rows = rows._replace(alone=True)
             column_or_1d(y, warn=True)

@@ -29,6 +29,7 @@ from separatrix.models import penalised
 from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
+from separatrix.models.limits import deadline_of
 from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.scores import column_names
@@ -114,7 +115,8 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
         Without a penalty, and for up to 2,000 coefficients k: the information, whose inverse is
         the covariance of the estimates. For K > 2 classes that of their contrasts with the first
         class, one class after another, each with its intercept first. It is absent where it would
-        have taken longer than the fit, or where the likelihood has no finite maximum.
+        have taken longer than the fit or its time limit, or where the likelihood has no finite
+        maximum.
     class_totals_ : ndarray of shape (K,)
         Without a penalty: sums of the sample weights of the classes.
     n_features_in_ : int
@@ -248,7 +250,8 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
         if len(problems) > 1 or self._penalised or self.bounds is not None:
             return
         if self.class_weight is None and self.certificate_.ok:
-            information = likelihood_information(problem, solutions[0].theta)
+            deadline = deadline_of(self.time_limit)
+            information = likelihood_information(problem, solutions[0].theta, deadline)
             if information is not None:
                 self.information_ = information
 

@@ -40,9 +40,10 @@ __all__ = [
     "parameter",
 ]
 
-# Where numpydoc has further parameters.
-_AFTER = "\n    Attributes\n    ----------"
-_PARAMETERS = "\n    Parameters\n    ----------\n"
+# Where numpydoc has further parameters, in a docstring whose indentation was taken off: Python does
+# that itself from 3.13 on.
+_AFTER = "\nAttributes\n----------"
+_PARAMETERS = "\nParameters\n----------\n"
 _FITTED = object()
 
 
@@ -235,8 +236,8 @@ class Parameters(BaseEstimator):
                 continue
             # It is an attribute of instances alone.
             delattr(cls, name)
-        described = _described(vars(cls).get("__doc__") or "")
-        found, parent = _ordered(own, known, described), cls._parameters
+        text = inspect.cleandoc(vars(cls).get("__doc__") or "")
+        found, parent = _ordered(own, known, _described(text)), cls._parameters
         cls._parameters = found
         cls._checks = tuple((name, one) for name, one in found.items() if one.checked)
         if "__init__" in vars(cls):
@@ -245,8 +246,8 @@ class Parameters(BaseEstimator):
         elif cls._parameter_names is not None and not _same(found, parent):
             cls._parameter_names = sorted(found)
             cls.__init__ = _initialiser(cls, found)  # type: ignore[method-assign]
-        if "__doc__" in vars(cls) and cls.__doc__:
-            cls.__doc__ = _documented(cls.__doc__, found)
+        if text:
+            cls.__doc__ = _documented(text, found)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -271,7 +272,7 @@ class Parameters(BaseEstimator):
 def _described(text: str) -> list[str]:
     """The names in the section of parameters of a docstring, in its order."""
     section = text.partition(_PARAMETERS)[2].partition(_AFTER)[0]
-    lines = re.findall(r"^    (\w+(?:, \w+)*)", section, re.MULTILINE)
+    lines = re.findall(r"^(\w+(?:, \w+)*)", section, re.MULTILINE)
     return ", ".join(lines).split(", ")
 
 
@@ -333,11 +334,11 @@ def _refuse(model: Any, unknown: dict[str, Any]) -> None:
 def _documented(text: str, parameters: dict[str, Parameter]) -> str:
     """The docstring of a class, with the parameters that are there for scikit-learn's sake."""
     lines = [
-        f"    {name} : default={one.default!r}\n        {one.meaning}."
+        f"{name} : default={one.default!r}\n    {one.meaning}."
         for name, one in parameters.items()
         if isinstance(one, CompatParameter)
     ]
-    section = "\n    Other Parameters\n    ----------------\n" + "\n".join(lines) + "\n"
+    section = "\nOther Parameters\n----------------\n" + "\n".join(lines) + "\n"
     return text.replace(_AFTER, section + _AFTER, 1) if lines else text
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.certificate import Certificate, ResidualCertificate
-from separatrix.exceptions import warn
+from separatrix.exceptions import MissingPackageError, warn
 from separatrix.messages import Joined, Message, Setting
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.solvers.driver import Interrupt
@@ -273,7 +273,7 @@ class Path:
         try:
             pd = import_module("pandas")
         except ImportError as error:
-            raise ImportError(
+            raise MissingPackageError(
                 "a data frame needs pandas, which is not installed: pip install pandas; table() "
                 "has the same numbers"
             ) from error

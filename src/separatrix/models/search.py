@@ -398,7 +398,7 @@ class RowSearch(Search):
         # fold, each along the values as given.  A time limit counts the scores, so with one they
         # are not kept for the end.
         self._afterwards = keep_folds and callable(scoring) and self.deadline == math.inf
-        self.design: Design = as_design(self.matrix)
+        self.design: Design = as_design(self.matrix).bounded(self.weights)
         if classes:
             self.labels = encode(self.y, self.weights, self._class_weight)
         if hasattr(self.prepared, "_with_rows"):

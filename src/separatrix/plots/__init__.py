@@ -18,6 +18,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from separatrix.exceptions import MissingPackageError
+
 # Where each public name lives.
 _HOMES = {
     "CertificateDisplay": "separatrix.plots.certificate",
@@ -67,7 +69,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'separatrix.plots' has no attribute {name!r}")
     if find_spec("matplotlib") is None:
-        raise ModuleNotFoundError(
+        raise MissingPackageError(
             'separatrix.plots needs matplotlib: pip install "separatrix[plots]"'
         )
     value = getattr(import_module(_HOMES[name]), name)

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from separatrix.exceptions import MissingPackageError
 from separatrix.messages import percent
 from separatrix.persistence.model_file import check_writable, write_atomically
 from separatrix.report.files import GENERATOR, require_report_or_nothing, twin_of
@@ -50,7 +51,7 @@ def require_extras() -> None:
     """
     missing = missing_extras()
     if missing:
-        raise ModuleNotFoundError(
+        raise MissingPackageError(
             f'a report needs {" and ".join(missing)}: pip install "separatrix[app]"'
         )
 

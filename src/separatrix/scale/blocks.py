@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from separatrix.data.design import Design, as_design
+from separatrix.data.targets import bounded_numbers
 
 __all__ = ["ArrayBlock", "Block", "BlockedData", "Rows", "Shape"]
 
@@ -82,30 +83,18 @@ class Rows:
         return len(self.target)
 
     def bounded(self) -> Rows:
-        """The rows with zeros for those without weight whose length overflows.
-
-        They are as good as absent, and a product of zero and infinity is not zero.
-        """
-        if self.weights is None:
+        """The rows with zeros where squares of what has no weight overflow."""
+        if self.weights is None or self.weights.all():
             return self
-        absent = np.flatnonzero(self.weights == 0.0)
-        if not len(absent):
-            return self
-        with np.errstate(over="ignore"):
-            known = self.squares
-            lengths = self.design.take(absent).row_squares() if known is None else known[absent]
-        lost = absent[~np.isfinite(lengths)]
-        if not len(lost):
-            return self
-        matrix, squares = self.matrix.copy(), None if known is None else known.copy()
-        if hasattr(matrix, "indptr"):
-            for i in lost.tolist():
-                matrix.data[matrix.indptr[i] : matrix.indptr[i + 1]] = 0.0
-        else:
-            matrix[lost] = 0.0
-        if squares is not None:
-            squares[lost] = 0.0
-        return replace(self, matrix=matrix, squares=squares)
+        target, design = self.target, self.design
+        if target.dtype.kind == "f":
+            target = bounded_numbers(target, self.weights)
+        known = self.squares is not None and bool(np.isfinite(self.squares).all())
+        rows = design if known else design.bounded(self.weights)
+        if rows is design:
+            return self if target is self.target else replace(self, target=target)
+        squares = None if self.squares is None else rows.row_squares()
+        return replace(self, matrix=rows.matrix, target=target, squares=squares)
 
 
 class Block(ABC):

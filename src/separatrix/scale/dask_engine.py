@@ -36,7 +36,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled.tuning import Tuned
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.messages import quoted
 from separatrix.scale.blocks import ArrayBlock, Block, Rows
 from separatrix.scale.engines import Engine, Task, work
@@ -95,7 +95,7 @@ def require_distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise ImportError(
+        raise MissingPackageError(
             'the Dask engine needs distributed: pip install "separatrix[dask]"'
         ) from None
     return distributed

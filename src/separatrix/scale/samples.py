@@ -69,4 +69,4 @@ def joined(parts: list[Rows]) -> Rows | None:
         columns = [getattr(part, name) for part in parts]
         return None if columns[0] is None else np.concatenate(columns)
 
-    return Rows(matrix, all_of("target"), all_of("weights"), all_of("squares"))
+    return Rows(matrix, all_of("target"), all_of("weights"), all_of("squares")).bounded()

@@ -34,8 +34,9 @@ from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimis
 
 __all__ = ["ColumnDescent", "ColumnDescentState", "Tuning"]
 
-# A column whose length about its mean is below this share of its length about zero is constant.
-_CONSTANT = 1e-12
+# A column whose squared length about its mean is below this share of that about zero may be
+# constant, for the mean is rounded; below that share it is, once the mean has all its digits.
+_DOUBTFUL, _CONSTANT = 1e-12, 1e-29
 # What rounding may add to a product of a column with the residuals.
 _ROUNDED = 1.0 + 1e-9
 # Squares beyond these leave no room for their products.
@@ -62,19 +63,25 @@ def _survey(columns, weights, centred, target, mean, square, pull, start, stop):
                     total += np.float64(column[i])
                 whole = n
             total /= whole
-        about, zero, product = 0.0, 0.0, 0.0
-        if len(weights):
-            for i in range(n):
-                value = np.float64(column[i]) - total
-                about += weights[i] * value * value
-                zero += weights[i] * np.float64(column[i]) * np.float64(column[i])
-                product += weights[i] * value * target[i]
-        else:
-            for i in range(n):
-                value = np.float64(column[i]) - total
-                about += value * value
-                product += value * target[i]
-            zero = about + n * total * total
+        for _ in range(2):
+            about, zero, product, rest = 0.0, 0.0, 0.0, 0.0
+            if len(weights):
+                for i in range(n):
+                    value = np.float64(column[i]) - total
+                    rest += weights[i] * value
+                    about += weights[i] * value * value
+                    zero += weights[i] * np.float64(column[i]) * np.float64(column[i])
+                    product += weights[i] * value * target[i]
+            else:
+                for i in range(n):
+                    value = np.float64(column[i]) - total
+                    rest += value
+                    about += value * value
+                    product += value * target[i]
+                zero = about + n * total * total
+            if not (centred and about <= _DOUBTFUL * zero and zero < _MOST):
+                break
+            total += rest / whole
         mean[j], square[j], pull[j] = total, about, product
         if about <= _CONSTANT * zero and zero < _MOST:
             # Without a length a column has no slope: its weight stays zero.
@@ -193,7 +200,7 @@ class Tuning:
 
 
 class _Columns:
-    """What is known of the columns: means, lengths, and the Gram matrix of those in use."""
+    """Means and lengths of the columns, and the Gram matrix of those in use."""
 
     def __init__(self, problem: PointwiseObjective) -> None:
         design = problem.design.turned

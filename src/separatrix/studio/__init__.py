@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from separatrix.exceptions import MissingPackageError
+
 if TYPE_CHECKING:
     from separatrix.studio.kernel import StudioModel as StudioModel
     from separatrix.studio.state import StateError as StateError
@@ -30,7 +32,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
         if error.name in ("anywidget", "contourpy", "traitlets"):
-            raise ImportError(
+            raise MissingPackageError(
                 f'the studio needs {error.name}: pip install "separatrix[studio]"'
             ) from None
         raise

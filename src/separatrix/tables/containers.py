@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.messages import Message
 from separatrix.tables import source_files as files
 from separatrix.tables import workbooks
@@ -127,7 +127,7 @@ def _open_zstandard(path: Path) -> Any:
     try:
         import zstandard
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             'reading .zst files needs zstandard: pip install "separatrix[app]"'
         ) from None
 
@@ -376,7 +376,7 @@ def parquet_of_arrow(path: Path, stack: contextlib.ExitStack, limit: Limit) -> P
         import pyarrow as pa
         from pyarrow import parquet
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             f'reading {path.suffix} files needs pyarrow: pip install "separatrix[arrow]"'
         ) from None
     target = files.temporary_file(stack)

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 
 from separatrix.data.digests import sha256_of
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.tables.limits import Limit
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "path_of",
     "remote_files",
     "status_of",
+    "unreadable",
 ]
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
@@ -202,13 +203,15 @@ def _system_of(address: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             f'{address} is an address, which needs fsspec: pip install "separatrix[lake]"'
         ) from None
     try:
         system, path = fsspec.core.url_to_fs(address)
     except ImportError:
-        raise ImportError(f"reading {scheme}:// needs {package}: pip install {what}") from None
+        raise MissingPackageError(
+            f"reading {scheme}:// needs {package}: pip install {what}"
+        ) from None
     except ValueError as error:
         if "rotocol not known" not in str(error):
             raise
@@ -240,7 +243,17 @@ def _answers(address: str) -> Iterator[None]:
             ) from None
         if isinstance(error, FileNotFoundError) and (cause is error or status == 404):
             raise DataError(f"{address} does not exist") from None
-        raise DataError(f"{address} cannot be read: {text.rstrip('.')}") from None
+        raise DataError(unreadable(address, text)) from None
+
+
+def unreadable(name: str, text: str) -> str:
+    """The sentence about a file that its file system cannot read, for the reason in a text."""
+    if "range requests" in text:
+        return (
+            f"{name} cannot be read where it is, because its server sends no parts of files; "
+            "download it, and give the name of the copy"
+        )
+    return f"{name} cannot be read: {text.rstrip(' .')}"
 
 
 def remote_files(name: str) -> tuple[Sequence[FilePath], bool]:
@@ -266,7 +279,7 @@ def remote_files(name: str) -> tuple[Sequence[FilePath], bool]:
             return [_listed("", system, *one) for one in sorted(found.items())], False
         if not is_folder:
             return [RemoteFile(name)], False
-        base = system.unstrip_protocol(path).rstrip("/")
+        base = _address(system, path).rstrip("/")
         if (listed := files_of_log(base)) is not None:
             # Folders of Iceberg are named for people: its files have all columns.
             own = "" if is_iceberg(base) else base
@@ -277,8 +290,18 @@ def remote_files(name: str) -> tuple[Sequence[FilePath], bool]:
 
 def _listed(base: str, system: Any, path: str, info: Mapping[str, Any]) -> RemoteFile:
     """A file of a listing, with its folders below a base."""
-    address = system.unstrip_protocol(path)
+    address = _address(system, path)
     return RemoteFile(address, _below(base, address), _status_in(info))
+
+
+def _address(system: Any, path: str) -> str:
+    """The address of a path, with folders such as ``year=2024`` as they are called."""
+    address: str = system.unstrip_protocol(path)
+    if address.startswith(_WEB):
+        # Pages that list a folder may write "year%3D2024".
+        head, mark, parameters = address.partition("?")
+        address = f"{re.sub('%3D', '=', head, flags=re.IGNORECASE)}{mark}{parameters}"
+    return address
 
 
 def _below(base: str, address: str) -> tuple[str, ...]:
@@ -323,8 +346,8 @@ def _names_in(folder: str | Path, inner: str, pattern: str) -> list[str]:
     ]
 
 
-def _needs(package: str, what: str) -> ImportError:
-    return ImportError(f'{what} needs {package}: pip install "separatrix[lake]"')
+def _needs(package: str, what: str) -> MissingPackageError:
+    return MissingPackageError(f'{what} needs {package}: pip install "separatrix[lake]"')
 
 
 def _refused(folder: str, fault: str) -> DataError:

@@ -544,8 +544,15 @@ def find_files(name: str) -> Sequence[FilePath]:
             raise DataError(
                 f"{found} has the suffix {(inner + packing)!r}, which is not one of "
                 f"{' '.join(SUFFIXES)}; convert the file, or rename it if it is one of these"
+                f"{_folder_hint(found)}"
             )
     return paths
+
+
+def _folder_hint(path: FilePath) -> str:
+    """What to do where an address may be that of a folder, which web servers do not say."""
+    web = isinstance(path, RemoteFile) and not path.suffix
+    return "; the address of a folder ends with /" if web else ""
 
 
 def _files_in(folder: Path) -> Sequence[FilePath]:
@@ -996,7 +1003,7 @@ def _found_groups(
     if not names:
         return {}
     unlike = np.zeros((len(files.PROPOSED), len(names)), dtype=bool)
-    rows = min(files.tuning.get().sample_rows, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
+    rows = min(files.tuned.now.sample_rows, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
     for part in parts[:_SAMPLE_FILES]:
         unlike |= part.unlike(connection, names, marks, rows)
     order = [*files.PROPOSED, "string"]

@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.memory import is_tight
-from separatrix.exceptions import DataError
+from separatrix._compiled.tuning import Tuned
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.messages import Message, Setting
 from separatrix.tables.categorical import Categorical, as_read
-from separatrix.tables.lake import FilePath, RemoteFile
+from separatrix.tables.lake import FilePath, RemoteFile, unreadable
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import (
     BLANKS,
@@ -60,7 +61,7 @@ def import_duckdb() -> Any:
     try:
         import duckdb
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             'reading table files needs DuckDB: pip install "separatrix[app]"'
         ) from None
     return duckdb
@@ -105,25 +106,7 @@ class Tuning:
     sample_rows: int = 2000
 
 
-_DEFAULT = Tuning()
-tuning: ContextVar[Tuning] = ContextVar("tuning", default=_DEFAULT)
-
-
-@contextlib.contextmanager
-def tuned(constants: Tuning) -> Iterator[None]:
-    """Inside the ``with`` statement files are read by other constants, which change no cell.
-
-    Parameters
-    ----------
-    constants : Tuning
-    """
-    token = tuning.set(constants)
-    try:
-        yield
-    finally:
-        tuning.reset(token)
-
-
+tuned = Tuned(Tuning())
 _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
@@ -613,7 +596,7 @@ class Part:
         """Whether DuckDB's parser takes no cell for a number that is a code."""
         if not self.is_csv or self.most_rows is not None:
             return False
-        least = tuning.get().worth_parsing
+        least = tuned.now.worth_parsing
         large = len(self.names) >= _MANY_COLUMNS or self.path.stat().st_size > least
         return large and not self._has_codes()
 
@@ -659,7 +642,7 @@ class Part:
         # The parser takes no mark for a number; others than these it would take for something else.
         nulls = [m for m in sorted(marks) if not set(m) & {self.delimiter, *'"\\\r\n'}]
         relation = self.relation({self.places[name] for name in parsed}, nulls if parsed else ())
-        sizes = tuning.get()
+        sizes = tuned.now
         if not strings or self.path.stat().st_size <= sizes.worth_coding:
             fetched = self._fetch_whole(connection, columns, odd, relation)
         elif self._about_rows(connection) > (
@@ -796,7 +779,7 @@ class Part:
         # What has columns of such types goes before them.
         self.run(connection, "DROP TABLE IF EXISTS fetched", fetch=False)
         first = ", ".join(f"{sql} AS {f}" for f, sql in text.items())
-        sql = f"SELECT {first} FROM {self.relation()} LIMIT {tuning.get().first_rows}"
+        sql = f"SELECT {first} FROM {self.relation()} LIMIT {tuned.now.first_rows}"
         self.run(connection, f"CREATE OR REPLACE TEMP TABLE first_rows AS {sql}", fetch=False)
         selected = ", ".join(
             ["count(*) AS n", *(f"approx_count_distinct({f}) AS {f}" for f in text)]
@@ -859,7 +842,7 @@ class Part:
     def _fault(self, message: str) -> str:
         if raised := _RAISED.search(message):
             text = raised[1].rstrip(" .")
-            return text if text.startswith(self.label) else f"{self.label} cannot be read: {text}"
+            return text if text.startswith(self.label) else unreadable(self.label, text)
         first = message.strip().splitlines()[0]
         first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
         # DuckDB names the file by its whole path; this sentence has named it already.

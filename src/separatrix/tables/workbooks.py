@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import quote
 
@@ -65,7 +65,7 @@ def import_calamine() -> Any:
     try:
         import python_calamine
     except ModuleNotFoundError:
-        raise ImportError(
+        raise MissingPackageError(
             'reading workbooks needs python-calamine: pip install "separatrix[app]"'
         ) from None
     return python_calamine

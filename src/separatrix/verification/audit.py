@@ -43,7 +43,7 @@ from separatrix.kernels.objective import KernelHardMarginObjective, KernelObject
 from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone
-from separatrix.models.certified import Claimed
+from separatrix.models.certified import Claimed, bounded
 from separatrix.models.discriminant import certify_classes, moments_of_classes
 from separatrix.models.equations import residual_certificate
 from separatrix.models.kernel_machine import resolved_kernel
@@ -224,10 +224,12 @@ def verify(
     design = as_design(matrix).merged()
     data: Any
     if is_regressor(model):
-        data = rows_of_fit(model, X, y, sample_weight)
+        design, data = bounded(design, rows_of_fit(model, X, y, sample_weight))
     elif is_outlier_detector(model):
         data = TrainingRows.of(matrix, np.zeros(matrix.shape[0]), sample_weight)
+        design, data = bounded(design, data)
     else:
+        design = design.bounded(sample_weight)
         data = _data(model, y, matrix.shape[0], sample_weight)
     claims = reader(model, design, data)
     if tol is None:

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.design import Design
+from separatrix.exceptions import MissingPackageError
 from separatrix.geometry.exact.deadline import Deadline
 
 __all__ = [
@@ -56,7 +57,7 @@ def require_balls() -> Any:
     try:
         import flint
     except ImportError as error:
-        raise ImportError(
+        raise MissingPackageError(
             'rigorous=True needs python-flint: pip install "separatrix[exact]"'
         ) from error
     return flint
