@@ -38,8 +38,9 @@ _PASSES = 8
 _SETS, _SYSTEMS = 100, 60
 # A working set is solved to this share of the gap that is asked for.
 _INNER = 0.3
-# A column whose length about its mean is below this share of its length about zero is constant.
-_CONSTANT = 1e-12
+# A column whose squared length about its mean is below this share of that about zero is constant:
+# the mean of the sums has all its digits.
+_CONSTANT = 1e-29
 # Columns for each strength up to which the matrix is worth its price.
 _WORTH = 300
 # Columns of dense rows up to which it is for a single one.
