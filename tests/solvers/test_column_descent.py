@@ -100,6 +100,22 @@ def test_extrapolation_saves_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts[0] < 0.7 * counts[1]
 
 
+def test_columns_far_from_zero_have_weights_and_constant_ones_have_none() -> None:
+    problem = _problem(d=8)
+    X = np.array(problem.design.matrix)
+    known = minimise(problem, ColumnDescent(), tol=1e-9).certificate
+    for offset, size in ((1e7, 1.0), (1e8, 1.0), (0.1, 1e-10)):
+        far = np.asfortranarray(np.round(X * 1024.0) / 1024.0 * size + offset)
+        assert (far[:, 1] == far[0, 1]).all()
+        other = ResidualObjective(
+            as_design(far), problem.targets, SquaredResidual(), penalty_of(1.0), C=1.0 / size
+        )
+        found = minimise(other, ColumnDescent(), tol=1e-6)
+        assert found.certificate.ok, offset
+        assert other.weights_of(found.theta)[1] == 0.0
+        assert found.certificate.primal * size == pytest.approx(known.primal, rel=1e-2)
+
+
 def test_columns_that_have_to_be_below_the_threshold_are_not_looked_at(monkeypatch) -> None:
     slopes, looked = column_descent._slopes, []
 
@@ -119,22 +135,6 @@ def test_columns_that_have_to_be_below_the_threshold_are_not_looked_at(monkeypat
     off = np.abs(state.slopes - every) > 1e-9 * np.abs(every).max()
     assert off.any() and (np.abs(every[off]) < data.kinks.l1[off]).all()
     assert (np.abs(state.slopes[off]) < data.kinks.l1[off]).all()
-
-
-def test_columns_far_from_zero_have_weights_and_constant_ones_have_none() -> None:
-    problem = _problem(d=8)
-    X = np.array(problem.design.matrix)
-    known = minimise(problem, ColumnDescent(), tol=1e-9).certificate
-    for offset, size in ((1e7, 1.0), (1e8, 1.0), (0.1, 1e-10)):
-        far = np.asfortranarray(np.round(X * 1024.0) / 1024.0 * size + offset)
-        assert (far[:, 1] == far[0, 1]).all()
-        other = ResidualObjective(
-            as_design(far), problem.targets, SquaredResidual(), penalty_of(1.0), C=1.0 / size
-        )
-        found = minimise(other, ColumnDescent(), tol=1e-6)
-        assert found.certificate.ok, offset
-        assert other.weights_of(found.theta)[1] == 0.0
-        assert found.certificate.primal * size == pytest.approx(known.primal, rel=1e-2)
 
 
 def test_squares_that_floats_do_not_hold_are_left_to_the_proximal_newton_method() -> None:
