@@ -152,3 +152,18 @@ def test_sums_that_underflow_or_overflow_leave_the_path_to_the_rows() -> None:
         assert not GramPath(moments, 1, centred=True).finite
     model = LassoCV(alphas=4, cv=3).fit(1e-160 * X, y)
     assert np.isfinite(model.mse_path_).all()
+
+
+def test_columns_far_from_zero_have_weights_and_constant_ones_have_none() -> None:
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(80, 4)) * 1024.0) / 1024.0
+    y = X[:, 0] + X[:, 2] + rng.normal(size=80)
+    X[:, 1] = 0.1
+    known = LassoCV(cv=3).fit(X, y)
+    for offset in (1e7, 1e9):
+        far = X + offset
+        assert (far[:, 1] == far[0, 1]).all()
+        found = LassoCV(cv=3).fit(far, y)
+        assert found.coef_[1] == 0.0 < found.coef_[0]
+        assert found.alpha_ == pytest.approx(known.alpha_, rel=1e-5)
+        np.testing.assert_allclose(found.coef_, known.coef_, atol=1e-3)

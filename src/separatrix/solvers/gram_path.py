@@ -38,10 +38,13 @@ _PASSES = 8
 _SETS, _SYSTEMS = 100, 60
 # A working set is solved to this share of the gap that is asked for.
 _INNER = 0.3
-# A column whose length about its mean is below this share of its length about zero is constant.
-_CONSTANT = 1e-12
+# A column whose squared length about its mean is below this share of that about zero is constant:
+# the mean of the sums has all its digits.
+_CONSTANT = 1e-29
 # Columns for each strength up to which the matrix is worth its price.
 _WORTH = 300
+# Columns of dense rows up to which it is for a single one.
+_FEW = 40
 # Squares below this have lost digits to underflow.
 _LEAST = 1e-280
 
@@ -234,12 +237,12 @@ class GramPath:
         """Whether a Gram matrix is worth its price for so many strengths.
 
         It takes as many multiplications as some passes over the rows for every column; BLAS does
-        them in the time of a few.  For a single strength on dense rows
+        them in the time of a few.  For a single strength on dense rows of more than a few columns
         :class:`~separatrix.solvers.column_descent.ColumnDescent` has those of the columns in use.
         """
         d = design.n_features
         if strengths == 1 and isinstance(design, DenseDesign):
-            return False
+            return 0 < d <= _FEW
         return 0 < d <= min(DENSE_HESSIAN, _WORTH * strengths)
 
     @np.errstate(over="ignore", under="ignore", invalid="ignore")
