@@ -75,6 +75,16 @@ def test_another_unit_of_the_targets_is_another_unit_of_all(patients):
     assert_allclose(other.scale_, 1e6 * model.scale_, rtol=1e-6)
 
 
+def test_targets_whose_squares_are_out_of_range_are_fitted(patients):
+    X, y = patients
+    model = HuberRegressor(alpha=0.0).fit(X, y)
+    for size in (2.0**-700, 2.0**520, 2.0**900):
+        found = HuberRegressor(alpha=0.0).fit(X, size * y)
+        assert found.certificate_.ok, size
+        assert_allclose(found.coef_ / size, model.coef_, rtol=1e-3)
+        assert found.scale_ / size == pytest.approx(model.scale_, rel=1e-4)
+
+
 def test_a_weight_is_as_many_rows(patients):
     X, y = patients
     weights = np.random.default_rng(0).integers(0, 4, len(y))

@@ -27,7 +27,7 @@ from separatrix import (
 )
 from separatrix.losses import Hinge
 from separatrix.losses.base import MarginLoss
-from separatrix.scale import kinked, scan
+from separatrix.scale import kinked, objectives, scan
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -235,6 +235,20 @@ def test_where_no_unpenalised_optimum_is_known(status):
     model = LogisticRegression(penalty=None).fit(scan(rows, labels, block_rows=250))
     assert model.certificate_.status == status
     assert model.certificate_.dual <= model.certificate_.primal
+
+
+def test_slopes_that_two_passes_round_differently_prove_nothing(monkeypatch):
+    conjugate = objectives._free_conjugate
+
+    def elsewhere(rows, shared, own):
+        of, by = shared
+        return conjugate(rows, (of, replace(by, theta=np.nextafter(by.theta, np.inf))), own)
+
+    data = blocks_of("labels", None)
+    assert LogisticRegression(penalty=None).fit(data).certificate_.ok
+    monkeypatch.setattr(objectives, "_free_conjugate", elsewhere)
+    found = LogisticRegression(penalty=None).fit(data).certificate_
+    assert not found.ok and found.dual == 0.0
 
 
 def test_what_no_sum_over_rows_bounds():

@@ -1,13 +1,17 @@
 """Methods that go from row to row, over blocks: the steps that rows in memory get."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from separatrix import LinearSVC, LogisticRegression, Perceptron, SGDClassifier
+from separatrix.objectives.enclosure import Level
 from separatrix.scale import Local, kinked, scan
+from separatrix.scale.online import BlockedMistakes
+from separatrix.scale.passes import Passes
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -86,6 +90,17 @@ def test_sparse_rows_weights_and_a_start():
     model = Perceptron(max_passes=5)
     blocked = Perceptron(max_passes=5).fit(scan(X, y, weight=s, block_rows=90), **start)
     assert bits(blocked) == bits(model.fit(X, y, sample_weight=s, **start))
+
+
+def test_the_mistakes_of_zero_weights_are_as_many_as_there_can_be():
+    n, weight = 6000, 0.1
+    data = scan(np.ones((n, 1)), np.arange(n) % 2, weight=np.full(n, weight), block_rows=3000)
+    problem = BlockedMistakes(Passes(data, Local(1)), factors=np.ones(2))
+    found = problem.charged(problem.zero(), Level.NORMS, problem.bound(problem.zero()))
+    # Added up one after another, the weights come to less than they are.
+    exact = n * Fraction(weight)
+    assert problem.total * (1.0 + 1e-14) < exact
+    assert exact <= Fraction(found.primal) <= exact * (1 + Fraction(1, 10**11))
 
 
 def test_a_perceptron_goes_on_from_its_checkpoint(tmp_path):

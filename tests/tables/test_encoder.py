@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from scipy import sparse
 
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.tables import Encoder, Table, read_table, take_target
+from separatrix.tables.statistics import Spread
 
 
 def dense(matrix):
@@ -70,6 +73,21 @@ def test_a_small_spread_on_a_large_offset():
     base = np.arange(1000.0)
     got = Encoder().fit_transform(Table.from_columns({"a": 1e12 + base}))
     np.testing.assert_allclose(got[:, 0], (base - base.mean()) / base.std(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit, offset", [(1.0, 1e15), (1.0, 0.0), (2e293, 1e308), (1e-300, 0.0)])
+def test_the_spread_of_parts_is_that_of_all_values(unit, offset):
+    parts = [[0, 0, 0], [1, 1], [0, 3, 0, 1], [2]]
+    whole = [offset + unit * k for part in parts for k in part]
+    exact = [Fraction(value) for value in whole]
+    mean = sum(exact) / len(exact)
+    variance = sum((value - mean) ** 2 for value in exact) / len(exact)
+    unit_of = Fraction(max(map(abs, whole)))
+    length = math.sqrt(variance / unit_of**2)
+    spreads = [Spread.of(np.array([offset + unit * k for k in part])) for part in parts]
+    for found in (Spread.of(np.array(whole)), Spread.merged(spreads)):
+        assert found.mean == float(mean)
+        assert float(Fraction(found.scale) / unit_of) == pytest.approx(length, rel=1e-6)
 
 
 def test_the_largest_floats_do_not_overflow():

@@ -60,6 +60,8 @@ __all__ = [
 _LEAST_SCALE = 4096.0 * UNIT
 # And large enough to be divided by.
 _TINY_SCALE = 2.0**-900
+# The exponent of a float from which on products of its square with weights may be out of range.
+_FAR = 400
 # How much of the curvature along the residuals themselves a scale that follows takes away: all of
 # it but what keeps a Hessian positive definite through its rounding.
 _SHARE = 1.0 - 1e-8
@@ -191,8 +193,15 @@ class ScaledResidualObjective(ResidualObjective):
         The root of :math:`\sum_{|z_i| \le \delta\sigma} U_i z_i^2 / \sigma^2
         + \delta^2 \sum_{|z_i| > \delta\sigma} U_i = \sum_i U_i`, whose left side falls.
         """
-        scale = _scale_of(np.abs(shifted), read_only(self.upper), self.loss.threshold)
-        return max(scale, self.least_scale)
+        sizes = np.abs(shifted)
+        exponent = math.frexp(float(sizes.max(initial=0.0)))[1]
+        if abs(exponent) > _FAR:
+            # In a unit, a power of two, in which squares are in range.
+            sizes = np.ldexp(sizes, -exponent)
+        else:
+            exponent = 0
+        scale = _scale_of(sizes, read_only(self.upper), self.loss.threshold)
+        return max(float(np.ldexp(scale, exponent)), self.least_scale)
 
     def loss_value(self, scores: np.ndarray) -> float:
         if self.unitless and not scores.any():

@@ -583,7 +583,14 @@ def _left(rows: Rows, shared: tuple[PointwiseRows, _Correction], own: Any) -> di
         "square": b.T @ (weights[:, None] * b),
         "off": np.array(off),
         "whole": np.array(np.sum(weights * np.square(lengths))),
+        "digest": _digest(slopes, weights),
     }
+
+
+def _digest(*arrays: np.ndarray) -> np.ndarray:
+    """A number that is the same where all bits are; sums over blocks are exact."""
+    bits = np.bitwise_xor.reduce(np.concatenate(arrays).view(np.uint64))
+    return np.array(float(int(bits) & 0xFFFFFFFF))
 
 
 def _free_conjugate(
@@ -591,10 +598,15 @@ def _free_conjugate(
 ) -> dict[str, np.ndarray]:
     """The conjugates at most, wherever the slopes are moved to."""
     part, slopes, weights, _, lengths, errors = _corrected(rows, shared)
+    digest = _digest(slopes, weights)
     moved = weights * (lengths + errors) * (shared[1].length * (1.0 + 32.0 * UNIT))
     with np.errstate(all="ignore"):
         conjugate = part.dual_point(slopes, moved).conjugate_above
-    return {"conjugate": np.array(conjugate), "size": np.array(abs(conjugate))}
+    return {
+        "conjugate": np.array(conjugate),
+        "size": np.array(abs(conjugate)),
+        "digest": digest,
+    }
 
 
 class BlockedLoss(BlockedObjective):
@@ -801,6 +813,9 @@ class BlockedPointwise(BlockedLoss):
         length = length_above(factor.T @ left) + length_above(error * _SPARE)
         by = replace(by, length=length / (1.0 - eta) * (1.0 + 16.0 * UNIT))
         sums = self._sums(_free_conjugate, (self._shared(), by))
+        if sums["digest"] != known["digest"]:
+            # Machines that round differently: these are not the slopes that are orthogonal.
+            return 0.0
         blocks = len(self.data.blocks) + 4.0
         return -(float(sums["conjugate"]) + 4.0 * UNIT * blocks * float(sums["size"]))
 

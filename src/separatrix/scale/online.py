@@ -18,7 +18,7 @@ import numpy as np
 from separatrix._compiled.rounding import UNIT
 from separatrix.losses import PerceptronLoss
 from separatrix.objectives.base import Bound
-from separatrix.objectives.enclosure import Level
+from separatrix.objectives.enclosure import Level, gamma
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.scale.blocks import Rows, Shape
 from separatrix.scale.objectives import BlockedLoss
@@ -150,7 +150,11 @@ class BlockedMistakes(MistakeObjective):
         """The mistakes at a point, and as many as there can be, by a pass unless they are known."""
         if not theta.any():
             # At zero every score is zero, and that is a mistake.
-            return self.total, self.total
+            most = self.total
+            if most != round(most):
+                # The weights of a class have been added up row by row.
+                most *= 1.0 + gamma(self.data.n_rows + len(self.rule.factors))
+            return self.total, most
         key = theta.tobytes()
         if key not in self._known:
             found = self.passes.sums(_count, (self.rule, theta), self._check)

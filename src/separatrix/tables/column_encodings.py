@@ -314,9 +314,11 @@ def mean_and_scale(values: Any) -> tuple[float, float]:
 
 def moments(values: Any, low: float, high: float) -> tuple[float, float, float]:
     """Mean and standard deviation of values from ``low`` to ``high``, and the mean's rounding."""
-    if is_constant(low, high):
-        return low if low == high else float(np.median(values)), 0.0, 0.0
+    if low == high:
+        return low, 0.0, 0.0
     exponent = int(np.frexp(max(abs(low), abs(high)))[1])
+    if is_constant(low, high):
+        return float(np.ldexp(np.median(np.ldexp(values, -exponent)), exponent)), 0.0, 0.0
     # A power of two, so exact; a product is faster where the factor is a number.
     plain = abs(exponent) < 1000
     unit = values * 2.0**-exponent if plain else np.ldexp(values, -exponent)
@@ -327,7 +329,8 @@ def moments(values: Any, low: float, high: float) -> tuple[float, float, float]:
     unit -= mean
     rest = float(np.add.reduce(unit) / n)
     unit *= unit
-    scale = math.sqrt(np.add.reduce(unit) / n)
+    # The mean of the squares about the mean as it is rounded is larger than that about the mean.
+    scale = math.sqrt(max(np.add.reduce(unit) / n - rest * rest, 0.0))
     return (
         float(np.ldexp(mean, exponent)),
         float(np.ldexp(scale, exponent)),

@@ -224,13 +224,16 @@ class Spread:
         )
         base = means[0]
         off = [m - base + rest for m, rest in zip(means, rests, strict=True)]
-        mean = base + math.fsum(map(operator.mul, n_of, off)) / n
-        variance = math.fsum(
-            k * (s * s + (m - mean) * (m - mean + 2.0 * rest))
-            for k, m, rest, s in zip(n_of, means, rests, scales, strict=True)
+        # The mean about that one, which has digits that the mean itself has no place for.
+        centre = math.fsum(map(operator.mul, n_of, off)) / n
+        mean = base + centre
+        squares = math.fsum(
+            k * (s * s + (m - centre) * (m - centre))
+            for k, m, s in zip(n_of, off, scales, strict=True)
         )
-        scale = math.ldexp(math.sqrt(max(variance, 0.0) / n), exponent)
-        return cls(n, math.ldexp(mean, exponent), scale, low, high)
+        scale = math.ldexp(math.sqrt(squares / n), exponent)
+        rest = math.ldexp(base - mean + centre, exponent)
+        return cls(n, math.ldexp(mean, exponent), scale, low, high, rest)
 
 
 class _Part:
