@@ -224,8 +224,8 @@ class _Exact:
         """The value at a point that Newton steps on the weights in use find from this one."""
         free = [j for j, v in enumerate(w) if v != 0 or self.ratio == 0 or self.alpha == 0]
         best, scale = self.value(w, b), mpmath.fsum(self.s) * (self.alpha or 1)
-        for _ in range(6):
-            k = len(free) + self.intercept
+        k = len(free) + self.intercept
+        for _ in range(6 if k else 0):
             g, H = mpmath.zeros(k, 1), mpmath.zeros(k, k)
             for row, y, s in zip(self.rows, self.y, self.s, strict=True):
                 v = [row[j] for j in free] + [mpmath.mpf(1)] * self.intercept

@@ -460,14 +460,14 @@ class Moments:
             mean[alone] = only.mean[alone]
             rest[alone] = 0.0 if only.rest is None else only.rest[alone]
         scatter = self.scatter + other.scatter
-        between = np.sqrt(share * self.weight)[:, None] * step
-        # By the roots of the factors, so that the sums stay symmetric to the last bit.
+        factor = share * self.weight
+        # The factor comes last, so that the sums stay symmetric to the last bit.
         height = max(1, _PRODUCTS // max(1, self.n_columns))
         for first in range(0, self.n_columns, height):
             rows = slice(first, first + height)
-            for k in np.flatnonzero(between.any(axis=1)):
+            for k in np.flatnonzero((factor != 0.0) & step.any(axis=1)):
                 whole = scatter if self.pooled else scatter[k]
-                whole[rows] += between[k, rows, None] * between[k]
+                whole[rows] += factor[k] * (step[k, rows, None] * step[k])
         merged = Moments(weight, mean, scatter, self.n_rows + other.n_rows, rest)
         if self.fourth is None:
             return merged
