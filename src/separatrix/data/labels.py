@@ -73,6 +73,11 @@ class Labels:
         return len(self.classes) + self.absent == 2
 
     @property
+    def weight(self) -> float:
+        """The sum of the weights of the rows, with those of their classes."""
+        return self.total if self.weights is None else float(self.weights.sum())
+
+    @property
     def class_totals(self) -> np.ndarray:
         """The sums of the sample weights, by class."""
         out: np.ndarray = np.bincount(

@@ -15,15 +15,13 @@ from separatrix.data.labels import factors_of_totals, plain_label
 from separatrix.data.random_state import seed_of
 from separatrix.messages import Message
 from separatrix.models import blocked
-from separatrix.models.search import Search
+from separatrix.models.search import Search, sparse_strengths, strengths_of_rows
 from separatrix.scale.blocks import Rows
 from separatrix.scale.folds import Fold, fold_hits, fold_totals, laid_out
 from separatrix.solvers.driver import Solution, ended_by
+from separatrix.solvers.warm_starts import mean_square_of
 
 __all__ = ["BlockSearch"]
-
-# The last value of a default path is so many times the first, and so many with L1.
-_REACH, _SPARSE_REACH = 1e6, 1e3
 
 
 class BlockSearch(Search):
@@ -179,10 +177,11 @@ def _scores(
     return out
 
 
-def _lengths(rows: Rows, shared: Any, own: Any) -> dict[str, np.ndarray]:
+def _lengths(rows: Rows, factors: np.ndarray, own: Any) -> dict[str, np.ndarray]:
     """Sums of the weights, of the rows, and of their squared lengths."""
-    design = rows.design
-    weights = np.ones(len(rows)) if rows.weights is None else np.asarray(rows.weights, dtype=float)
+    design, weights = rows.design, factors[rows.target]
+    if rows.weights is not None:
+        weights = weights * rows.weights
     return {
         "weight": np.array(weights.sum()),
         "rows": design.t_dot(weights),
@@ -202,15 +201,9 @@ def _values(model: Any, whole: blocked.InPasses, parameter: str, count: int) -> 
         for problem in problems:
             account = problem.account(problem.null_point())
             first = min(first, penalty.longest(-problem.weights_of(account["gradient"]), 0.999))
-        reach = _SPARSE_REACH
-    else:
-        sums = whole.passes.sums(_lengths, None)
-        total = float(sums["weight"])
-        square = float(sums["squares"]) / total
-        if model.fit_intercept:
-            spread = square - float(np.sum(np.square(sums["rows"] / total)))
-            square = spread if spread > 1e-12 * square else square
-        square = square if 0.0 < square < np.inf else 1.0
-        first, reach = 1.0 / (total * square), _REACH
-    strengths = first * np.geomspace(1.0, reach, count) if count > 1 else np.array([first])
-    return strengths if parameter == "C" else 1.0 / (strengths * whole.total)
+        return sparse_strengths(parameter, count, first, whole.total)
+    sums = whole.passes.sums(_lengths, whole.factors)
+    weight = float(sums["weight"])
+    rows = sums["rows"] if model.fit_intercept else None
+    square = mean_square_of(weight, float(sums["squares"]), rows)
+    return strengths_of_rows(parameter, count, weight, whole.total, square)

@@ -28,7 +28,7 @@ from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
 from separatrix.models.scores import narrowed
-from separatrix.models.search import strengths_of_rows
+from separatrix.models.search import sparse_strengths, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution
@@ -36,9 +36,6 @@ from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import Continuation, mean_square
 
 __all__ = ["AVERAGED", "LinearClassifier", "check_averaged", "densify", "sparsify"]
-
-# The weakest penalty of a path, relative to the strongest, where weights can be zero.
-_SPARSE_REACH = 1e3
 
 
 class LinearClassifier(ClassifierMixin, Certified):
@@ -150,13 +147,11 @@ class LinearClassifier(ClassifierMixin, Certified):
         problems = member._problems(run.design, run.labels)
         # A little less, or a fit within its tolerance may have one that is not quite zero.
         first = 0.999 * min(problem.critical_C for _, problem in problems)
-        if not 0.0 < first < np.inf:
-            centred = bool(self.fit_intercept)
-            square = mean_square(run.design, run.labels.weights, centred=centred)
-            return strengths_of_rows(parameter, count, run.labels, square)
-        # From where the first weight is not zero (Friedman, Hastie and Tibshirani, 2010, 2.5).
-        strengths = first * np.geomspace(1.0, _SPARSE_REACH, count)
-        return strengths if parameter == "C" else 1.0 / (strengths * run.labels.total)
+        labels = run.labels
+        if 0.0 < first < np.inf:
+            return sparse_strengths(parameter, count, first, labels.total)
+        square = mean_square(run.design, labels.weights, centred=bool(self.fit_intercept))
+        return strengths_of_rows(parameter, count, labels.weight, labels.total, square)
 
     def _know_one(self, design: Design, labels: Labels) -> None:
         """Become the model of rows of one class, where folds may lack classes."""

@@ -44,11 +44,14 @@ __all__ = [
     "norm_strengths",
     "rows_at",
     "scorer_of",
+    "sparse_strengths",
     "strengths_of_rows",
 ]
 
 # A default path: how many values, and how many times the first the last is.
 _COUNT, _REACH = 20, 1e6
+# The same where weights can be zero.
+_SPARSE_REACH = 1e3
 
 
 # --- the request ----------------------------------------------------------------------------------
@@ -481,12 +484,25 @@ def norm_strengths(
     return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
 
 
-def strengths_of_rows(parameter: str, count: int, labels: Labels, square: float) -> np.ndarray:
-    """Values of ``C`` or ``lam`` for rows of this mean square, from the strongest penalty on."""
-    total = labels.total if labels.weights is None else float(labels.weights.sum())
-    low = 1.0 / (total * square)
+def strengths_of_rows(
+    parameter: str, count: int, weight: float, total: float, square: float
+) -> np.ndarray:
+    """Values of ``C`` or ``lam`` for rows of this mean square, from the strongest penalty on.
+
+    ``weight`` is the sum of the weights of the rows, and ``total`` that of the sample weights.
+    """
+    low = 1.0 / (weight * square)
     strengths = np.geomspace(low, _REACH * low, count) if count > 1 else np.array([low])
-    return strengths if parameter == "C" else 1.0 / (strengths * labels.total)
+    return strengths if parameter == "C" else 1.0 / (strengths * total)
+
+
+def sparse_strengths(parameter: str, count: int, first: float, total: float) -> np.ndarray:
+    """The same from the ``C`` at which the first weight is not zero.
+
+    See Friedman, Hastie and Tibshirani (2010, 2.5).
+    """
+    strengths = first * np.geomspace(1.0, _SPARSE_REACH, count)
+    return strengths if parameter == "C" else 1.0 / (strengths * total)
 
 
 # --- for a choice alone ---------------------------------------------------------------------------

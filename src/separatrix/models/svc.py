@@ -696,7 +696,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
             share = np.ones(len(run.y)) if weights is None else weights
             square = float(np.average(gram.diagonal, weights=share[gram.samples]))
             square = square if 0.0 < square < np.inf else 1.0
-        return strengths_of_rows(parameter, count, run.labels, square)
+        return strengths_of_rows(parameter, count, run.labels.weight, run.labels.total, square)
 
     def _without_rows(self) -> None:
         """Leave the support vectors to the data, of which a path would hold them many times."""

@@ -27,7 +27,7 @@ from separatrix.objectives.base import LinearProblem, Objective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
 
-__all__ = ["ROUNDING_SHARE", "Continuation", "mean_square"]
+__all__ = ["ROUNDING_SHARE", "Continuation", "mean_square", "mean_square_of"]
 
 #: What of the tolerance of a fit of a path rounding may have before it is looked at more closely,
 #: which takes longer than such a fit.
@@ -126,10 +126,18 @@ def mean_square(design: Design, weights: np.ndarray | None = None, *, centred: b
     """
     weights = np.ones(design.n_samples) if weights is None else weights
     total = float(weights.sum())
-    square = float(np.sum(weights * design.row_squares())) / total
-    if centred:
-        mean = design.t_dot(weights) / total
-        spread = square - float(np.sum(np.square(mean)))
+    square = float(np.sum(weights * design.row_squares()))
+    return mean_square_of(total, square, design.t_dot(weights) if centred else None)
+
+
+def mean_square_of(total: float, squares: float, rows: np.ndarray | None) -> float:
+    """The same from the weighted sums of one, of the squared lengths, and of the rows.
+
+    ``rows`` is None for lengths that are not taken from the mean.
+    """
+    square = squares / total
+    if rows is not None:
+        spread = square - float(np.sum(np.square(rows / total)))
         # What a mean far from zero leaves to rounding is no scale.
         square = spread if spread > 1e-12 * square else square
     return square if 0.0 < square < np.inf else 1.0
