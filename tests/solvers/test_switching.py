@@ -161,6 +161,29 @@ def test_products_are_forecast_where_curvature_falls_as_margins_grow() -> None:
         assert evaluations / 3.0 <= expected <= 3.0 * evaluations, (C, expected, evaluations)
 
 
+def test_collinear_columns_take_more_products_and_no_more_hessians() -> None:
+    # Twenty factors and a little noise take several times as many products as independent columns;
+    # a Hessian serves either for many steps.
+    rng = np.random.default_rng(0)
+    free = rng.normal(size=(2000, 500))
+    factors = rng.normal(size=(2000, 20)) @ rng.normal(size=(20, 500)) + 0.5 * free
+    for X in (free, factors):
+        scores = X[:, :5].sum(axis=1)
+        y = np.where(scores + scores.std() * rng.normal(size=2000) > 0, 1.0, -1.0)
+        rows = MarginObjective(as_design(X), y, LogLoss())
+        assert forecast.quasi_newton(rows) < forecast.conjugate_gradients(rows)
+        counted, products = copy(rows), []
+
+        def product(curvature, p, of=rows, taken=products):
+            taken.append(1)
+            return of.hessian_product(curvature, p)
+
+        counted.hessian_product = product
+        minimise(counted, Newton(dense=False), tol=1e-6, max_iter=100)
+        expected = forecast._products(rows)
+        assert expected / 3.0 <= len(products) <= 3.0 * expected, (expected, len(products))
+
+
 def test_extrapolations_count_as_work() -> None:
     # Eight passes are made without; each of the others is preceded by one.
     medium = problem(LogLoss(), n=300, d=60, fit_intercept=False)

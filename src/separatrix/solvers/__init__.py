@@ -127,9 +127,9 @@ def select_solver(problem: LinearProblem) -> Solver:
     rows; of losses of the residual as of those of the margin, and of several classes up to 64
     parameters together.  Without a penalty, or for several outputs at once, there is no dual
     descent; for several outputs :class:`Newton` otherwise takes a Hessian or products, whichever is
-    forecast to be less: there are the more products the more collinear the columns are
-    (:attr:`Design.collinearity`, which compares a few rows with one another; the
-    levels of sparse categories add up to one column).
+    forecast to be less.  For one output and for several there are the more products the more
+    collinear the columns are (:attr:`Design.collinearity`, which compares a few dense rows with one
+    another; the levels of sparse categories add up to one column).
 
     Parameters
     ----------

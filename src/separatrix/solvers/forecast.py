@@ -9,7 +9,9 @@ a few dozen do what one Hessian costs; elsewhere it takes thousands, and sizes a
 not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`.
 
 They were set by hand to products, Hessians, iterations and passes that tables of the seeds 50 to 59
-of ``python -m benchmarks auto`` took to gaps of 1e-4 and 1e-6.  Where a fit takes a few
+of ``python -m benchmarks auto`` took to gaps of 1e-4 and 1e-6, and to those of dense tables of
+collinear columns (of a few factors and noise, autoregressive, of eigenvalues that fall by a power).
+Where a fit takes a few
 milliseconds they are often off by a factor of two, and where the rows in play change from step to
 step by a factor of ten.
 """
@@ -255,11 +257,16 @@ def quasi_newton(problem: LinearProblem) -> float:
     if in_passes < DEAR:
         return cost
     bond = _bond(problem)
-    alone = (_ITERATIONS + _DIAGONAL * math.sqrt(bond)) * a_step
     cost += _TRIED * a_step
     if _few_in_play(problem) and bond > 1.0:
         return cost
-    return min(alone + _RISK * min(bond, 1.0) * min(hessian, 2.0 * alone), cost)
+    if isinstance(problem.design, CSRDesign):
+        alone = (_ITERATIONS + _DIAGONAL * math.sqrt(bond)) * a_step
+        return min(alone + _RISK * min(bond, 1.0) * min(hessian, 2.0 * alone), cost)
+    alone = (_ITERATIONS + _DIAGONAL * math.sqrt(_hard(problem))) * a_step
+    # Independent columns need no Hessian.
+    risk = _RISK * min(bond, 1.0) * (1.0 - 1.0 / _related(problem))
+    return min(alone + risk * min(hessian, 2.0 * alone), cost)
 
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
@@ -296,13 +303,14 @@ def _has_margins(problem: LinearProblem) -> bool:
 def _products(problem: LinearProblem) -> float:
     """The products of Newton's method without a Hessian."""
     n, d = _in_play(problem), problem.design.n_features
-    bond = _bond(problem)
+    bond, sparse = _bond(problem), isinstance(problem.design, CSRDesign)
+    longer = 1.0 if sparse else _related(problem) ** (1.0 / 3.0)
     if _has_margins(problem):
-        return _PRODUCTS + _TAILED * min(bond, math.log1p(4.0 * bond))
+        return _PRODUCTS + longer * _TAILED * min(bond, math.log1p(4.0 * bond))
     if n <= d or _few_in_play(problem):
-        return _PRODUCTS + _WIDE * math.sqrt(bond)
-    if not isinstance(problem.design, CSRDesign):
-        more = _TALL * math.sqrt(min(bond, _spread(d / n)))
+        return _PRODUCTS + longer * _WIDE * math.sqrt(bond)
+    if not sparse:
+        more = _TALL * math.sqrt(_hard(problem))
     elif categories := _categories(problem):
         more = _COLLINEAR * math.sqrt(categories * bond)
     else:
@@ -310,6 +318,28 @@ def _products(problem: LinearProblem) -> float:
         hard = min(bond, _spread(d / (_SETTLED * problem.design.n_samples)))
         more = _PRODUCTS + _WORDS * math.sqrt(hard)
     return _PRODUCTS + min(more, _ENDS * d)
+
+
+def _hard(problem: LinearProblem) -> float:
+    """How far the eigenvalues of the Hessian of dense rows are apart.
+
+    The penalty keeps those of independent columns together, and so do many rows; the more collinear
+    the columns are, the further apart they are.
+    """
+    n, d = _in_play(problem), problem.design.n_features
+    if n <= d:
+        return _bond(problem) * _related(problem) ** (2.0 / 3.0)
+    return problem.design.collinearity * min(_bond(problem), _spread(d / n))
+
+
+def _related(problem: LinearProblem) -> float:
+    """How collinear the columns are, of which there may be more than rows.
+
+    Few rows show little of it: they are as good as orthogonal where there are fewer of them than
+    directions that the columns have in common.
+    """
+    n, d = _in_play(problem), problem.design.n_features
+    return max(1.0, problem.design.collinearity * min(1.0, n / d))
 
 
 def _categories(problem: LinearProblem) -> float:
