@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.exceptions import DataError, MissingPackageError
+from separatrix.exceptions import DataError
 from separatrix.messages import Message
 from separatrix.tables import source_files as files
 from separatrix.tables import workbooks
 from separatrix.tables.lake import FilePath
 from separatrix.tables.limits import Limit
+from separatrix.tables.packages import imported
 from separatrix.tables.table import joined, nearest, quote
 
 __all__ = [
@@ -124,12 +125,7 @@ def _opener(packing: str) -> Callable[[Path], Any]:
 
 
 def _open_zstandard(path: Path) -> Any:
-    try:
-        import zstandard
-    except ModuleNotFoundError:
-        raise MissingPackageError(
-            'reading .zst files needs zstandard: pip install "separatrix[app]"'
-        ) from None
+    zstandard = imported("zstandard", "reading .zst files")
 
     class Checked:
         """Its errors as those of other packings."""
@@ -278,7 +274,7 @@ def _chosen(wanted: str | None, there: Sequence[str], path: Path, noun: str) -> 
 
 def columns_of_book(path: Path, sheet: str | None, limit: Limit) -> dict[str, list[Any]]:
     """The columns of a sheet, by the names in its first row."""
-    calamine = workbooks.import_calamine()
+    calamine = imported("python_calamine", "reading workbooks", package="python-calamine")
     extents = workbooks.extents_of(path, limit)
     filled = [name for name, one in extents.items() if one.filled]
     name = _chosen(sheet, list(extents) if sheet is not None else filled, path, "sheet")
@@ -286,7 +282,7 @@ def columns_of_book(path: Path, sheet: str | None, limit: Limit) -> dict[str, li
         book = calamine.CalamineWorkbook.from_path(str(path))
         cells = book.get_sheet_by_name(name).to_python()
     except Exception as error:  # its errors share no class across versions
-        raise DataError(f"{path} is not a readable workbook: {_first_line(error)}") from None
+        raise DataError(f"{path} is not a readable workbook: {files.first_line(error)}") from None
     rows = [row for row in cells if any(cell != "" for cell in row)]
     if len(rows) < 2:
         raise DataError(f"{path}, sheet {quote(name)}: there are no rows below the header")
@@ -306,8 +302,7 @@ def columns_of_sqlite(path: Path, table: str | None, limit: Limit) -> dict[str, 
                 "AND name NOT LIKE 'sqlite_%' ORDER BY name"
             ).fetchall()
             name = _chosen(table, [str(row[0]) for row in there], path, "table")
-            quoted = name.replace('"', '""')
-            cursor = connection.execute(f'SELECT * FROM "{quoted}"')
+            cursor = connection.execute(f"SELECT * FROM {files.identifier(name)}")
             header = [column[0] for column in cursor.description]
             rows: list[Sequence[Any]] = []
             size = 0
@@ -363,22 +358,15 @@ def _hours(cell: datetime.time | datetime.timedelta) -> float:
     return cell.hour + cell.minute / 60.0 + cell.second / 3600.0
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
 # ---------------------------------------------------------------------- what becomes a Parquet file
 
 
 def parquet_of_arrow(path: Path, stack: contextlib.ExitStack, limit: Limit) -> Path:
     """A copy of an Arrow IPC or Feather file as Parquet."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise MissingPackageError(
-            f'reading {path.suffix} files needs pyarrow: pip install "separatrix[arrow]"'
-        ) from None
+    pa, parquet = (
+        imported(name, f"reading {path.suffix} files", package="pyarrow", extra="arrow")
+        for name in ("pyarrow", "pyarrow.parquet")
+    )
     target = files.temporary_file(stack)
     size = 0
     try:
@@ -391,7 +379,7 @@ def parquet_of_arrow(path: Path, stack: contextlib.ExitStack, limit: Limit) -> P
                         raise limit.exceeded(f"{path}, unpacked,")
                     out.write_batch(batch)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable Arrow file: {_first_line(error)}") from None
+        raise DataError(f"{path} is not a readable Arrow file: {files.first_line(error)}") from None
     return target
 
 
@@ -416,20 +404,18 @@ def parquet_of_database(
 ) -> Path:
     """A table or view of a DuckDB database as Parquet."""
     with contextlib.closing(files.connect()) as connection:
-        where = str(path.absolute()).replace("'", "''")
         try:
-            connection.execute(f"ATTACH '{where}' AS given (READ_ONLY)")
+            connection.execute(f"ATTACH {files.literal(str(path.absolute()))} AS given (READ_ONLY)")
             there = connection.execute(
                 "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'given' "
                 "ORDER BY table_name"
             ).fetchall()
             name = _chosen(table, [str(row[0]) for row in there], path, "table")
-            quoted = name.replace('"', '""')
-            what = f"{path}, table {quote(name)}"
-            return _copied(connection, f'SELECT * FROM given."{quoted}"', stack, limit, what)
+            query, what = f"FROM given.{files.identifier(name)}", f"{path}, table {quote(name)}"
+            return _copied(connection, query, stack, limit, what)
         except files.import_duckdb().Error as error:
             raise DataError(
-                f"{path} is not a readable DuckDB database: {_text_of(error)}"
+                f"{path} is not a readable DuckDB database: {files.fault_of(error)}"
             ) from None
 
 
@@ -441,33 +427,29 @@ def parquet_of_query(
     with contextlib.closing(files.connect()) as connection:
         try:
             every = " UNION ALL ".join(part.relation_by_name(names) for part in parts)
-            columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+            columns = ", ".join(map(files.identifier, names))
             parts[0].reach(connection)
             connection.execute(f"CREATE VIEW data AS SELECT * FROM ({every}) AS t({columns})")
             query = sql.strip().rstrip(";")
             return _copied(connection, query, stack, limit, "the result of the query")
         except files.import_duckdb().Error as error:
-            raise DataError(Message("query", fault=_text_of(error))) from None
+            raise DataError(Message("query", fault=files.fault_of(error))) from None
 
 
 def _copied(
     connection: Any, query: str, stack: contextlib.ExitStack, limit: Limit, what: str
 ) -> Path:
     target = files.temporary_file(stack)
-    where = str(target).replace("'", "''")
+    where = files.literal(str(target))
     duckdb = files.import_duckdb()
     connection.execute(f"SET max_temp_directory_size = '{max(limit.bytes >> 20, 1)}MiB'")
     try:
         with limit.watching(connection, target, what):
             connection.execute(
-                f"COPY ({query}) TO '{where}' (FORMAT parquet, COMPRESSION uncompressed)"
+                f"COPY ({query}) TO {where} (FORMAT parquet, COMPRESSION uncompressed)"
             )
     except duckdb.OutOfMemoryException:
         raise limit.exceeded(what) from None
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     return target
-
-
-def _text_of(error: BaseException) -> str:
-    return re.sub(r"^[A-Z][\w ]*Error: ", "", _first_line(error))

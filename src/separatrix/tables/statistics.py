@@ -462,17 +462,7 @@ class NumberFacts(Facts):
     placeholders: Sequence[Placeholders] = ()
 
     def _learned(self, settings: Settings, alert: Alert) -> Number:
-        return Number.of_moments(
-            self.name,
-            self.mean,
-            self.scale,
-            self.n_missing > 0,
-            self.date,
-            self.identifies and not self.overridden and not self.date,
-            settings,
-            alert,
-            self.placeholders,
-        )
+        return Number.learn(self, settings, alert)
 
 
 @dataclass(frozen=True)
@@ -497,9 +487,7 @@ class CategoryFacts(Facts):
         return cls(name, n_rows, n_missing, counts)
 
     def _learned(self, settings: Settings, alert: Alert) -> Category:
-        return Category.of_counts(
-            self.name, self.counts, self.n_missing > 0, self.overridden, settings
-        )
+        return Category.learn(self, settings)
 
 
 @dataclass(frozen=True)
@@ -562,7 +550,7 @@ class TextFacts(Facts):
         return cls(name, n_rows, n_missing, rows, uses)
 
     def _learned(self, settings: Settings, alert: Alert) -> Text:
-        return Text.of_counts(self.name, self.rows, self.uses, self.n_rows, settings)
+        return Text.of_facts(self, settings)
 
 
 @dataclass(frozen=True)
