@@ -26,12 +26,12 @@ __all__ = [
     "Wording",
     "counted",
     "join",
+    "message_of",
     "of_record",
     "percent",
     "plural",
     "quoted",
     "record_of",
-    "said_by",
     "sentences",
     "short",
     "shortened",
@@ -507,8 +507,8 @@ def of_record(record: Any) -> str:
     return Message(code, **own)
 
 
-def said_by(error: BaseException | str) -> str:
-    """What an exception or a warning says, with its record where it has one."""
+def message_of(error: BaseException | str) -> str:
+    """The message of an exception or a warning, with its record where it has one."""
     if isinstance(error, BaseException):
         first = error.args[0] if error.args else None
         return first if isinstance(first, Message) else str(error)
@@ -544,7 +544,9 @@ class Wording:
     }
 
     def __call__(self, value: Any) -> str:
-        """Put a record into words; a plain text stays as it is."""
+        """Put a record, or the message of an exception, into words; a text stays as it is."""
+        if isinstance(value, BaseException):
+            value = message_of(value)
         return str(value.words(self) if hasattr(value, "words") else value)
 
     def fill(self, code: str, values: Mapping[str, Any]) -> str:

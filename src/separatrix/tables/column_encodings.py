@@ -298,8 +298,11 @@ def mean_and_scale(values: Any) -> tuple[float, float]:
     return mean, scale
 
 
-def moments(values: Any, low: float, high: float) -> tuple[float, float, float]:
-    """Mean and standard deviation of values from ``low`` to ``high``, and the mean's rounding."""
+def moments(values: Any, low: float, high: float, counts: Any = None) -> tuple[float, float, float]:
+    """Mean and standard deviation of values from ``low`` to ``high``, and the mean's rounding.
+
+    ``counts``: in how many rows each value is; in one by default.
+    """
     if low == high:
         return low, 0.0, 0.0
     exponent = int(np.frexp(max(abs(low), abs(high)))[1])
@@ -308,15 +311,19 @@ def moments(values: Any, low: float, high: float) -> tuple[float, float, float]:
     # A power of two, so exact; a product is faster where the factor is a number.
     plain = abs(exponent) < 1000
     unit = values * 2.0**-exponent if plain else np.ldexp(values, -exponent)
-    n = len(values)
-    # The sums of NumPy's means, without what surrounds them: there may be thousands of columns.
-    mean = float(np.add.reduce(unit) / n)
-    mean += float(np.add.reduce(unit - mean) / n)  # takes out the rounding of the first sum
+    n = len(values) if counts is None else counts.sum()
+
+    def average(of: Any) -> Any:
+        # The sums of NumPy's means, without what surrounds them: there may be thousands of columns.
+        return (np.add.reduce(of) if counts is None else counts @ of) / n
+
+    mean = float(average(unit))
+    mean += float(average(unit - mean))  # takes out the rounding of the first sum
     unit -= mean
-    rest = float(np.add.reduce(unit) / n)
+    rest = float(average(unit))
     unit *= unit
     # The mean of the squares about the mean as it is rounded is larger than that about the mean.
-    scale = math.sqrt(max(np.add.reduce(unit) / n - rest * rest, 0.0))
+    scale = math.sqrt(max(average(unit) - rest * rest, 0.0))
     return (
         float(np.ldexp(mean, exponent)),
         float(np.ldexp(scale, exponent)),

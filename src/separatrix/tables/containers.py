@@ -87,13 +87,14 @@ def unpacked(
     """
     inner, packing = suffixes_of(path)
     target = files.temporary_file(stack)
+    opened, damaged = _opener(packing)
     try:
-        if packing == ".zip":
-            inner = _unzip(path, target, known, limit)
-        else:
-            with _opener(packing)(path) as source:
+        with opened(path) as source:
+            if packing == ".zip":
+                inner = _unzip(source, path, target, known, limit)
+            else:
                 _unpack(source, target, path, limit)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, damaged) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{path} cannot be unpacked: {error.strerror}") from None
         raise DataError(
@@ -115,56 +116,36 @@ def _unpack(source: Any, target: Path, path: Path, limit: Limit) -> None:
             out.write(part)
 
 
-def _opener(packing: str) -> Callable[[Path], Any]:
-    plain: dict[str, Callable[[Path], Any]] = {
-        ".gz": gzip.open,
-        ".bz2": bz2.open,
-        ".xz": lzma.open,
+def _opener(packing: str) -> tuple[Callable[[Path], Any], type[Exception]]:
+    """What opens a packed file, and the error of one that is damaged."""
+    if packing == ".zst":
+        zstandard = imported("zstandard", "reading .zst files")
+        return zstandard.open, zstandard.ZstdError
+    known: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
+        ".zip": (zipfile.ZipFile, zipfile.BadZipFile),
+        ".gz": (gzip.open, zlib.error),
+        ".bz2": (bz2.open, EOFError),
+        ".xz": (lzma.open, lzma.LZMAError),
     }
-    return plain.get(packing, _open_zstandard)
+    return known[packing]
 
 
-def _open_zstandard(path: Path) -> Any:
-    zstandard = imported("zstandard", "reading .zst files")
-
-    class Checked:
-        """Its errors as those of other packings."""
-
-        def __init__(self) -> None:
-            self.file = zstandard.open(path, "rb")
-
-        def __enter__(self) -> Checked:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.file.close()
-
-        def read(self, size: int) -> bytes:
-            try:
-                return bytes(self.file.read(size))
-            except zstandard.ZstdError:
-                raise EOFError from None
-
-    return Checked()
-
-
-def _unzip(path: Path, target: Path, known: Sequence[str], limit: Limit) -> str:
-    with zipfile.ZipFile(path) as archive:
-        entries = [
-            entry
-            for entry in archive.infolist()
-            if Path(entry.filename).suffix.lower() in known
-            and not entry.filename.startswith("__MACOSX/")
-        ]
-        if len(entries) != 1:
-            what = "holds no table" if not entries else f"holds {len(entries)} tables"
-            names = joined([entry.filename for entry in entries or archive.infolist()], 5)
-            raise DataError(f"{path} {what} ({names}); unpack it, and give the file")
-        if entries[0].flag_bits & 1:
-            raise DataError(f"{path} is encrypted; unpack it, and give the file")
-        with archive.open(entries[0]) as source:
-            _unpack(source, target, path, limit)
-        return Path(entries[0].filename).suffix.lower()
+def _unzip(archive: Any, path: Path, target: Path, known: Sequence[str], limit: Limit) -> str:
+    entries = [
+        entry
+        for entry in archive.infolist()
+        if Path(entry.filename).suffix.lower() in known
+        and not entry.filename.startswith("__MACOSX/")
+    ]
+    if len(entries) != 1:
+        what = "holds no table" if not entries else f"holds {len(entries)} tables"
+        names = joined([entry.filename for entry in entries or archive.infolist()], 5)
+        raise DataError(f"{path} {what} ({names}); unpack it, and give the file")
+    if entries[0].flag_bits & 1:
+        raise DataError(f"{path} is encrypted; unpack it, and give the file")
+    with archive.open(entries[0]) as source:
+        _unpack(source, target, path, limit)
+    return Path(entries[0].filename).suffix.lower()
 
 
 # -------------------------------------------------------------------------------- text files

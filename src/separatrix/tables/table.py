@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Joined, Message, Setting, counted, plural, quoted, said_by
+from separatrix.messages import Joined, Message, Setting, counted, message_of, plural, quoted
 from separatrix.tables.categorical import Categorical
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "OPTIONS", "Table"]
@@ -658,7 +658,7 @@ class Faults:
         if len(self._found) == 1:
             raise self._found[0]
         if self._found:
-            texts = [said_by(error) for error in self._found[: self._IN_FULL]]
+            texts = [message_of(error) for error in self._found[: self._IN_FULL]]
             more = len(self._found) - len(texts)
             faults = Joined((*texts, *([f"and {more:,} more"] if more else [])), separator="; ")
             raise DataError(Message("several_columns", count=len(self._found), faults=faults))
