@@ -233,7 +233,7 @@ TEMPLATES: dict[str, str] = {
     "no_plain_values": "{source}: column {column} holds {group} values, not numbers, dates or "
     "strings; take it apart, or leave it out with {ignored}",
     "no_plain_columns": "{source}: the columns {columns} hold no numbers, dates or strings; take "
-    "them apart, or leave them out with {ignored}",
+    "them apart, or leave them out with {ignore_unusable=True}",
     "marks_read": "column {column}: {cells} read as missing ({shown}); keep what is written with "
     "{category}",
     "placeholder_read": "column {column}: {cells} of {values} read as missing, because all other "
@@ -248,18 +248,19 @@ TEMPLATES: dict[str, str] = {
     "the value is written",
     "unpacked_limit": "{what} takes more than {limit}, the limit of what a packed file, a workbook "
     "or a view may grow to; {remedy}raise it with {raised}",
-    "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",
+    "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding='latin-1'} or "
+    "the like",
     "not_text": "{label} is not a table in text: byte {byte} of the file is 0x00; give a file of "
     "comma-separated values, or one whose name ends with its format (.parquet, .xlsx), or say what "
-    "it is with {encoding} or the like",
+    "it is with {encoding='utf-16-le'} or the like",
     "memory_only": "{what} can only be read into memory; read it with read_table, or save it as a "
     "Parquet or CSV file",
     "repeated_header": "{source}, row {row}: the row repeats the header; delete it, or, if the "
     "first line of the file is itself a row of the table, put a line of column names before it",
     "no_column_kept": "every column of {source} is left out; keep at least one",
     "no_usable_column": "{source} has no column that a model can use{why}",
-    "not_in_order": "column {column}, row {row}: {value} is none of the levels that {ordered} puts "
-    "in order ({listed}); add it to them, or leave the cell empty to count as missing",
+    "not_in_order": "column {column}, row {row}: {value} is none of the levels that {name:ordered} "
+    "puts in order ({listed}); add it to them, or leave the cell empty to count as missing",
     "several_columns": "{count} columns cannot be read: {faults}",
     "not_a_number": "column {column}, row {row}: {value} is not a {kind}; correct it, or give the "
     "column another kind, such as {category}",

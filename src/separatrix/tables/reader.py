@@ -982,8 +982,7 @@ def _no_plain_values(unusable: dict[str, str], source: str) -> DataError:
         return DataError(Message("no_plain_values", **values, ignored=ignored))
     named = [f"{quote(n)} ({group})" for n, group in unusable.items()]
     columns = ", ".join(named[:20]) + (f" and {len(named) - 20:,} more" if named[20:] else "")
-    ignored = Setting("ignore_unusable", True)
-    return DataError(Message("no_plain_columns", source=source, columns=columns, ignored=ignored))
+    return DataError(Message("no_plain_columns", source=source, columns=columns))
 
 
 def _found_groups(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, Parameter, Setting, counted
+from separatrix.messages import Message, Setting, counted
 from separatrix.tables.table import (
     Faults,
     Remarks,
@@ -210,7 +210,6 @@ class _Columns:
                     row=self.old.row_number(row),
                     value=quote(text),
                     listed=listed,
-                    ordered=Parameter("ordered"),
                 )
             )
 

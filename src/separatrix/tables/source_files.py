@@ -27,7 +27,7 @@ import numpy as np
 from separatrix._compiled.memory import is_tight
 from separatrix._compiled.tuning import Tuned
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, Setting
+from separatrix.messages import Message
 from separatrix.tables.categorical import Categorical, as_read
 from separatrix.tables.lake import FilePath, RemoteFile, unreadable
 from separatrix.tables.limits import Limit
@@ -861,12 +861,8 @@ class Part:
             start = file.read(_START)
         # A table in text has no such byte, unless it is UTF-16 or UTF-32.
         if start[:2] not in (b"\xff\xfe", b"\xfe\xff") and b"\0" in start:
-            values = {"label": self.label, "byte": start.index(b"\0") + 1}
-            return DataError(
-                Message("not_text", **values, encoding=Setting("encoding", "utf-16-le"))
-            )
-        encoding = Setting("encoding", "latin-1")
-        return DataError(Message("not_utf8", label=self.label, what=position, encoding=encoding))
+            return DataError(Message("not_text", label=self.label, byte=start.index(b"\0") + 1))
+        return DataError(Message("not_utf8", label=self.label, what=position))
 
     def _csv_header(self) -> list[str]:
         try:
