@@ -231,8 +231,8 @@ FAULTS = (
     Fault(
         "columns are standardised by another standard deviation",
         "tables/column_encodings.py",
-        "scale = math.sqrt(max(np.add.reduce(unit) / n - rest * rest, 0.0))",
-        "scale = math.sqrt(max(np.add.reduce(unit) / max(n - 1, 1) - rest * rest, 0.0))",
+        "scale = math.sqrt(max(average(unit) - rest * rest, 0.0))",
+        "scale = math.sqrt(max(average(unit) * n / max(n - 1, 1) - rest * rest, 0.0))",
         "tables/test_encoder.py",
     ),
     Fault(

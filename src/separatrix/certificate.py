@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from separatrix.messages import TEMPLATES, Column, Message, counted
+from separatrix.messages import PYTHON, TEMPLATES, Column, Message, OpenField, counted
 from separatrix.messages.markup import facts_html, paragraphs_html
 
 __all__ = [
@@ -33,7 +33,10 @@ _STOPS = [code.removeprefix("cause.") for code in TEMPLATES if code.startswith("
 REMEDIES: dict[str, str] = {
     "optimal": "",
     **{
-        status: f"{TEMPLATES[f'cause.{status}']}; {TEMPLATES[f'advice.{status}']}"
+        status: "; ".join(
+            PYTHON.fill(f"{part}.{status}", {"tol": OpenField("tol")})
+            for part in ("cause", "advice")
+        )
         for status in _STOPS
     },
 }

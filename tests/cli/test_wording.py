@@ -12,7 +12,7 @@ import pytest
 from grids import grid
 from separatrix.certificate import REMEDIES, Certificate
 from separatrix.cli.wording import TERMINAL, Terminal
-from separatrix.messages import PYTHON, TEMPLATES, Column, Joined, Message, Row, Setting, said_by
+from separatrix.messages import PYTHON, TEMPLATES, Column, Joined, Message, Row, Setting, message_of
 from sources import sources
 
 NAMES = ["age", "job=cook", "it's"]
@@ -109,7 +109,7 @@ def test_python_says_what_the_table_of_remedies_says():
 def test_a_message_is_a_string_that_keeps_its_record():
     found = Message("too_few_to_hold_out", rows="2 rows are", share=0.1)
     error = pickle.loads(pickle.dumps(ValueError(found)))
-    again = said_by(error)
+    again = message_of(error)
     assert again == str(error) == found and type(str(found)) is str
     assert isinstance(again, Message) and (again.code, again.values) == (found.code, found.values)
     assert TERMINAL(again).endswith("hold out none (--test-size 0)")
@@ -120,6 +120,6 @@ def test_a_certificate_that_is_warned_of_keeps_its_record():
     with pytest.warns(UserWarning) as caught:
         certificate = Certificate.of(primal=2.0, dual=1.0, tol=1e-3, status="max_iter")
         warnings.warn(str(certificate), UserWarning, stacklevel=1)
-    told = said_by(caught[0].message)
+    told = message_of(caught[0].message)
     assert isinstance(told, Message) and told.code == "certificate"
     assert TERMINAL(told).endswith("came before --tol 0.001; raise --max-iter")

@@ -230,3 +230,10 @@ def test_a_target_that_is_nan_is_named_with_its_row(tmp_path):
     parquet.write_table(pa.table({"x": np.arange(N) % 13, "y": y}), tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"lacks 1 of 400 values.*row 8"):
         scan(tmp_path / "a.parquet", "y", cache=tmp_path / "cache", cache_limit=0)
+
+
+def test_a_placeholder_on_one_side_is_counted_once_where_the_other_side_has_more():
+    values = np.array([-99.0, 777.0, 9999.9, 32767.0] * 2 + [*range(0, 140, 5)], dtype=np.float64)
+    low, high = of_values(values)
+    assert (low.values, low.n) == ((-99.0,), 2)
+    assert (high.values, high.n) == ((32767.0, 9999.9, 777.0), 6)

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from separatrix.messages import Message, said_by
+from separatrix.messages import Message, message_of
 
 __all__ = ["bytes_of", "is_tight", "limit_of", "message_for", "shortage", "spare"]
 
@@ -141,7 +141,7 @@ def message_for(error: BaseException) -> str | None:
     The libraries that are loaded or that compile have texts of their own for it.
     """
     if isinstance(error, MemoryError):
-        message = said_by(error)
+        message = message_of(error)
         if isinstance(message, Message):  # the library's own, with the remedy in it
             return message
         text = " ".join(message.split()).rstrip(".")

@@ -8,7 +8,7 @@ from typing import Any
 
 from separatrix.certificate import NO_OPTIMUM, Certificate, ResidualCertificate
 from separatrix.geometry.diagnosis.findings import Finding
-from separatrix.messages import Message, said_by
+from separatrix.messages import Message, message_of
 from separatrix.models.registry import stated
 
 __all__ = ["certificate_findings", "certificate_of", "certificate_record"]
@@ -30,7 +30,7 @@ def certificate_of(model: Any, X: Any, y: Any) -> tuple[Any, str | None]:
             warnings.simplefilter("ignore")
             return verify(model, X, y), None
     except (AttributeError, TypeError, ValueError) as error:
-        return None, said_by(error)
+        return None, message_of(error)
 
 
 def certificate_record(

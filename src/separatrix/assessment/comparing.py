@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 from separatrix.data.splitting import Fold, drawn_folds
 from separatrix.data.validation import sample_weight_of
-from separatrix.messages import counted, join, said_by
+from separatrix.messages import counted, join, message_of
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.models.registry import OFFERS, compared, estimator
 from separatrix.models.search import Judge, scorer_of
@@ -461,7 +461,7 @@ def _run(
                 certificates.append(getattr(model, "certificate_", None))
                 scores[k] = judge.on(held)(model)
     except (ValueError, TypeError, AttributeError, MemoryError) as error:
-        why = " ".join(said_by(error).split()).rstrip(".") or type(error).__name__
+        why = " ".join(message_of(error).split()).rstrip(".") or type(error).__name__
     if not why and not np.isfinite(scores).all():
         why = "the scorer did not return a number"
     there = [one for one in certificates if one is not None]

@@ -21,13 +21,12 @@ from separatrix.cli.output import (
     Exit,
     error_document,
     print_document,
-    say,
+    print_message,
     silence,
     write,
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, MissingPackageError, ModelFileError
-from separatrix.messages import said_by
 
 # By which a shell requests completions of a line.
 _COMPLETE = "_SEPARATRIX_COMPLETE"
@@ -129,9 +128,9 @@ def run(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    asked = os.environ.get(_COMPLETE)
-    if asked:  # a shell wants to know how a line that is being typed may go on
-        return shell_complete(cli, {}, "separatrix", _COMPLETE, asked)
+    instruction = os.environ.get(_COMPLETE)
+    if instruction:  # a shell wants to know how a line that is being typed may go on
+        return shell_complete(cli, {}, "separatrix", _COMPLETE, instruction)
     try:
         # Not cli.main, which has its own idea of what a broken pipe and Ctrl-C mean.
         with cli.make_context("separatrix", argv or ["--help"]) as context:
@@ -205,7 +204,7 @@ def _fail(argv: list[str], code: Exit, error: BaseException, message: str) -> in
             sys.stdout.flush()
         except OSError:
             silence(sys.stdout)
-    say("error", message)
+    print_message("error", message)
     return int(code)
 
 
@@ -214,7 +213,7 @@ def _message(error: BaseException) -> str:
         return error.format_message()
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'the output'}: {error.strerror}"
-    return TERMINAL(said_by(error))
+    return TERMINAL(error)
 
 
 def _sentence(message: str) -> str:

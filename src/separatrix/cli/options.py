@@ -12,9 +12,10 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from importlib import import_module
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import click
@@ -44,6 +45,9 @@ class Options:
         The other options in the order in which they were given, then those that were not.
     """
 
+    # The options that the help lists under each title; where there are titles, it lists no others
+    # but those that belong to the end.
+    sections: ClassVar[Mapping[str, str]] = {}
     # Where the help lists what belongs to the end.
     last_group: ClassVar[str] = ""
 
@@ -92,7 +96,6 @@ def option(
     help: str,
     kind: Any = None,
     *,
-    group: str = "",
     last: bool = False,
     flags: tuple[str, ...] = (),
     **attributes: Any,
@@ -104,8 +107,6 @@ def option(
     help : str
     kind : click.ParamType, tuple of str or bool, optional
         What the option takes: text when not given, one of some words, or nothing (`bool`).
-    group : str
-        The title under which the help lists it; without one it stands at the end.
     last : bool
         Whether it comes after the fields of classes that inherit it, in their `last_group`.
     flags : tuple of str
@@ -119,12 +120,13 @@ def option(
 
     def make(name: str, options: type[Options]) -> click.Parameter:
         written = (*(flags or ("--" + name.replace("_", "-"),)), name)
-        title = options.last_group if last else group
+        title = options.last_group if last else _titles(options).get(name, "")
         if complete := _COMPLETIONS.get(attributes.get("metavar", "")):
             attributes.setdefault("shell_complete", complete)
         return _Option(written, group=title, help=help, **attributes)
 
-    return field(metadata={"make": make, "order": (last, next(_declared))})
+    absent = False if kind is bool else attributes.get("default")
+    return field(default=absent, metadata={"make": make, "order": (last, next(_declared))})
 
 
 def argument(*, required: bool = True) -> Any:
@@ -136,11 +138,24 @@ def argument(*, required: bool = True) -> Any:
     return field(metadata={"make": make, "order": (False, next(_declared))})
 
 
+def _titles(options: type[Options]) -> dict[str, str]:
+    """The title of each option that a section lists, in the order of the help."""
+    return {name: title for title, names in options.sections.items() for name in names.split()}
+
+
 def _parameters(options: type[Options]) -> list[click.Parameter]:
-    """The parameters of a command, in the order in which its fields were written down."""
-    declared = [one for one in fields(options) if one.metadata]
-    declared.sort(key=lambda one: one.metadata["order"])
-    return [one.metadata["make"](one.name, options) for one in declared]
+    """The parameters of a command: in the order of its sections, or of its fields."""
+    places = {name: place for place, name in enumerate(_titles(options), start=1)}
+    found = []
+    for one in fields(options):
+        if one.metadata:
+            last, number = one.metadata["order"]
+            # Arguments come first.
+            shown = last or one.name in places or one.default is MISSING
+            if shown or not places:
+                place = (last, places.get(one.name, 0), number)
+                found.append((place, one.metadata["make"](one.name, options)))
+    return [parameter for _, parameter in sorted(found, key=itemgetter(0))]
 
 
 # -------------------------------------------------------------------------------------- commands

@@ -27,7 +27,7 @@ from separatrix import __version__
 from separatrix._compiled.memory import is_tight
 from separatrix.assessment.documents import jsonable
 from separatrix.cli.wording import TERMINAL
-from separatrix.messages import counted, said_by
+from separatrix.messages import counted
 
 JSON_VERSION = 1
 LABEL_WIDTH = 10
@@ -109,12 +109,12 @@ class Output:
         message = TERMINAL(message)
         self.warnings.append(message)
         if not self.quiet:
-            say("warning", message)
+            print_message("warning", message)
 
     def note(self, message: str) -> None:
         """Note something worth knowing."""
         if not self.quiet:
-            say("note", TERMINAL(message))
+            print_message("note", TERMINAL(message))
 
     def document(self, code: Exit, body: dict[str, Any]) -> None:
         """Print the JSON document, under ``--json``."""
@@ -129,7 +129,7 @@ class Output:
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
             # scikit-learn's, by its name: to import it takes longer than some commands do.
             if all(kind.__name__ != "ConvergenceWarning" for kind in category.__mro__):
-                self.warn(" ".join(TERMINAL(said_by(message)).split()))
+                self.warn(" ".join(TERMINAL(message).split()))
 
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -142,7 +142,7 @@ class Output:
             yield
 
 
-def say(label: str, message: str) -> None:
+def print_message(label: str, message: str) -> None:
     """Print a labelled line on stderr."""
     _labelled(label, message, sys.stderr)
 

@@ -295,6 +295,23 @@ def engine_of(options: Any) -> AbstractContextManager[Engine | None]:
     return Dask(options.scheduler)
 
 
+def scan_by(config: Mapping[str, Any], data: str, target: str | None, **own: Any) -> BlockedData:
+    """Row blocks of a table that is read as options say, of a command or of a model file."""
+    from separatrix.scale import scan
+
+    columns: dict[str, Any] = {name: config.get(name) for name in ("weight", "group", "time")}
+    return scan(
+        data,
+        target,
+        **columns,
+        sql=config.get("sql"),
+        drop_missing_target=bool(config.get("drop_missing_target")),
+        ignore=tuple(config.get("ignore") or ()),
+        **{name: value for name in PASSED_ON if (value := config.get(name))},
+        **own,
+    )
+
+
 def held_out(data: BlockedData) -> BlockedData:
     """The rows of row blocks that are held out."""
     return replace(data, blocks=data.held, held=())
@@ -366,19 +383,14 @@ def sample_of(stored: StoredModel, options: Any) -> Table:
 
 def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData:
     """Row blocks of the table of a fit in passes, with the same rows held out."""
-    from separatrix.scale import scan
-
     config, origin = stored.provenance["config"], stored.provenance
     own = (origin["target"], config.get("weight"))
-    reading = {name: config[name] for name in PASSED_ON if config.get(name)}
-    if options.unpacked_limit is not None:
-        reading["unpacked_limit"] = options.unpacked_limit
+    limit = options.unpacked_limit
     with reading_bar(shown=not out.quiet) as on_progress:
-        return scan(
+        return scan_by(
+            {**config, **({} if limit is None else {"unpacked_limit": limit})},
             options.data,
             origin["target"],
-            **{name: config.get(name) for name in ("weight", "group", "time")},
-            drop_missing_target=bool(config.get("drop_missing_target")),
             # Another amount than at the fit makes other blocks, with the same fingerprint.
             memory=memory_of(options.memory),
             # The blocks are read once or twice.
@@ -386,14 +398,11 @@ def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData
             test_size=origin["split"]["test_size"],
             seed=origin["split"]["seed"],
             missing=marks_of(config),
-            ignore=tuple(config.get("ignore") or ()),
-            sql=config.get("sql"),
             encoder=stored.encoder,
             quantity=bool(origin.get("quantity")),
             # The encoder knows the kinds of the features.
             kinds={name: kind for name, kind in (config.get("kinds") or {}).items() if name in own},
             on_progress=on_progress,
-            **reading,
         )
 
 

@@ -11,8 +11,6 @@ from separatrix.models.registry import stated
 
 __all__ = ["TERMINAL", "Terminal", "describe_certificate"]
 
-_SEPARABLE = "separatrix separable has the proof"
-
 # Parameters whose option has another name than ``--`` and their own.
 _OPTIONS = {
     "C": "-C",
@@ -32,54 +30,31 @@ class Terminal(Wording):
     """
 
     templates: ClassVar[Mapping[str, str]] = {
-        "cause.max_iter": "the iteration limit came before --tol {tol:g}",
         # Tables are standardised where it helps, and no option does more.
         "advice.max_iter": "raise --max-iter",
-        "cause.time_limit": "the time limit came before --tol {tol:g}",
-        "advice.time_limit": "raise --time-limit",
         "advice.scale": "standardise the columns, or leave --gamma at scale: the values of column "
         "{column} are many times as large as those of the others, and products of theirs drown the "
         "rest",
-        "cause.interrupted": "interrupted before --tol {tol:g}",
-        "cause.precision_limit": "float64 arithmetic can make no further progress towards --tol "
-        "{tol:g}",
-        "cause.memory_limit": "more rows are near the kink of the loss than fit in memory, and a "
-        "part of them leads no closer to --tol {tol:g}",
         "advice.memory_limit": "raise --memory, or accept this gap",
-        "advice.separable": f"add a penalty (--penalty l2); {_SEPARABLE}",
-        "advice.quasi_separable": f"add a penalty (--penalty l2); {_SEPARABLE} and names the "
-        "columns",
-        "advice.unattained": "add a penalty (--lam above 0)",
-        "advice.unattained_column": "add a penalty (--lam above 0), or leave out column {column}, "
-        "along which the scores of rows without counts fall for ever",
-        "advice.not_separable": "a finite -C allows for overlap",
         "advice.not_separated": "separable classes may need more passes (raise --max-iter; "
         "separatrix separable decides whether they are); --model svm and --model logistic allow "
         "for overlap",
-        "advice.indefinite": "these weights are stationary to --tol {tol:g}; --kernel rbf, or poly "
+        "advice.indefinite": "these weights are stationary to {tol=:g}; --kernel rbf, or poly "
         "with --coef0 >= 0, has a bound",
         "advice.averaged": "--no-average returns the last weights",
-        "cause.small_step": "the steps fell below --step-tol before --tol {tol:g}",
         "advice.small_step": "lower --step-tol, or choose a --schedule whose rates fall more "
         "slowly",
-        "cause.stalled": "the mean objective of the passes no longer fell by more than --tol "
-        "{tol:g}, so the steps stopped before the gap was as small",
         "advice.stalled": "lower --tol, or leave the options of the steps (--schedule, --eta0, "
         "--average, ...) out for a certified optimum",
-        "cause.early_stopped": "the score on the held-out rows no longer improved, so the fit "
-        "stopped before --tol {tol:g}",
         "advice.early_stopped": "without --early-stopping the fit continues to --tol",
-        "cause.above_tol": "the point is further from the optimum than --tol {tol:g}",
         "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and "
         "L2 give --penalty elasticnet",
         "no_passes": "{model} cannot be fitted in passes, in which a table "
         "larger than --memory is read: {why}.",
         "no_penalty_in_passes": "without a penalty there is no bound in passes: give a large "
         "-C, or a small --lam",
-        "calibrate_in_passes": "calibration needs the rows of its folds: leave out --calibrate",
         "kernel_in_passes": "a kernel matrix has a row and a column for every row; fit --model "
         "svm, or give a larger --memory",
-        "scoring_in_passes": "its folds are scored by accuracy: leave out --scoring",
         "hinge_needs_l2": "--loss hinge goes with the L2 penalty only; for weights that are "
         "exactly zero leave --loss at squared_hinge, or give --penalty l2",
         "hard_margin_needs_l2": "The hard margin, -C inf or --lam 0, is defined for the L2 norm; "
@@ -93,28 +68,16 @@ class Terminal(Wording):
         "finite -C allows for overlap",
         "early_stopping_rows": "--early-stopping needs two different rows of some class, one to "
         "fit and one to hold out; give more rows, or leave out --early-stopping.",
-        "rate_out_of_range": "--schedule optimal with the initial rate {rate:.3g} and {alpha} "
-        "exceeds the range of float64; bring the columns to a similar scale.",
-        "no_rate_found": "--eta0 search found no learning rate at which the steps stay finite; "
-        "bring the columns to a similar scale.",
         "calibration_rows": "{calibrate} needs two rows of every class, one to fit and one to "
         "calibrate on, and class {label} has 1; add rows of it, leave it out, or leave out "
         "--calibrate.",
         "rows_of_a_fold": "one of the folds holds out all rows of class {label}, so that none is "
         "left to fit; give fewer folds, or more rows of that class.",
-        "degree_of_columns": "--degree {degree} is more than the points determine: by its "
-        "distinct values {bears}; the higher powers are left out.",
         "too_wide_for_covariances": "Covariances of {columns:,} columns take {matrices} of "
         "{columns:,} x {columns:,} numbers ({size:,.0f} GB), which do not fit in memory; leave "
         "columns out with --ignore, or fit --model logistic.",
-        "unbiased_covariance": "--covariance unbiased divides by the number of rows minus the "
-        "number of classes, which is {divisor:g} here; add rows, or use {mle}.",
-        "unbiased_covariance_of_class": "--covariance unbiased divides by the number of rows of a "
-        "class minus one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
         "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row "
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
-        "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in "
-        "{where}; fill them in, or leave those rows out with --drop-missing-target",
         "memory_only": "{what} can only be read into memory; leave out --cache, --resume and "
         "--engine and give a larger --memory, or save it as a Parquet or CSV file",
         "blocks_to_fit": "{model} cannot be fitted in passes, in which a table larger than "
@@ -133,25 +96,17 @@ class Terminal(Wording):
         "plane_without_kernel": "a plane does that without a kernel, so --model svm may do",
     }
     phrases: ClassVar[Mapping[str, str]] = {
-        "C": "-C",
-        "auto_shrinkage": "--shrinkage auto",
-        "balanced": "--class-weight balanced",
-        "cache_mb": "--cache-mb",
-        "lam": "--lam",
         "least_squares": "fit --model lstsq",
         "less_memory": "use fewer --threads, fewer rows or columns, or for kernel machines a "
         "smaller --cache-mb",
-        "mle": "--covariance mle",
-        "multinomial": "--multiclass multinomial",
-        "none_held_out": "--test-size 0",
+        "positive_alpha": "--lam above 0",
         # That they count in standard deviations would not help a summary.
         "remove_offset": "subtract it first",
-        "rigorous": "--rigorous",
         "separability": "separatrix separable",
         "set_lam": "give --lam",
         "set_no_interactions": "leave out --interactions",
+        "similar_scales": "bring the columns to a similar scale",
         "summary": "separatrix summary MODEL DATA",
-        "time_limit": "--time-limit",
     }
 
     def __init__(self, names: Sequence[str] = ()) -> None:

@@ -7,8 +7,9 @@ code has to read a sentence: another :class:`Wording` has words of its own for t
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,12 +26,12 @@ __all__ = [
     "Wording",
     "counted",
     "join",
+    "message_of",
     "of_record",
     "percent",
     "plural",
     "quoted",
     "record_of",
-    "said_by",
     "sentences",
     "short",
     "shortened",
@@ -39,70 +40,70 @@ __all__ = [
 # ------------------------------------------------------------------------------------- templates
 
 #: Python's sentences by code.  A name in braces is a value of the message, or else one of the
-#: phrases of the medium.
+#: phrases of the medium; ``{tol=:g}`` is a parameter with its value, ``{penalty='l2'}`` one with
+#: this value and ``{name:C}`` the name of one, all as the medium writes them.
 TEMPLATES: dict[str, str] = {
     # What each way of stopping means, and what to do about it: ``certificate.REMEDIES``.
-    "cause.max_iter": "the iteration limit came before tol={tol:g}",
+    "cause.max_iter": "the iteration limit came before {tol=:g}",
     "advice.max_iter": "raise max_iter, or standardise the features",
-    "cause.time_limit": "the time limit came before tol={tol:g}",
-    "advice.time_limit": "raise time_limit",
-    "cause.interrupted": "interrupted before tol={tol:g}",
+    "cause.time_limit": "the time limit came before {tol=:g}",
+    "advice.time_limit": "raise {name:time_limit}",
+    "cause.interrupted": "interrupted before {tol=:g}",
     "advice.interrupted": "this is the best iterate so far, and a new fit starts over",
     "cause.callback": "a callback ended the fit",
     "advice.callback": "this is the best iterate so far",
     "cause.no_margin": "the best weights are zero: with this nu, the reduced hulls of the two "
     "sides (or of the one class and the origin) overlap",
     "advice.no_margin": "give a larger nu, or another kernel",
-    "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
+    "cause.precision_limit": "float64 arithmetic can make no further progress towards {tol=:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
     "cause.vanishing": "the objective has fallen below 1e-28 of what it is at weights and an "
     "intercept of zero, where a gap relative to it says nothing",
     "advice.vanishing": "accept this fit: no other is better by more than this gap",
     "cause.memory_limit": "more rows are near the kink of the loss than fit in memory, and a part "
-    "of them leads no closer to tol={tol:g}",
+    "of them leads no closer to {tol=:g}",
     "advice.memory_limit": "allow scan more memory, or accept this gap",
     "cause.separable": "a hyperplane separates the classes and no penalty limits the weights, so "
     "there is no finite optimum",
-    "advice.separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the proof",
+    "advice.separable": "add a penalty ({penalty='l2'}); {separability} has the proof",
     "cause.quasi_separable": "a direction separates some of the rows and no penalty limits the "
     "weights along it, so float64 finds no finite optimum",
-    "advice.quasi_separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the "
-    "proof and names the columns",
+    "advice.quasi_separable": "add a penalty ({penalty='l2'}); {separability} has the proof and "
+    "names the columns",
     "cause.unattained": "the objective falls on along a direction in which no penalty limits the "
     "weights, so float64 finds no finite optimum",
-    "advice.unattained": "add a penalty (alpha > 0)",
+    "advice.unattained": "add a penalty ({positive_alpha})",
     "cause.not_separable": "no hyperplane separates the classes, so there is no margin to maximise",
-    "advice.not_separable": "a finite C allows for overlap",
+    "advice.not_separable": "a finite {name:C} allows for overlap",
     "cause.not_separated": "no pass was free of mistakes",
-    "advice.not_separated": "separable classes may need more passes (raise max_passes; "
-    "separatrix.separability(X, y) decides whether they are); LinearSVC and LogisticRegression "
-    "allow for overlap",
+    "advice.not_separated": "separable classes may need more passes (raise {name:max_passes}; "
+    "{separability} decides whether they are); LinearSVC and LogisticRegression allow for overlap",
     "cause.non_finite": "the arithmetic overflowed",
     "advice.non_finite": "this is the last finite iterate; standardise the features",
     "cause.indefinite": "the kernel's matrix is not positive semidefinite, so the problem is not "
     "convex and no bound holds",
-    "advice.indefinite": "these weights are stationary to tol={tol:g}; kernel='rbf' or 'poly' with "
+    "advice.indefinite": "these weights are stationary to {tol=:g}; kernel='rbf' or 'poly' with "
     "coef0 >= 0 has a bound",
     "cause.averaged": "the last weights make no mistake, but their average, which is returned, "
     "still makes some",
     "advice.averaged": "average=False returns the last weights",
-    "cause.small_step": "the steps fell below step_tol before tol={tol:g}",
+    "cause.small_step": "the steps fell below {name:step_tol} before {tol=:g}",
     "advice.small_step": "lower step_tol, or choose a schedule whose rates fall more slowly",
-    "cause.stalled": "the mean objective of the passes no longer fell by more than tol={tol:g}, so "
+    "cause.stalled": "the mean objective of the passes no longer fell by more than {tol=:g}, so "
     "the steps stopped before the gap was as small",
     "advice.stalled": "lower tol, or leave the parameters of the steps (learning_rate, eta0, "
     "average, ...) out for a certified optimum",
     "cause.early_stopped": "the score on the held-out rows no longer improved, so the fit stopped "
-    "before tol={tol:g}",
+    "before {tol=:g}",
     "advice.early_stopped": "early_stopping=False continues to tol",
-    "cause.above_tol": "the point is further from the optimum than tol={tol:g}",
+    "cause.above_tol": "the point is further from the optimum than {tol=:g}",
     "advice.above_tol": "fit it with a smaller tolerance",
     # Where a column is known to be to blame for "precision_limit".
     "advice.offset": "subtract about {offset:g} from column {column}, whose values are close "
     "together but far from zero, or accept this gap",
     # Where one is known whose weight has no end.
-    "advice.unattained_column": "add a penalty (alpha > 0), or leave out column {column}, along "
-    "which the scores of rows without counts fall for ever",
+    "advice.unattained_column": "add a penalty ({positive_alpha}), or leave out column {column}, "
+    "along which the scores of rows without counts fall for ever",
     # Where one column's scale drowns the others in a kernel.
     "advice.scale": "standardise the features, or set gamma='scale': the values of column {column} "
     "are so large that its products drown those of the others",
@@ -111,8 +112,8 @@ TEMPLATES: dict[str, str] = {
     # Parameters.
     "out_of_range": "{setting} must be {range}.",
     "unknown_choice": "{setting} is not known; choose one of {choices}.",
-    "strength_twice": "Give {C} or {lam}, not both: {given_C} and {given_lam} set the same thing "
-    "twice ({C} = 1 / ({lam} n)).",
+    "strength_twice": "Give {name:C} or {name:lam}, not both: {given_C} and {given_lam} set the "
+    "same thing twice ({name:C} = 1 / ({name:lam} n)).",
     "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and L2 "
     "leave penalty out, or set penalty='elasticnet'.",
     "mixture_of_none": "{penalty} and {l1_ratio} contradict each other; leave one of them out.",
@@ -125,14 +126,14 @@ TEMPLATES: dict[str, str] = {
     "too_many_words": "column {column} has more than {about:,} different words, more than can be "
     "counted within the memory that was given; leave it out ({ignored}), or give more memory",
     "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in {where}; "
-    "fill them in, or leave those rows out with drop_missing_target=True",
+    "fill them in, or leave those rows out with {drop_missing_target=True}",
     "no_passes": "{model} cannot be fitted in passes over row blocks: {why}.",
-    "hard_margin_in_passes": "single rows decide a hard margin: give a finite {C}",
-    "calibrate_in_passes": "calibration needs the rows of its folds: leave out calibrate",
+    "hard_margin_in_passes": "single rows decide a hard margin: give a finite {name:C}",
+    "calibrate_in_passes": "calibration needs the rows of its folds: leave out {name:calibrate}",
     "no_penalty_in_passes": "without a penalty there is no bound in passes: give a weak penalty",
     "kernel_in_passes": "a kernel matrix has a row and a column for every row; lift the blocks by "
     "an approximation (separatrix.scale.lifting.lifted) and fit a linear model to them",
-    "scoring_in_passes": "its folds are scored by accuracy: leave out scoring",
+    "scoring_in_passes": "its folds are scored by accuracy: leave out {name:scoring}",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",
     "hard_margin_needs_l2": "The hard margin, C=inf or lam=0, is defined for the L2 norm; with an "
@@ -147,10 +148,10 @@ TEMPLATES: dict[str, str] = {
     # Fits.
     "early_stopping_rows": "early_stopping=True needs two different rows of some class, one to "
     "fit and one to hold out; give more rows, or set early_stopping=False.",
-    "rate_out_of_range": "learning_rate='optimal' with the initial rate {rate:.3g} and {alpha} "
-    "exceeds the range of float64; standardise the features.",
-    "no_rate_found": "eta0='search' found no learning rate at which the steps stay finite; "
-    "standardise the features.",
+    "rate_out_of_range": "{learning_rate='optimal'} with the initial rate {rate:.3g} and {alpha} "
+    "exceeds the range of float64; {similar_scales}.",
+    "no_rate_found": "{eta0='search'} found no learning rate at which the steps stay finite; "
+    "{similar_scales}.",
     "calibration_rows": "{calibrate} needs two rows of every class, one to fit and one to "
     "calibrate on, and class {label} has 1; add rows of it, leave it out, or set calibrate=None.",
     "calibration_folds": "The probabilities are based on fits to {folds} folds, {early} of which "
@@ -163,7 +164,7 @@ TEMPLATES: dict[str, str] = {
     "path_folds_above_tol": "{missed} fits to folds ended above their tolerance (the worst: "
     "{worst})",
     "path_not_reached": "the time limit of {limit:g} s left {left} of {total} values without a fit "
-    "({values}); raise {time_limit}",
+    "({values}); raise {name:time_limit}",
     "columns_depend": "{why}; of all solutions that fit equally well, this is the one of smallest "
     "norm. Leave out a column, or {set_lam}.",
     "columns_constant": "{noun} {columns} {verb} constant",
@@ -173,7 +174,7 @@ TEMPLATES: dict[str, str] = {
     "bears_powers": "{column} determines powers up to {top}",
     "bears_none": "{column} is constant",
     "more_bear_few": "and {more} more such columns",
-    "degree_of_columns": "degree={degree} is more than the points determine: by its distinct "
+    "degree_of_columns": "{degree=} is more than the points determine: by its distinct "
     "values {bears}; the higher powers are left out.",
     "degree_of_rows": "{degree} is more than the points determine: {why}. Among all polynomials "
     "that fit equally well, this is the one with the smallest coefficients in "
@@ -184,10 +185,11 @@ TEMPLATES: dict[str, str] = {
     "too_wide_for_covariances": "Covariances of {columns:,} columns take {matrices} of "
     "{columns:,} x {columns:,} numbers ({size:,.0f} GB), which do not fit in memory; choose or "
     "combine columns first (sklearn.decomposition.TruncatedSVD), or fit LogisticRegression.",
-    "unbiased_covariance": "covariance='unbiased' divides by the number of rows minus the number "
-    "of classes, which is {divisor:g} here; add rows, or use {mle}.",
-    "unbiased_covariance_of_class": "covariance='unbiased' divides by the number of rows of a "
-    "class minus one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
+    "unbiased_covariance": "{covariance='unbiased'} divides by the number of rows minus the number "
+    "of classes, which is {divisor:g} here; add rows, or use {covariance='mle'}.",
+    "unbiased_covariance_of_class": "{covariance='unbiased'} divides by the number of rows of a "
+    "class minus one, which is {divisor:g} for class {label}; add rows of it, or use "
+    "{covariance='mle'}.",
     "variance_underflows": "The variance of {columns} underflows; multiply the values by a large "
     "number first.",
     "variance_overflows": "The variance of {columns} overflows; divide the values by a large "
@@ -201,7 +203,7 @@ TEMPLATES: dict[str, str] = {
     "singular_within_classes": "The covariance within the classes is singular{few}: {what}.",
     "singular_in_class": "The covariance of class {label} is singular: {why}.",
     "floored": "{singular} {which} been given a floor, {floor:g} of the variance of each column "
-    "over all rows: better shrink the covariance ({auto_shrinkage}, or a number up to 1), add "
+    "over all rows: better shrink the covariance ({shrinkage='auto'}, or a number up to 1), add "
     "rows, or drop the column.",
     "no_floor_helps": "{singular} No floor helps: the weights or the values span more than float64 "
     "can hold together; divide them by their size.",
@@ -214,7 +216,7 @@ TEMPLATES: dict[str, str] = {
     "too_little_address_space": "the address space of this process is limited to {limit:,.0f} MB "
     "(ulimit -v), and its libraries alone need {least:,.0f} MB: raise the limit",
     "cache_too_large": "the cache of the kernel matrix needs {size:,.0f} MB, which are not "
-    "available; set {cache_mb} below {budget:g}",
+    "available; set {name:cache_mb} below {budget:g}",
     # Tables.
     "counts_rows": "column {column} numbers the rows ({first}, {second}, ...), which does not "
     "describe them; leave it out with {ignored}",
@@ -231,7 +233,7 @@ TEMPLATES: dict[str, str] = {
     "no_plain_values": "{source}: column {column} holds {group} values, not numbers, dates or "
     "strings; take it apart, or leave it out with {ignored}",
     "no_plain_columns": "{source}: the columns {columns} hold no numbers, dates or strings; take "
-    "them apart, or leave them out with {ignored}",
+    "them apart, or leave them out with {ignore_unusable=True}",
     "marks_read": "column {column}: {cells} read as missing ({shown}); keep what is written with "
     "{category}",
     "placeholder_read": "column {column}: {cells} of {values} read as missing, because all other "
@@ -246,18 +248,19 @@ TEMPLATES: dict[str, str] = {
     "the value is written",
     "unpacked_limit": "{what} takes more than {limit}, the limit of what a packed file, a workbook "
     "or a view may grow to; {remedy}raise it with {raised}",
-    "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",
+    "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding='latin-1'} or "
+    "the like",
     "not_text": "{label} is not a table in text: byte {byte} of the file is 0x00; give a file of "
     "comma-separated values, or one whose name ends with its format (.parquet, .xlsx), or say what "
-    "it is with {encoding} or the like",
+    "it is with {encoding='utf-16-le'} or the like",
     "memory_only": "{what} can only be read into memory; read it with read_table, or save it as a "
     "Parquet or CSV file",
     "repeated_header": "{source}, row {row}: the row repeats the header; delete it, or, if the "
     "first line of the file is itself a row of the table, put a line of column names before it",
     "no_column_kept": "every column of {source} is left out; keep at least one",
     "no_usable_column": "{source} has no column that a model can use{why}",
-    "not_in_order": "column {column}, row {row}: {value} is none of the levels that {ordered} puts "
-    "in order ({listed}); add it to them, or leave the cell empty to count as missing",
+    "not_in_order": "column {column}, row {row}: {value} is none of the levels that {name:ordered} "
+    "puts in order ({listed}); add it to them, or leave the cell empty to count as missing",
     "several_columns": "{count} columns cannot be read: {faults}",
     "not_a_number": "column {column}, row {row}: {value} is not a {kind}; correct it, or give the "
     "column another kind, such as {category}",
@@ -277,7 +280,7 @@ TEMPLATES: dict[str, str] = {
     "to predict; {remedy}",
     "read_as_number": "if it is a quantity, read it as one with {number}",
     "too_few_to_hold_out": "{rows} too few to hold out a share of {share:g}: one part would be "
-    "empty; give more rows, or hold out none ({none_held_out})",
+    "empty; give more rows, or hold out none ({test_size=0})",
     "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row {row}; "
     "fill them in, or leave those rows out (Table.drop_missing)",
     "of_role": "{role}: {fault}",
@@ -291,13 +294,13 @@ TEMPLATES: dict[str, str] = {
     "class_held_out": "all rows of class {label} would be held out, and none fitted; hold out a "
     "smaller share ({share}), or give another {seed}",
     "single_rows": "none of the {rows} rows can be held out, because every class has a single "
-    "row; give more rows, or hold out none ({none_held_out})",
+    "row; give more rows, or hold out none ({test_size=0})",
     # Summaries.
     "summary_of_penalised": "a penalty draws the estimates towards zero, so that their sampling "
     "distribution is not the one that standard errors and p-values assume; fit with {without} for "
     "a summary.",
     "summary_of_one_vs_rest": "one-vs-rest fits a separate model to each class, and these have no "
-    "joint likelihood; fit with {multinomial} for a summary.",
+    "joint likelihood; fit with {multiclass='multinomial'} for a summary.",
     "summary_of_weighted": "class_weight changes how often rows count, so that standard errors "
     "would be wrong; fit with class_weight=None for a summary.",
     "summary_of_separable": "the likelihood has no finite maximum, and so no standard errors: "
@@ -318,16 +321,17 @@ TEMPLATES: dict[str, str] = {
     "(leverage 1), so its residual shows nothing; leave out the column that only this row has, or "
     "use HC1.",
     # Exact arithmetic.
-    "exact_equations": "{rigorous} encloses an objective and its lower bound, but {model} solves "
-    "equations: verify it without {rigorous}.",
-    "exact_objective": "{rigorous} has no bound for the objective of a {problem}; it covers "
+    "exact_equations": "{rigorous=True} encloses an objective and its lower bound, but {model} "
+    "solves equations: verify it without {rigorous=True}.",
+    "exact_objective": "{rigorous=True} has no bound for the objective of a {problem}; it covers "
     "margin losses, the multinomial log loss and hard margins.",
-    "exact_penalty": "{rigorous} does not cover the penalty {penalty}; use verify without "
-    "{rigorous}.",
-    "exact_loss": "{rigorous} does not cover the loss {loss}; use verify without {rigorous}.",
-    "exact_unknowns": "{rigorous} without a penalty solves a system of equations in fractions, "
-    "with one unknown for each of {unknowns:,} weights; the limit is {most:,}. Give a penalty, or "
-    "use verify without {rigorous}.",
+    "exact_penalty": "{rigorous=True} does not cover the penalty {penalty}; use verify without "
+    "{rigorous=True}.",
+    "exact_loss": "{rigorous=True} does not cover the loss {loss}; use verify without "
+    "{rigorous=True}.",
+    "exact_unknowns": "{rigorous=True} without a penalty solves a system of equations in "
+    "fractions, with one unknown for each of {unknowns:,} weights; the limit is {most:,}. Give a "
+    "penalty, or use verify without {rigorous=True}.",
     "row_in_the_way": "{row} is {where}, and {wrong:,} of {total:,} rows are",
     "no_such_row": "there is no {row}",
     "row_of_neither_class": "{row} belongs to neither class",
@@ -336,10 +340,11 @@ TEMPLATES: dict[str, str] = {
     "all_rows_not_zero": "all rows together do not add up to zero: {where} gives {value}",
     # Findings.
     "not_optimal": "not optimal: {cause}",
-    "judge_by_class": "judge by recall, precision or ROC AUC, and consider {balanced}",
+    "judge_by_class": "judge by recall, precision or ROC AUC, and consider "
+    "{class_weight='balanced'}",
     "keep_a_penalty": "keep a penalty and choose its strength by cross-validation; {separability} "
     "has the proof",
-    "ask_for_separability": "give a {time_limit}, or call {separability}",
+    "ask_for_separability": "give a {name:time_limit}, or call {separability}",
     "calibrate": "fit with calibrate='sigmoid' or 'isotonic' where probabilities are needed",
     "one_of_many_planes": "the perceptron stops at one of many such planes, and LinearSVC(C=inf) "
     "finds the one with the largest margin",
@@ -503,8 +508,8 @@ def of_record(record: Any) -> str:
     return Message(code, **own)
 
 
-def said_by(error: BaseException | str) -> str:
-    """What an exception or a warning says, with its record where it has one."""
+def message_of(error: BaseException | str) -> str:
+    """The message of an exception or a warning, with its record where it has one."""
     if isinstance(error, BaseException):
         first = error.args[0] if error.args else None
         return first if isinstance(first, Message) else str(error)
@@ -527,28 +532,22 @@ class Wording:
 
     templates: ClassVar[Mapping[str, str]] = {}
     phrases: ClassVar[Mapping[str, str]] = {
-        "C": "C",
-        "auto_shrinkage": "shrinkage='auto'",
-        "balanced": "class_weight='balanced'",
-        "cache_mb": "cache_mb",
-        "lam": "lam",
         "least_squares": "take_quantity",
         "less_memory": "use fewer threads, fewer rows or columns, or for kernel machines a smaller "
         "cache_mb",
-        "mle": "covariance='mle'",
-        "multinomial": "multiclass='multinomial'",
-        "none_held_out": "test_size=0",
+        "positive_alpha": "alpha > 0",
         "remove_offset": "standardise them",
-        "rigorous": "rigorous=True",
         "separability": "separatrix.separability(X, y)",
         "set_lam": "set lam > 0",
         "set_no_interactions": "set interactions=False",
+        "similar_scales": "standardise the features",
         "summary": "summary(X, y)",
-        "time_limit": "time_limit",
     }
 
     def __call__(self, value: Any) -> str:
-        """Put a record into words; a plain text stays as it is."""
+        """Put a record, or the message of an exception, into words; a text stays as it is."""
+        if isinstance(value, BaseException):
+            value = message_of(value)
         return str(value.words(self) if hasattr(value, "words") else value)
 
     def fill(self, code: str, values: Mapping[str, Any]) -> str:
@@ -575,16 +574,39 @@ class Wording:
 
 
 class _Fields:
-    """The fields of a template: values of the message, and phrases of the medium."""
+    """The fields of a template: values of the message, phrases and parameters of the medium."""
 
     def __init__(self, wording: Wording, values: Mapping[str, Any]) -> None:
         self.wording, self.values = wording, values
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.values:
-            return self.wording.phrases[name]
-        value = self.values[name]
-        return self.wording(value) if hasattr(value, "words") else value
+    def __getitem__(self, field: str) -> Any:
+        if field in self.values:
+            value = self.values[field]
+            return self.wording(value) if hasattr(value, "words") else value
+        if field == "name":
+            return _Formatted(self.wording.parameter)
+        name, assigned, text = field.partition("=")
+        if not assigned:
+            return self.wording.phrases[field]
+        value = ast.literal_eval(text) if text else self.values[name]
+        return _Formatted(lambda spec: self.wording.setting(Setting(name, value, spec)))
+
+
+class _Formatted:
+    """A field whose text is made of its format specification."""
+
+    def __init__(self, words: Callable[[str], str]) -> None:
+        self.words = words
+
+    def __format__(self, spec: str) -> str:
+        return self.words(spec)
+
+
+class OpenField(str):
+    """The value of a field that is filled in later, and until then stands in braces again."""
+
+    def __format__(self, spec: str) -> str:
+        return "{" + self + ":" + spec + "}"
 
 
 PYTHON = Wording()

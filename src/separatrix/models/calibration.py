@@ -22,7 +22,7 @@ from separatrix.data.random_state import seed_of
 from separatrix.data.splitting import fold_numbers
 from separatrix.data.validation import require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
-from separatrix.messages import Message, Setting, said_by
+from separatrix.messages import Message, Setting, message_of
 from separatrix.models.limits import seconds_to
 from separatrix.models.parameters import parameter
 from separatrix.probabilities.calibration import METHODS, fit_calibration, probabilities
@@ -275,7 +275,7 @@ def calibrate(
                 "calibration_folds",
                 folds=len(folds),
                 early=len(early),
-                first=said_by(early[0].message),
+                first=message_of(early[0].message),
             ),
             ConvergenceWarning,
         )

@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.models.registry import OFFERS
 from separatrix.studio.fitting import KERNEL_TOL, MOST_ITERATIONS, MOST_PASSES, Fitted
-from separatrix.studio.state import State
+from separatrix.studio.state import ESTIMATORS, PARAMETERS, State
 from separatrix.tables.table import DEFAULT_MISSING
 
 __all__ = ["command_of", "python_of"]
 
 # What the page calls the file of the points, and the column of their classes in it.
 _FILE, _TARGET = "points.csv", "class"
-# Where the command line has another word for a model.
-_MODELS = {
-    "linear_svm": "svm",
-    "kernel_svm": "kernel-svm",
-    "least_squares": "lstsq",
-    "regression": "poly",
-}
+# What the command line calls the estimators.
+_MODELS = {one: name for name, o in OFFERS.items() for one in (o.estimator, o.of_classes) if one}
 # What the command line's perceptron always is.
-_PLAIN = {"order": "cyclic", "learning_rate": 1.0, "margin": 0.0, "start": [0.0, 0.0, 0.0]}
+_PLAIN = {
+    one["name"]: one["default"]
+    for one in PARAMETERS
+    if one["model"] == "perceptron" and one["name"] != "fit_intercept"
+}
 
 
 def python_of(fit: Fitted) -> str:
@@ -67,7 +67,7 @@ def command_of(fit: Fitted) -> str:
     Where no command does, a comment that says why.
     """
     state = fit.state
-    why = _unsaid(fit) or _unwritten(state)
+    why = _unlike_command(fit) or _unlike_file(state)
     if why is not None:
         return f"# No command makes this fit: {why}."
     target = state.names[1] if fit.regression else _TARGET
@@ -78,7 +78,7 @@ def command_of(fit: Fitted) -> str:
 def _options(state: State) -> list[str]:
     """The model, in the words of the command line."""
     given, model = state.parameters, state.model
-    words = ["--model", _MODELS.get(model, model)]
+    words = ["--model", _MODELS[ESTIMATORS[model]]]
     if model in ("lda", "qda"):
         shrinkage = given.get("shrinkage", 0.0)
         return [*words, "--shrinkage", repr(shrinkage) if shrinkage else "none"]
@@ -112,7 +112,7 @@ def _of_kernel(given: dict[str, Any]) -> list[str]:
     return words
 
 
-def _unsaid(fit: Fitted) -> str | None:
+def _unlike_command(fit: Fitted) -> str | None:
     """What the command line does otherwise than this fit."""
     model, given = fit.state.model, fit.state.parameters
     if model == "sgd":
@@ -134,7 +134,7 @@ def _unsaid(fit: Fitted) -> str | None:
     return None
 
 
-def _unwritten(state: State) -> str | None:
+def _unlike_file(state: State) -> str | None:
     """What a file of these points cannot say."""
     flat = state.model == "regression"
     columns = [*state.names] if flat else [*state.names, _TARGET]

@@ -48,7 +48,7 @@ def _seen(answer: dict[str, Any]) -> dict[str, Any]:
     return {key: _short(value) if key in looked_at else value for key, value in answer.items()}
 
 
-def _said(kernel: StudioModel, message: dict[str, Any]) -> dict[str, Any]:
+def _answer(kernel: StudioModel, message: dict[str, Any]) -> dict[str, Any]:
     answer = kernel.reply(message)
     if answer["type"] == "error":
         raise StateError(answer["text"])
@@ -72,14 +72,14 @@ def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) ->
     seen = _seen_by_all(state["view"])
     answer: dict[str, Any] = {}
     for panel in [one["kind"] for one in PANELS[state["model"]]] or ["none"]:
-        asked = {**state, "panel": panel, "view": seen}
-        answer = _said(kernel, {"type": "ask", "seq": 1, "state": asked})
+        shown = {**state, "panel": panel, "view": seen}
+        answer = _answer(kernel, {"type": "ask", "seq": 1, "state": shown})
         panels[panel] = _short(answer.pop("panel"))
     frames: list[Any] = []
     left = _MOST_LETTERS
     count = 0 if answer["steps"] is None else answer["steps"]["count"]
     for step in range(count - 1):
-        frame = _seen(_said(kernel, {"type": "frame", "seq": 1, "of": 1, "step": step}))
+        frame = _seen(_answer(kernel, {"type": "frame", "seq": 1, "of": 1, "step": step}))
         # Shading is what takes most of the room.
         left -= len(json.dumps(frame))
         if left < 0:

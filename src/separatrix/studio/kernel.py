@@ -97,7 +97,7 @@ class StudioModel:
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._last: Fitted | None = None
-        self._asked: Any = None
+        self._last_state: Any = None
         names = list(self._table)
         if axes is None and len(names) > 1:
             # The first two that a picture can hold.
@@ -196,7 +196,7 @@ class StudioModel:
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
         fit = fitted(parse(message.get("state")))
-        self._last, self._asked = fit, copy.deepcopy(message["state"])
+        self._last, self._last_state = fit, copy.deepcopy(message["state"])
         steps, picture = steps_of(fit), picture_of(fit)
         seq = _seq_of(message)
         self._fits.pop(seq, None)
@@ -269,7 +269,7 @@ class StudioModel:
             raise StateError("A score needs a place [x, y].")
         at = [number_of(value, "a place", -1e12, 1e12) for value in at]
         fit = self._last
-        if "state" in message and message["state"] != self._asked:
+        if "state" in message and message["state"] != self._last_state:
             fit = fitted(parse(message["state"]))
         if fit is None:
             raise StateError("Nothing has been fitted yet.")

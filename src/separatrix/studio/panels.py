@@ -183,7 +183,7 @@ def _bound_of(fit: Fitted) -> Any:
     )
 
 
-def _said_of(bound: Any) -> str:
+def _bound_sentence(bound: Any) -> str:
     if not bound.separable:
         return "No line separates these points, so nothing bounds the corrections."
     if not math.isfinite(bound.bound):
@@ -197,7 +197,7 @@ def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
     counts = np.zeros(len(fit.state.points), dtype=np.int64)
     counts[fit.rows] = fit.model.mistakes_
     series = [_series("bars", "mistakes", np.arange(1, len(counts) + 1, dtype=float), counts)]
-    note = f"{counted(corrections, 'correction')} in all. {_said_of(_bound_of(fit))}"
+    note = f"{counted(corrections, 'correction')} in all. {_bound_sentence(_bound_of(fit))}"
     return _panel("mistakes", "Mistakes by point", "point", "mistakes", series, note=note)
 
 
@@ -214,7 +214,7 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
         )
         return _panel(*words, [], note=note)
     if bound.margin is None or not bound.margin.lower > 0.0:
-        return _panel(*words, [], note=_said_of(bound))
+        return _panel(*words, [], note=_bound_sentence(bound))
     lifted = np.array([1.0 if fit.options["fit_intercept"] else 0.0])
     unit = np.array([*bound.verdict.hyperplane.w, bound.verdict.hyperplane.b])
     unit[2:] *= lifted
@@ -237,7 +237,7 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
     follow = [[float(j), float(length[j])] for j in count.tolist()]
     note = (
         "k\u03b3 \u2264 \u03b8\u00b7u \u2264 \u2016\u03b8\u2016 \u2264 \u221ak R: a line "
-        f"stays below a square root only for so long. {_said_of(bound)}"
+        f"stays below a square root only for so long. {_bound_sentence(bound)}"
     )
     return _panel(*words, series, follow=follow, note=note)
 

@@ -157,7 +157,9 @@ class _Conversation:
             if kind == "custom":
                 await self._queue(message.get("content"))
             elif kind != "traits":
-                await self._say({"type": "error", "seq": 0, "text": "That is not a message."})
+                await self._send_content(
+                    {"type": "error", "seq": 0, "text": "That is not a message."}
+                )
 
     async def _queue(self, content: Any) -> None:
         """Have a message answered; a question that a newer one replaces is answered at once."""
@@ -171,7 +173,7 @@ class _Conversation:
         self.waiting.append(content)
         self.some.set()
         for one in older:
-            await self._say(self.kernel.replaced(one))
+            await self._send_content(self.kernel.replaced(one))
 
     async def _answer(self) -> None:
         while True:
@@ -182,10 +184,10 @@ class _Conversation:
             message = self.waiting.pop(0)
             notice = self.kernel.notice(message)
             if notice is not None:
-                await self._say(notice)
-            await self._say(await run_in_threadpool(self.kernel.reply, message))
+                await self._send_content(notice)
+            await self._send_content(await run_in_threadpool(self.kernel.reply, message))
 
-    async def _say(self, content: dict[str, Any]) -> None:
+    async def _send_content(self, content: dict[str, Any]) -> None:
         await self._send({"type": "custom", "content": content})
 
     async def _send(self, message: dict[str, Any]) -> None:

@@ -27,7 +27,6 @@ from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted
 from separatrix.tables.categorical import Categorical
 from separatrix.tables.placeholders import (
-    Placeholders,
     read_as_missing,
     sentence,
 )
@@ -121,29 +120,16 @@ class Number(Encoding):
     noun = ("number", "numbers")
 
     @classmethod
-    def of_moments(
-        cls,
-        name: str,
-        mean: float,
-        scale: float,
-        some: bool,
-        date: bool,
-        identifies: bool,
-        settings: Settings,
-        alert: Alert,
-        found: Sequence[Placeholders] = (),
-    ) -> Number:
-        """The encoding of a column of which this is known.
-
-        ``some``: whether values are missing, those of the placeholders ``found`` among them that
-        are read as missing, which are none where numbers are left exactly as they are.
-        """
+    def learn(cls, facts: Any, settings: Settings, alert: Alert) -> Number:
+        """The encoding of a column of numbers by its facts."""
+        name, mean, scale, some = facts.name, facts.mean, facts.scale, facts.n_missing > 0
+        found = facts.placeholders
         for one in found:
             own = replace(one, missing=one.missing and not settings.exact)
             alert(PLACEHOLDERS[own.missing], sentence(name, own), name)
         if settings.exact:
-            return cls(name, 0.0, 1.0, True, some, date)
-        if identifies:
+            return cls(name, 0.0, 1.0, True, some, facts.date)
+        if facts.identifies and not (facts.overridden or facts.date):
             raise Unusable(
                 "that identify rows",
                 "holds a different whole number in every row, so it identifies rows and does not "
@@ -160,7 +146,7 @@ class Number(Encoding):
                 name,
             )
         scale = scale if settings.standardise else 1.0
-        return cls(name, mean, scale, not constant, some, date, read_as_missing(found))
+        return cls(name, mean, scale, not constant, some, facts.date, read_as_missing(found))
 
     @property
     def feature_names(self) -> list[str]:
@@ -312,8 +298,11 @@ def mean_and_scale(values: Any) -> tuple[float, float]:
     return mean, scale
 
 
-def moments(values: Any, low: float, high: float) -> tuple[float, float, float]:
-    """Mean and standard deviation of values from ``low`` to ``high``, and the mean's rounding."""
+def moments(values: Any, low: float, high: float, counts: Any = None) -> tuple[float, float, float]:
+    """Mean and standard deviation of values from ``low`` to ``high``, and the mean's rounding.
+
+    ``counts``: in how many rows each value is; in one by default.
+    """
     if low == high:
         return low, 0.0, 0.0
     exponent = int(np.frexp(max(abs(low), abs(high)))[1])
@@ -322,15 +311,19 @@ def moments(values: Any, low: float, high: float) -> tuple[float, float, float]:
     # A power of two, so exact; a product is faster where the factor is a number.
     plain = abs(exponent) < 1000
     unit = values * 2.0**-exponent if plain else np.ldexp(values, -exponent)
-    n = len(values)
-    # The sums of NumPy's means, without what surrounds them: there may be thousands of columns.
-    mean = float(np.add.reduce(unit) / n)
-    mean += float(np.add.reduce(unit - mean) / n)  # takes out the rounding of the first sum
+    n = len(values) if counts is None else counts.sum()
+
+    def average(of: Any) -> Any:
+        # The sums of NumPy's means, without what surrounds them: there may be thousands of columns.
+        return (np.add.reduce(of) if counts is None else counts @ of) / n
+
+    mean = float(average(unit))
+    mean += float(average(unit - mean))  # takes out the rounding of the first sum
     unit -= mean
-    rest = float(np.add.reduce(unit) / n)
+    rest = float(average(unit))
     unit *= unit
     # The mean of the squares about the mean as it is rounded is larger than that about the mean.
-    scale = math.sqrt(max(np.add.reduce(unit) / n - rest * rest, 0.0))
+    scale = math.sqrt(max(average(unit) - rest * rest, 0.0))
     return (
         float(np.ldexp(mean, exponent)),
         float(np.ldexp(scale, exponent)),
@@ -382,17 +375,11 @@ class Category(Encoding):
         return np.array(own, dtype=np.int64)
 
     @classmethod
-    def of_counts(
-        cls,
-        name: str,
-        counts: Mapping[str, int],
-        some: bool,
-        overridden: bool,
-        settings: Settings,
-    ) -> Category:
-        """The encoding of a column whose levels are so often there; ``some``: and some missing."""
+    def learn(cls, facts: Any, settings: Settings) -> Category:
+        """The encoding of a column of levels by its facts."""
+        counts, some = facts.counts, facts.n_missing > 0
         n_values = sum(counts.values())
-        if not overridden and n_values >= 20 and len(counts) >= 0.9 * n_values:
+        if not facts.overridden and n_values >= 20 and len(counts) >= 0.9 * n_values:
             raise Unusable(
                 "that identify rows",
                 f"has {len(counts):,} levels in {n_values:,} rows, so it identifies rows and does "
@@ -407,7 +394,7 @@ class Category(Encoding):
         if settings.reference and levels:
             reference = max(levels, key=lambda level: counts[level])
             levels.remove(reference)
-        return cls(name, levels, rare, some, reference)
+        return cls(facts.name, levels, rare, some, reference)
 
     @property
     def feature_names(self) -> list[str]:
@@ -561,6 +548,7 @@ def from_json(options: Mapping[str, Any]) -> dict[str, Any]:
 
 # Blocks are encoded in several threads.
 _making = threading.Lock()
+_NO_WORDS = "of text without words", "holds text without usable words"
 # What weighs counted words rather than counts them.
 _WEIGHTING = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 
@@ -583,9 +571,7 @@ class Text(Encoding):
     @classmethod
     def learn(cls, name: str, column: Any, settings: Settings) -> Text:
         documents = documents_of(column)
-        tries = [settings.text["min_df"]]
-        if tries == [None]:
-            tries = [1] if len(documents) < _TINY_TEXT else [2, 1]
+        tries = _fewest_rows(settings, len(documents))
         for min_df in tries:
             try:
                 words, counts = _counted(documents, {**settings.text, "min_df": min_df})
@@ -594,47 +580,43 @@ class Text(Encoding):
                 if "empty vocabulary" in text or "no terms remain" in text or min_df != tries[-1]:
                     continue
                 raise DataError(f"column {quote(name)}: the options for text: {text}") from None
-            idf = np.ones(len(words))
-            if settings.text["use_idf"]:
-                idf = inverse_frequency(counts, smooth=settings.text["smooth_idf"])
-            rows = _weighed(counts, idf, settings.text)
-            options = {key: settings.text[key] for key in _WORD_OPTIONS}
-            return cls(name, words, idf, options, _fresh=(column, rows))
-        raise Unusable("of text without words", "holds text without usable words")
+            rows = np.bincount(counts.indices, minlength=len(words))
+            made = cls._of_words(name, words, rows, len(documents), settings)
+            made._fresh = (column, _weighed(counts, made.idf, settings.text))
+            return made
+        raise Unusable(*_NO_WORDS)
 
     @classmethod
-    def of_counts(
-        cls,
-        name: str,
-        rows: Mapping[str, int],
-        uses: Mapping[str, int],
-        n_rows: int,
-        settings: Settings,
-    ) -> Text:
-        """The encoding of a column in which so many rows have each word, so often all together."""
+    def of_facts(cls, facts: Any, settings: Settings) -> Text:
+        """The encoding of a column by the rows that have each word, and its uses in them."""
+        rows, n_rows = facts.rows, facts.n_rows
         options = settings.text
-        tries = [options["min_df"]]
-        if tries == [None]:
-            tries = [1] if n_rows < _TINY_TEXT else [2, 1]
 
         def least(share: Any) -> float:
             return float(share if isinstance(share, (int, np.integer)) else share * n_rows)
 
         most = least(options["max_df"])
-        for min_df in tries:
-            low = least(min_df)
+        for low in map(least, _fewest_rows(settings, n_rows)):
             words = sorted(word for word, n in rows.items() if low <= n <= most)
             if options["max_features"] is not None and len(words) > options["max_features"]:
                 # As scikit-learn breaks ties: words are those that come first in their order.
-                order = np.argsort([-uses[word] for word in words])[: options["max_features"]]
+                order = np.argsort([-facts.uses[word] for word in words])[: options["max_features"]]
                 words = [words[k] for k in sorted(order.tolist())]
             if words:
-                smooth = float(options["smooth_idf"])
-                df = np.array([rows[word] for word in words], dtype=np.float64) + smooth
-                idf = np.log((n_rows + int(smooth)) / df) + 1.0
-                idf = idf if options["use_idf"] else np.ones(len(words))
-                return cls(name, words, idf, {key: options[key] for key in _WORD_OPTIONS})
-        raise Unusable("of text without words", "holds text without usable words")
+                own = np.array([rows[word] for word in words])
+                return cls._of_words(facts.name, words, own, n_rows, settings)
+        raise Unusable(*_NO_WORDS)
+
+    @classmethod
+    def _of_words(
+        cls, name: str, words: list[str], rows: np.ndarray, n_rows: int, settings: Settings
+    ) -> Text:
+        """The encoding by words, each of which so many of all rows have."""
+        text = settings.text
+        idf = np.ones(len(words))
+        if text["use_idf"]:
+            idf = inverse_frequency(rows, n_rows, smooth=text["smooth_idf"])
+        return cls(name, words, idf, {key: text[key] for key in _WORD_OPTIONS})
 
     @property
     def feature_names(self) -> list[str]:
@@ -700,6 +682,14 @@ class Text(Encoding):
         require_text_options(self.options)
         if not np.isfinite(self.idf).all() or len(set(self.words)) < len(self.words):
             raise damaged(f"the words of column {quote(self.name)}")
+
+
+def _fewest_rows(settings: Settings, n_rows: int) -> list[Any]:
+    """In how many rows a word must be, and in how many where no word is."""
+    given = settings.text["min_df"]
+    if given is not None:
+        return [given]
+    return [1] if n_rows < _TINY_TEXT else [2, 1]
 
 
 def _is_plain(options: Mapping[str, Any]) -> bool:

@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.exceptions import DataError, MissingPackageError
+from separatrix.exceptions import DataError
 from separatrix.messages import Message
 from separatrix.tables import source_files as files
 from separatrix.tables import workbooks
 from separatrix.tables.lake import FilePath
 from separatrix.tables.limits import Limit
+from separatrix.tables.packages import imported
 from separatrix.tables.table import joined, nearest, quote
 
 __all__ = [
@@ -86,13 +87,14 @@ def unpacked(
     """
     inner, packing = suffixes_of(path)
     target = files.temporary_file(stack)
+    opened, damaged = _opener(packing)
     try:
-        if packing == ".zip":
-            inner = _unzip(path, target, known, limit)
-        else:
-            with _opener(packing)(path) as source:
+        with opened(path) as source:
+            if packing == ".zip":
+                inner = _unzip(source, path, target, known, limit)
+            else:
                 _unpack(source, target, path, limit)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, damaged) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{path} cannot be unpacked: {error.strerror}") from None
         raise DataError(
@@ -114,61 +116,36 @@ def _unpack(source: Any, target: Path, path: Path, limit: Limit) -> None:
             out.write(part)
 
 
-def _opener(packing: str) -> Callable[[Path], Any]:
-    plain: dict[str, Callable[[Path], Any]] = {
-        ".gz": gzip.open,
-        ".bz2": bz2.open,
-        ".xz": lzma.open,
+def _opener(packing: str) -> tuple[Callable[[Path], Any], type[Exception]]:
+    """What opens a packed file, and the error of one that is damaged."""
+    if packing == ".zst":
+        zstandard = imported("zstandard", "reading .zst files")
+        return zstandard.open, zstandard.ZstdError
+    known: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
+        ".zip": (zipfile.ZipFile, zipfile.BadZipFile),
+        ".gz": (gzip.open, zlib.error),
+        ".bz2": (bz2.open, EOFError),
+        ".xz": (lzma.open, lzma.LZMAError),
     }
-    return plain.get(packing, _open_zstandard)
+    return known[packing]
 
 
-def _open_zstandard(path: Path) -> Any:
-    try:
-        import zstandard
-    except ModuleNotFoundError:
-        raise MissingPackageError(
-            'reading .zst files needs zstandard: pip install "separatrix[app]"'
-        ) from None
-
-    class Checked:
-        """Its errors as those of other packings."""
-
-        def __init__(self) -> None:
-            self.file = zstandard.open(path, "rb")
-
-        def __enter__(self) -> Checked:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.file.close()
-
-        def read(self, size: int) -> bytes:
-            try:
-                return bytes(self.file.read(size))
-            except zstandard.ZstdError:
-                raise EOFError from None
-
-    return Checked()
-
-
-def _unzip(path: Path, target: Path, known: Sequence[str], limit: Limit) -> str:
-    with zipfile.ZipFile(path) as archive:
-        entries = [
-            entry
-            for entry in archive.infolist()
-            if Path(entry.filename).suffix.lower() in known
-            and not entry.filename.startswith("__MACOSX/")
-        ]
-        if len(entries) != 1:
-            what = "holds no table" if not entries else f"holds {len(entries)} tables"
-            names = joined([entry.filename for entry in entries or archive.infolist()], 5)
-            raise DataError(f"{path} {what} ({names}); unpack it, and give the file")
-        if entries[0].flag_bits & 1:
-            raise DataError(f"{path} is encrypted; unpack it, and give the file")
-        with archive.open(entries[0]) as source:
-            _unpack(source, target, path, limit)
-        return Path(entries[0].filename).suffix.lower()
+def _unzip(archive: Any, path: Path, target: Path, known: Sequence[str], limit: Limit) -> str:
+    entries = [
+        entry
+        for entry in archive.infolist()
+        if Path(entry.filename).suffix.lower() in known
+        and not entry.filename.startswith("__MACOSX/")
+    ]
+    if len(entries) != 1:
+        what = "holds no table" if not entries else f"holds {len(entries)} tables"
+        names = joined([entry.filename for entry in entries or archive.infolist()], 5)
+        raise DataError(f"{path} {what} ({names}); unpack it, and give the file")
+    if entries[0].flag_bits & 1:
+        raise DataError(f"{path} is encrypted; unpack it, and give the file")
+    with archive.open(entries[0]) as source:
+        _unpack(source, target, path, limit)
+    return Path(entries[0].filename).suffix.lower()
 
 
 # -------------------------------------------------------------------------------- text files
@@ -278,7 +255,7 @@ def _chosen(wanted: str | None, there: Sequence[str], path: Path, noun: str) -> 
 
 def columns_of_book(path: Path, sheet: str | None, limit: Limit) -> dict[str, list[Any]]:
     """The columns of a sheet, by the names in its first row."""
-    calamine = workbooks.import_calamine()
+    calamine = imported("python_calamine", "reading workbooks", package="python-calamine")
     extents = workbooks.extents_of(path, limit)
     filled = [name for name, one in extents.items() if one.filled]
     name = _chosen(sheet, list(extents) if sheet is not None else filled, path, "sheet")
@@ -286,7 +263,7 @@ def columns_of_book(path: Path, sheet: str | None, limit: Limit) -> dict[str, li
         book = calamine.CalamineWorkbook.from_path(str(path))
         cells = book.get_sheet_by_name(name).to_python()
     except Exception as error:  # its errors share no class across versions
-        raise DataError(f"{path} is not a readable workbook: {_first_line(error)}") from None
+        raise DataError(f"{path} is not a readable workbook: {files.first_line(error)}") from None
     rows = [row for row in cells if any(cell != "" for cell in row)]
     if len(rows) < 2:
         raise DataError(f"{path}, sheet {quote(name)}: there are no rows below the header")
@@ -306,8 +283,7 @@ def columns_of_sqlite(path: Path, table: str | None, limit: Limit) -> dict[str, 
                 "AND name NOT LIKE 'sqlite_%' ORDER BY name"
             ).fetchall()
             name = _chosen(table, [str(row[0]) for row in there], path, "table")
-            quoted = name.replace('"', '""')
-            cursor = connection.execute(f'SELECT * FROM "{quoted}"')
+            cursor = connection.execute(f"SELECT * FROM {files.identifier(name)}")
             header = [column[0] for column in cursor.description]
             rows: list[Sequence[Any]] = []
             size = 0
@@ -363,22 +339,15 @@ def _hours(cell: datetime.time | datetime.timedelta) -> float:
     return cell.hour + cell.minute / 60.0 + cell.second / 3600.0
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
 # ---------------------------------------------------------------------- what becomes a Parquet file
 
 
 def parquet_of_arrow(path: Path, stack: contextlib.ExitStack, limit: Limit) -> Path:
     """A copy of an Arrow IPC or Feather file as Parquet."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise MissingPackageError(
-            f'reading {path.suffix} files needs pyarrow: pip install "separatrix[arrow]"'
-        ) from None
+    pa, parquet = (
+        imported(name, f"reading {path.suffix} files", package="pyarrow", extra="arrow")
+        for name in ("pyarrow", "pyarrow.parquet")
+    )
     target = files.temporary_file(stack)
     size = 0
     try:
@@ -391,7 +360,7 @@ def parquet_of_arrow(path: Path, stack: contextlib.ExitStack, limit: Limit) -> P
                         raise limit.exceeded(f"{path}, unpacked,")
                     out.write_batch(batch)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable Arrow file: {_first_line(error)}") from None
+        raise DataError(f"{path} is not a readable Arrow file: {files.first_line(error)}") from None
     return target
 
 
@@ -416,20 +385,18 @@ def parquet_of_database(
 ) -> Path:
     """A table or view of a DuckDB database as Parquet."""
     with contextlib.closing(files.connect()) as connection:
-        where = str(path.absolute()).replace("'", "''")
         try:
-            connection.execute(f"ATTACH '{where}' AS given (READ_ONLY)")
+            connection.execute(f"ATTACH {files.literal(str(path.absolute()))} AS given (READ_ONLY)")
             there = connection.execute(
                 "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'given' "
                 "ORDER BY table_name"
             ).fetchall()
             name = _chosen(table, [str(row[0]) for row in there], path, "table")
-            quoted = name.replace('"', '""')
-            what = f"{path}, table {quote(name)}"
-            return _copied(connection, f'SELECT * FROM given."{quoted}"', stack, limit, what)
+            query, what = f"FROM given.{files.identifier(name)}", f"{path}, table {quote(name)}"
+            return _copied(connection, query, stack, limit, what)
         except files.import_duckdb().Error as error:
             raise DataError(
-                f"{path} is not a readable DuckDB database: {_text_of(error)}"
+                f"{path} is not a readable DuckDB database: {files.fault_of(error)}"
             ) from None
 
 
@@ -441,33 +408,29 @@ def parquet_of_query(
     with contextlib.closing(files.connect()) as connection:
         try:
             every = " UNION ALL ".join(part.relation_by_name(names) for part in parts)
-            columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+            columns = ", ".join(map(files.identifier, names))
             parts[0].reach(connection)
             connection.execute(f"CREATE VIEW data AS SELECT * FROM ({every}) AS t({columns})")
             query = sql.strip().rstrip(";")
             return _copied(connection, query, stack, limit, "the result of the query")
         except files.import_duckdb().Error as error:
-            raise DataError(Message("query", fault=_text_of(error))) from None
+            raise DataError(Message("query", fault=files.fault_of(error))) from None
 
 
 def _copied(
     connection: Any, query: str, stack: contextlib.ExitStack, limit: Limit, what: str
 ) -> Path:
     target = files.temporary_file(stack)
-    where = str(target).replace("'", "''")
+    where = files.literal(str(target))
     duckdb = files.import_duckdb()
     connection.execute(f"SET max_temp_directory_size = '{max(limit.bytes >> 20, 1)}MiB'")
     try:
         with limit.watching(connection, target, what):
             connection.execute(
-                f"COPY ({query}) TO '{where}' (FORMAT parquet, COMPRESSION uncompressed)"
+                f"COPY ({query}) TO {where} (FORMAT parquet, COMPRESSION uncompressed)"
             )
     except duckdb.OutOfMemoryException:
         raise limit.exceeded(what) from None
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     return target
-
-
-def _text_of(error: BaseException) -> str:
-    return re.sub(r"^[A-Z][\w ]*Error: ", "", _first_line(error))

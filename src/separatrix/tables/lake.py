@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.tables.limits import Limit
+from separatrix.tables.packages import imported
 
 __all__ = [
     "FilePath",
@@ -200,12 +201,7 @@ def _system_of(address: str) -> tuple[Any, str]:
     scheme = _scheme_of(address)
     package = _PACKAGES.get(scheme, scheme)
     what = '"separatrix[lake]"' if package in _OF_LAKE else package
-    try:
-        import fsspec
-    except ModuleNotFoundError:
-        raise MissingPackageError(
-            f'{address} is an address, which needs fsspec: pip install "separatrix[lake]"'
-        ) from None
+    fsspec = imported("fsspec", f"{address} is an address, which", extra="lake")
     try:
         system, path = fsspec.core.url_to_fs(address)
     except ImportError:
@@ -346,10 +342,6 @@ def _names_in(folder: str | Path, inner: str, pattern: str) -> list[str]:
     ]
 
 
-def _needs(package: str, what: str) -> MissingPackageError:
-    return MissingPackageError(f'{what} needs {package}: pip install "separatrix[lake]"')
-
-
 def _refused(folder: str, fault: str) -> DataError:
     return DataError(
         f"{folder} {fault}; write its rows to Parquet files in another folder, and give that one"
@@ -357,10 +349,7 @@ def _refused(folder: str, fault: str) -> DataError:
 
 
 def _files_of_delta(folder: str) -> list[FilePath]:
-    try:
-        import deltalake
-    except ModuleNotFoundError:
-        raise _needs("deltalake", f"{folder} is a Delta table, which") from None
+    deltalake = imported("deltalake", f"{folder} is a Delta table, which", extra="lake")
     try:
         table = deltalake.DeltaTable(folder)
         features = {*(table.protocol().reader_features or ())}
@@ -379,17 +368,15 @@ def _files_of_delta(folder: str) -> list[FilePath]:
 
 
 def _files_of_iceberg(folder: str, metadata: list[str]) -> list[FilePath]:
-    try:
-        from pyiceberg.table import StaticTable
-    except ModuleNotFoundError:
-        raise _needs("pyiceberg", f"{folder} is an Iceberg table, which") from None
+    what = f"{folder} is an Iceberg table, which"
+    iceberg = imported("pyiceberg.table", what, package="pyiceberg", extra="lake")
 
     def number(name: str) -> tuple[int, str]:
         found = re.match(r"v?(\d+)", name.rpartition("/")[2])
         return (int(found[1]) if found else -1, name)
 
     try:
-        table = StaticTable.from_metadata(max(metadata, key=number))
+        table = iceberg.StaticTable.from_metadata(max(metadata, key=number))
         names: dict[int, set[str]] = {}
         for schema in table.schemas().values():
             for one in schema.fields:

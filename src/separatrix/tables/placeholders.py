@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,13 +32,8 @@ from separatrix.tables.table import Table, number_text, present, quote
 
 __all__ = [
     "ColumnEnds",
-    "Ends",
     "Placeholders",
-    "Rest",
-    "candidates",
-    "ends_of",
     "is_code",
-    "judged",
     "of_column",
     "of_parts",
     "of_values",
@@ -87,42 +82,6 @@ def is_code(value: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Ends:
-    """The lowest and highest values of a column that are written like placeholders.
-
-    Attributes
-    ----------
-    lows, highs : tuple of pairs
-        Values and in how many rows they are, the outermost first.
-    low, high : float
-        The lowest and highest of all other values.
-    n : int
-        In how many rows there is a value.
-    """
-
-    lows: tuple[tuple[float, int], ...]
-    highs: tuple[tuple[float, int], ...]
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True)
-class Rest:
-    """Summarise the values that are no candidates.
-
-    Attributes
-    ----------
-    mean : float
-    nines : float
-        The share of those whose whole part ends with a nine.
-    """
-
-    mean: float
-    nines: float
-
-
-@dataclass(frozen=True)
 class Placeholders:
     """Values of a column that may stand for missing ones.
 
@@ -142,86 +101,6 @@ class Placeholders:
     low: float
     high: float
     missing: bool
-
-
-Within = Callable[[float, float], tuple[float, float, int, int]]
-"""Of two bounds the lowest and highest values between them, without these, and in how many rows
-there are the bounds themselves; infinities where there is nothing between them."""
-
-
-def ends_of(low: float, high: float, n: int, within: Within) -> Ends | None:
-    """The ends of a column from its lowest to its highest value, where one looks like a code."""
-    lows: list[tuple[float, int]] = []
-    highs: list[tuple[float, int]] = []
-    while low < high:
-        down = is_code(low) and len(lows) < _MOST
-        up = is_code(high) and len(highs) < _MOST
-        if not down and not up:
-            break
-        bounds = (low if down else -math.inf, high if up else math.inf)
-        inner_low, inner_high, at_low, at_high = within(*bounds)
-        if down:
-            lows.append((low, at_low))
-        if up:
-            highs.append((high, at_high))
-        if not (math.isfinite(inner_low) and math.isfinite(inner_high)):
-            return None  # nothing but codes
-        low, high = inner_low, inner_high
-    return Ends(tuple(lows), tuple(highs), low, high, n) if lows or highs else None
-
-
-def candidates(ends: Ends) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The values below and above all others that are far from these, and repeat."""
-    best: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    for i in range(len(ends.lows) + 1):
-        for j in range(len(ends.highs) + 1):
-            low, high = _range(ends, i, j)
-            width = high - low
-            lows, highs = ends.lows[:i], ends.highs[:j]
-            others = ends.n - sum(n for _, n in (*lows, *highs))
-            apart = all(v - high > width for v, _ in highs) and all(
-                low - v > width or v < 0.0 <= low for v, _ in lows
-            )
-            often = all(not side or sum(n for _, n in side) >= _FEWEST for side in (lows, highs))
-            if (
-                width > 0.0
-                and apart
-                and often
-                and others >= _FEWEST_OTHERS
-                and i + j > len(best[0]) + len(best[1])
-            ):
-                best = (tuple(v for v, _ in lows), tuple(v for v, _ in highs))
-    return best
-
-
-def _range(ends: Ends, i: int, j: int) -> tuple[float, float]:
-    """The range of the values without the outermost ones, some on either side."""
-    others = [ends.low, ends.high]
-    others += [v for v, _ in (*ends.lows[i:], *ends.highs[j:])]
-    return min(others), max(others)
-
-
-def judged(ends: Ends, rest: Rest) -> list[Placeholders]:
-    """What the candidates are, of each side, given the others."""
-    lows, highs = candidates(ends)
-    low, high = _range(ends, len(lows), len(highs))
-    counts = dict((*ends.lows, *ends.highs))
-    found = []
-    for values, above in ((lows, False), (highs, True)):
-        if not values:
-            continue
-        width = high - low
-        distance = min(v - high if above else low - v for v in values)
-        ahead, behind = high - rest.mean, rest.mean - low
-        if not above:
-            ahead, behind = behind, ahead
-        ends_soon = ahead <= _TAIL * behind
-        priced = above and rest.nines > _NINES
-        far = distance >= (width if ends_soon else _FAR * width)
-        missing = far and not priced
-        n = sum(counts[v] for v in values)
-        found.append(Placeholders(values, n, low, high, missing))
-    return found
 
 
 def of_values(values: np.ndarray, counts: np.ndarray | None = None) -> list[Placeholders]:
@@ -350,22 +229,67 @@ def of_parts(
         return []
     known = sorted({*counts, *(v for part in parts for v in (part.low, part.high))})
     known = [v for v in known if math.isfinite(v)]
-
-    def within(below: float, above: float) -> tuple[float, float, int, int]:
-        inner = [v for v in known if below < v < above]
-        low, high = (inner[0], inner[-1]) if inner else (math.inf, -math.inf)
-        return low, high, counts[below], counts[above]
-
     n = sum(part.n for part in parts)
-    ends = ends_of(known[0], known[-1], n, within)
-    if ends is None or not any(candidates(ends)):
+    lows, highs = _candidates(known, counts, n)
+    away = {*lows, *highs}
+    if not away:
         return []
-    away = {v for side in candidates(ends) for v in side}
-    left = {v: k for v, k in counts.items() if v not in away}
+    low, high, mean = known[len(lows)], known[-1 - len(highs)], mean_without(away)
     nines = sum(part.nines for part in parts)
-    nines += sum(k for v, k in left.items() if ends_with_nine(np.array(v)))
-    others = n - sum(counts[v] for v in away)
-    return judged(ends, Rest(mean_without(away), nines / others))
+    nines += sum(k for v, k in counts.items() if v not in away and ends_with_nine(np.array(v)))
+    priced = nines / (n - sum(counts[v] for v in away)) > _NINES
+    found = []
+    for values, ahead, behind, above in (
+        (lows, mean - low, high - mean, False),
+        (highs, high - mean, mean - low, True),
+    ):
+        if values:
+            distance = min(v - high if above else low - v for v in values)
+            # A long tail on this side may end with a limit.
+            least = (high - low) * (1.0 if ahead <= _TAIL * behind else _FAR)
+            missing = distance >= least and not (above and priced)
+            found.append(Placeholders(values, sum(counts[v] for v in values), low, high, missing))
+    return found
+
+
+def _candidates(
+    known: Sequence[float], counts: Mapping[float, int], n: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The values below and above all others that are far from these, and repeat.
+
+    Parameters
+    ----------
+    known : sequence of float
+        The outermost values of a column, in ascending order.
+    counts : mapping of float to int
+        In how many rows those are that are written like placeholders.
+    n : int
+        In how many rows there is a value.
+    """
+    first, last = 0, len(known) - 1
+    while first < last:
+        down = first < _MOST and is_code(known[first])
+        up = len(known) - 1 - last < _MOST and is_code(known[last])
+        if not (down or up):
+            break
+        first, last = first + down, last - up
+        if first > last:
+            return (), ()  # nothing but codes
+    best: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    for i in range(first + 1):
+        for j in range(len(known) - last):
+            low, high = known[i], known[-1 - j]
+            width = high - low
+            lows, highs = tuple(known[:i]), tuple(known[::-1][:j])
+            n_lows, n_highs = (sum(counts[v] for v in side) for side in (lows, highs))
+            apart = all(v - high > width for v in highs) and all(
+                low - v > width or v < 0.0 <= low for v in lows
+            )
+            often = (not i or n_lows >= _FEWEST) and (not j or n_highs >= _FEWEST)
+            enough = n - n_lows - n_highs >= _FEWEST_OTHERS
+            if width > 0.0 and apart and often and enough and i + j > sum(map(len, best)):
+                best = (lows, highs)
+    return best
 
 
 def sentence(name: str, found: Placeholders, *, target: bool = False) -> Message:

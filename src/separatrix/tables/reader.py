@@ -272,12 +272,8 @@ def open_files(
     for given in names:
         name, inner = split_name(given)
         found += [(path, inner) for path in _found_files(name)]
-    alone = {*SVMLIGHT_SUFFIXES, *containers.BOOKS}
-    databases = set(containers.DATABASES)
-    for path, _ in found:
-        suffix = path.suffix.lower()
-        if suffix in alone or (suffix in databases and not _is_duckdb(path)):
-            return None
+    if any(_read_in_python(path) for path, _ in found):
+        return None
     parts = [
         chosen.opened(chosen.here(path, stack), inner, stack, str(path)) for path, inner in found
     ]
@@ -371,23 +367,24 @@ def _in_memory(
     path: FilePath, label: str, inner: str | None, options: _ReadOptions
 ) -> Table | None:
     """The table of a file that is read in Python; None for others."""
-    if isinstance(path, RemoteFile):
+    if isinstance(path, RemoteFile) or not _read_in_python(path):
         return None
     suffix = path.suffix.lower()
     if suffix in SVMLIGHT_SUFFIXES:
         return replace(read_svmlight(path), source=label)
-    if suffix in containers.BOOKS:
-        columns = containers.columns_of_book(path, inner, options.limit)
-    elif suffix in containers.DATABASES and not _is_duckdb(path):
-        columns = containers.columns_of_sqlite(path, inner, options.limit)
-    else:
-        return None
-    return options.of_memory(columns, label)
+    read = (
+        containers.columns_of_book if suffix in containers.BOOKS else containers.columns_of_sqlite
+    )
+    return options.of_memory(read(path, inner, options.limit), label)
 
 
-def _is_duckdb(path: FilePath) -> bool:
+def _read_in_python(path: FilePath) -> bool:
+    """Whether a file is one that Python reads into memory, and not DuckDB."""
+    suffix = path.suffix.lower()
+    if suffix not in (".sqlite", ".sqlite3", ".db"):
+        return suffix in (*SVMLIGHT_SUFFIXES, *containers.BOOKS)
     with path.open("rb") as file:
-        return path.suffix.lower() == ".duckdb" or file.read(12)[8:] == b"DUCK"
+        return file.read(12)[8:] != b"DUCK"
 
 
 @dataclass(frozen=True)
@@ -715,7 +712,21 @@ class Layout:
 
     def select(self, part: files.Part, name: str, c: str) -> str:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
-        return _selected(part, part.values(self.options.marks), self.groups, self.wanted, name, c)
+        values = part.values(self.options.marks)
+        own, group = part.types[part.places[name]], self.groups[name]
+        wanted, strings = self.wanted.get(name), group in ("string", "json")
+        as_is = wanted in ("category", "text") or (wanted in ("number", "date") and strings)
+        if group == "null":
+            return f"CAST(NULL AS {'VARCHAR' if as_is else 'DOUBLE'})"
+        if part.is_csv:
+            return values.cast(c, group)
+        text = f"({c} ->> '$')" if own == "json" else f"CAST({c} AS VARCHAR)"
+        if strings:
+            return values.cast(text, "string")
+        if as_is and own == group != "number":
+            return values.cast(text, "string") if values.numbers else text
+        converted = {"bool": c, "date": f"epoch({c}) / 86400.0", "time": f"epoch({c}) / 3600.0"}
+        return converted.get(group) or values.unmarked(f"CAST({c} AS DOUBLE)")
 
     def unmet(self, connection: Any) -> list[str]:
         """Return the message about marks for missing values that no cell has."""
@@ -730,12 +741,40 @@ class Layout:
 
         ``rows``: where each row stands in the files, from 0; by default they are all rows.
         """
-        groups = {name: self.groups[name] for name in columns}
-        first = self.parts[0]
-        table = _table(columns, groups, n_rows, self.source, self.wanted, first, rows)
+        first, wanted = self.parts[0], self.wanted
+        found: dict[str, str] = {}
+        dates, notes, alerts = set(), Remarks(), Remarks()
+        for name, column in columns.items():
+            kind = "number" if wanted.get(name) == "date" else wanted.get(name)
+            found[name] = kind or ("number" if column.dtype != object else string_kind(column))
+            if name in first.unnamed:
+                notes.add(
+                    "without a name in the header",
+                    f"column {first.places[name] + 1} has no name in the header; its name is "
+                    f"{quote(name)}",
+                )
+            if first.is_csv and column.dtype == object:
+                _look_for_damage(alerts, name, column, rows)
+            if found[name] == "number":
+                _note_reading(notes, name, self.groups[name])
+                if self.groups[name] == "date":
+                    dates.add(name)
+        left_out = []
         if self.unusable:
-            left_out = f"{joined(self.unusable)} hold no numbers, dates or strings"
-            table = replace(table, alerts=(*table.alerts, f"columns {left_out}; they are left out"))
+            what = f"columns {joined(self.unusable)} hold no numbers, dates or strings"
+            left_out = [f"{what}; they are left out"]
+        table = Table(
+            names=tuple(columns),
+            columns=columns,
+            kinds=found,
+            n_rows=n_rows,
+            source=self.source,
+            overridden=frozenset(columns) & frozenset(wanted),
+            dates=frozenset(dates),
+            notes=tuple(notes.lines()),
+            alerts=(*alerts.lines(), *left_out),
+            rows=rows,
+        )
         # Where semicolons part the cells, commas are free for numbers.
         plain, comma = first.is_csv, first.delimiter == ";"
         reading = replace(self.options.reading, plain=plain, comma=comma)
@@ -888,47 +927,6 @@ def no_rows(source: str, first: files.Part) -> DataError:
     return DataError(f"{source} holds {'a header but no rows' if first.is_csv else 'no rows'}")
 
 
-def _table(
-    columns: dict[str, Any],
-    groups: dict[str, str],
-    n_rows: int,
-    source: str,
-    wanted: dict[str, str],
-    first: files.Part,
-    rows: Any,
-) -> Table:
-    """The columns with their kinds, and what there is to say of them."""
-    found: dict[str, str] = {}
-    dates, notes, alerts = set(), Remarks(), Remarks()
-    for name, column in columns.items():
-        kind = "number" if wanted.get(name) == "date" else wanted.get(name)
-        found[name] = kind or ("number" if column.dtype != object else string_kind(column))
-        if name in first.unnamed:
-            notes.add(
-                "without a name in the header",
-                f"column {first.places[name] + 1} has no name in the header; its name is "
-                f"{quote(name)}",
-            )
-        if first.is_csv and column.dtype == object:
-            _look_for_damage(alerts, name, column, rows)
-        if found[name] == "number":
-            _note_reading(notes, name, groups[name])
-            if groups[name] == "date":
-                dates.add(name)
-    return Table(
-        names=tuple(columns),
-        columns=columns,
-        kinds=found,
-        n_rows=n_rows,
-        source=source,
-        overridden=frozenset(columns) & frozenset(wanted),
-        dates=frozenset(dates),
-        notes=tuple(notes.lines()),
-        alerts=tuple(alerts.lines()),
-        rows=rows,
-    )
-
-
 def _holds(column: Any, text: str) -> bool:
     """Whether a cell of a column of strings is a text."""
     values = column.levels if isinstance(column, Categorical) else np.ma.getdata(column)
@@ -984,8 +982,7 @@ def _no_plain_values(unusable: dict[str, str], source: str) -> DataError:
         return DataError(Message("no_plain_values", **values, ignored=ignored))
     named = [f"{quote(n)} ({group})" for n, group in unusable.items()]
     columns = ", ".join(named[:20]) + (f" and {len(named) - 20:,} more" if named[20:] else "")
-    ignored = Setting("ignore_unusable", True)
-    return DataError(Message("no_plain_columns", source=source, columns=columns, ignored=ignored))
+    return DataError(Message("no_plain_columns", source=source, columns=columns))
 
 
 def _found_groups(
@@ -1005,7 +1002,7 @@ def _found_groups(
     unlike = np.zeros((len(files.PROPOSED), len(names)), dtype=bool)
     rows = min(files.tuned.now.sample_rows, max(_LEAST_SAMPLE, _SAMPLE_CELLS // len(names)))
     for part in parts[:_SAMPLE_FILES]:
-        unlike |= part.unlike(connection, names, marks, rows)
+        unlike |= part.unlike(names, marks, rows)
     order = [*files.PROPOSED, "string"]
     rank = np.argmin(np.vstack([unlike, np.zeros(len(names), dtype=bool)]), axis=0)
     for k, kind in enumerate(files.PROPOSED):
@@ -1021,31 +1018,6 @@ def _found_groups(
                 doubtful = doubtful[odd[0] > 0]
         rank[doubtful] += 1
     return {name: order[k] for name, k in zip(names, rank, strict=True)}
-
-
-def _selected(
-    part: files.Part,
-    values: files.ValueSql,
-    groups: dict[str, str],
-    kinds: dict[str, str],
-    name: str,
-    c: str,
-) -> str:
-    """SQL that yields a column's values in the form :func:`_finish` expects."""
-    own, group, wanted = part.types[part.places[name]], groups[name], kinds.get(name)
-    strings = group in ("string", "json")
-    as_is = wanted in ("category", "text") or (wanted in ("number", "date") and strings)
-    if group == "null":
-        return f"CAST(NULL AS {'VARCHAR' if as_is else 'DOUBLE'})"
-    if part.is_csv:
-        return values.cast(c, group)
-    if group in ("string", "json"):
-        return values.cast(f"({c} ->> '$')" if own == "json" else f"CAST({c} AS VARCHAR)", "string")
-    if as_is and own == group != "number":
-        text = f"CAST({c} AS VARCHAR)"
-        return values.cast(text, "string") if values.numbers else text
-    converted = {"bool": c, "date": f"epoch({c}) / 86400.0", "time": f"epoch({c}) / 3600.0"}
-    return converted.get(group) or values.unmarked(f"CAST({c} AS DOUBLE)")
 
 
 def _finish(pieces: list[Any], wanted: str | None) -> Any:

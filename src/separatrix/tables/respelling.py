@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, Parameter, Setting, counted
+from separatrix.messages import Message, Setting, counted
 from separatrix.tables.table import (
     Faults,
     Remarks,
@@ -29,6 +29,7 @@ from separatrix.tables.table import (
     numbers_from_text,
     quote,
     spelled_number,
+    spelled_numbers,
     text_counts,
 )
 from separatrix.tables.value_format import (
@@ -36,7 +37,6 @@ from separatrix.tables.value_format import (
     Found,
     ValueFormat,
     find_spelling,
-    read_column,
 )
 
 __all__ = ["Reading", "respelled"]
@@ -190,10 +190,13 @@ class _Columns:
             return spelled_number(text) if known is None and kind == "number" else known
 
         numbers = as_numbers(column, name, kind, spelled, self.old.rows)
+        self._keep_numbers(name, np.ma.getdata(numbers), missing_mask(numbers), kind)
+
+    def _keep_numbers(self, name: str, numbers: Any, lost: Any, kind: str) -> None:
+        """Keep numbers in the place of texts; those that stand for missing values are missing."""
         if kind == "number" and self.missing:
-            values = np.ma.getdata(numbers)
-            numbers = number_column(values, missing_mask(numbers) | np.isin(values, self.missing))
-        self.columns[name], self.kinds[name] = numbers, "number"
+            lost = lost | np.isin(numbers, self.missing)
+        self.columns[name], self.kinds[name] = number_column(numbers, lost), "number"
 
     def put_in_order(self, name: str, column: Any, spelling: ValueFormat) -> None:
         """Levels by their place in a list, or the first that is not in it."""
@@ -207,7 +210,6 @@ class _Columns:
                     row=self.old.row_number(row),
                     value=quote(text),
                     listed=listed,
-                    ordered=Parameter("ordered"),
                 )
             )
 
@@ -238,11 +240,8 @@ class _Columns:
                 f"{quote(spelling.words[0])} and {quote(spelling.words[1])}",
             )
             return
-        numbers, missing = read_column(values, spelling, gone)
-        if spelling.kind == "number" and self.missing:
-            missing |= np.isin(numbers, self.missing) & ~gone
-        self.columns[name] = number_column(numbers, missing)
-        self.kinds[name] = "number"
+        numbers, strange = spelled_numbers(column, spelling.number)
+        self._keep_numbers(name, numbers, strange | gone, spelling.kind)
         if spelling.kind == "date":
             self.dates.add(name)
         self._note(name, values, gone, found)

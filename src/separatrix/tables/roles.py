@@ -13,7 +13,7 @@ from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.splitting import split_rows
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, Setting, quoted, said_by
+from separatrix.messages import Message, Setting, message_of, quoted
 from separatrix.tables.table import (
     Table,
     missing_mask,
@@ -170,7 +170,7 @@ def _blaming(role: str, name: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        fault = Message("of_role", role=Setting(role, name), fault=said_by(error))
+        fault = Message("of_role", role=Setting(role, name), fault=message_of(error))
         raise DataError(fault) from None
 
 

@@ -26,11 +26,12 @@ import numpy as np
 
 from separatrix._compiled.memory import is_tight
 from separatrix._compiled.tuning import Tuned
-from separatrix.exceptions import DataError, MissingPackageError
-from separatrix.messages import Message, Setting
+from separatrix.exceptions import DataError
+from separatrix.messages import Message
 from separatrix.tables.categorical import Categorical, as_read
 from separatrix.tables.lake import FilePath, RemoteFile, unreadable
 from separatrix.tables.limits import Limit
+from separatrix.tables.packages import imported
 from separatrix.tables.table import (
     BLANKS,
     NUMBER,
@@ -58,13 +59,7 @@ _MOST_RENAMED = 100_000
 
 
 def import_duckdb() -> Any:
-    try:
-        import duckdb
-    except ModuleNotFoundError:
-        raise MissingPackageError(
-            'reading table files needs DuckDB: pip install "separatrix[app]"'
-        ) from None
-    return duckdb
+    return imported("duckdb", "reading table files", package="DuckDB")
 
 
 @dataclass(frozen=True)
@@ -174,6 +169,21 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def identifier(name: str) -> str:
+    """The name of a table or a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def first_line(error: BaseException) -> str:
+    """What a reader raised, in one line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def fault_of(error: BaseException) -> str:
+    """The first line of an error of DuckDB, without its class."""
+    return re.sub(r"^[A-Z][\w ]*Error: ", "", first_line(error))
+
+
 def where(path: FilePath) -> str:
     """The name of one file in SQL, where patterns would be looked up."""
     if isinstance(path, RemoteFile):
@@ -278,16 +288,6 @@ class ValueSql:
             f"CASE WHEN {c} IS NULL OR ({cast}) IS NOT NULL THEN false "
             f"ELSE NOT {self.marked(self.clean(c))} END"
         )
-
-    def count_unlike(self, c: str, kind: str) -> str:
-        """The condition of :func:`_unlike_kinds`: neither missing nor written like a kind."""
-        text = self.clean(c)
-        like = {
-            "number": f"regexp_full_match({text}, {literal(NUMBER.pattern)}, 'i')",
-            "bool": f"lower({text}) IN ('true', 'false')",
-            "date": f"regexp_matches({text}, {_DATE_SQL})",
-        }[kind]
-        return f"count(*) FILTER (WHERE NOT {self.marked(text)} AND NOT {like})"
 
 
 # It is computed for every column.
@@ -470,15 +470,11 @@ class Part:
         """Expressions over the columns of a CSV file."""
         return _values(marks, _trimmed if self.cells is None else _clean_cell)
 
-    def unlike(
-        self, connection: Any, names: Sequence[str], marks: frozenset[str], n_rows: int
-    ) -> Any:
+    def unlike(self, names: Sequence[str], marks: frozenset[str], n_rows: int) -> Any:
         """Whether one of the first rows of some columns holds a string that is unlike a kind.
 
         An array of shape (len(PROPOSED), len(names)).
         """
-        if self.cells is not None:
-            return self.count(connection, names, marks, ValueSql.count_unlike, PROPOSED, n_rows) > 0
         # A fault of a row is reported by the code that reads all of them.
         rows: list[list[str]] = []
         with contextlib.suppress(DataError, UnicodeDecodeError):
@@ -495,15 +491,12 @@ class Part:
         marks: frozenset[str],
         counting: Callable[[ValueSql, str, str], str],
         kinds: Sequence[str],
-        n_rows: int | None = None,
     ) -> Any:
         """What SQL counts of some columns and kinds, an array of shape (len(kinds), len(names))."""
         relation = self.relation()
         places = [self.places[name] for name in names]
         count = partial(counting, self.values(marks))
         if self.cells is not None:
-            if n_rows is not None:
-                relation = f"(SELECT * FROM {relation} LIMIT {n_rows * self.cells.width})"
             sql = self.cells.per_column([count("c", kind) for kind in kinds], relation)
             return self.cells.by_column(self.run(connection, sql))[:, places]
         sql = ", ".join(count(f"c{j}", kind) for kind in kinds for j in places)
@@ -837,18 +830,16 @@ class Part:
                 raise _unreadable_csv(self.label, str(error)) from None
             if self.is_csv:
                 raise CsvTrouble(self, str(error)) from None
-            raise DataError(self._fault(str(error))) from None
+            raise DataError(self._fault(error)) from None
 
-    def _fault(self, message: str) -> str:
+    def _fault(self, error: BaseException) -> str:
+        message = str(error)
         if raised := _RAISED.search(message):
             text = raised[1].rstrip(" .")
             return text if text.startswith(self.label) else unreadable(self.label, text)
-        first = message.strip().splitlines()[0]
-        first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
         # DuckDB names the file by its whole path; this sentence has named it already.
-        first = re.sub(r" in (?:Parquet )?file (?:\".*?\"|'.*?')|File '.*?' ", "", first).rstrip(
-            " ."
-        )
+        named = r" in (?:Parquet )?file (?:\".*?\"|'.*?')|File '.*?' "
+        first = re.sub(named, "", fault_of(error)).rstrip(" .")
         if self.suffix == ".parquet":
             return f"{self.label} is not a readable Parquet file: {first}"
         position = _utf8_fault(self.path)
@@ -870,12 +861,8 @@ class Part:
             start = file.read(_START)
         # A table in text has no such byte, unless it is UTF-16 or UTF-32.
         if start[:2] not in (b"\xff\xfe", b"\xfe\xff") and b"\0" in start:
-            values = {"label": self.label, "byte": start.index(b"\0") + 1}
-            return DataError(
-                Message("not_text", **values, encoding=Setting("encoding", "utf-16-le"))
-            )
-        encoding = Setting("encoding", "latin-1")
-        return DataError(Message("not_utf8", label=self.label, what=position, encoding=encoding))
+            return DataError(Message("not_text", label=self.label, byte=start.index(b"\0") + 1))
+        return DataError(Message("not_utf8", label=self.label, what=position))
 
     def _csv_header(self) -> list[str]:
         try:

@@ -26,7 +26,6 @@ from separatrix.tables.column_encodings import (
     documents_of,
     is_called_identifier,
     is_constant,
-    mean_and_scale,
     moments,
 )
 from separatrix.tables.placeholders import ColumnEnds, Placeholders, of_parts, read_as_missing
@@ -45,7 +44,6 @@ __all__ = [
     "category_facts",
     "facts_of",
     "numbers_in",
-    "weighted_moments",
 ]
 
 
@@ -78,36 +76,6 @@ class Counted(Categorical):
 
 # More names of rows than these are judged by a sample of them.
 _MOST_NAMES = 1 << 22
-
-
-def weighted_moments(values: Any, counts: Any) -> tuple[float, float]:
-    """Mean and standard deviation of values that are so often there.
-
-    Parameters
-    ----------
-    values, counts : ndarray of shape (n,)
-
-    Returns
-    -------
-    mean, scale : float
-        The scale is 0 where the values differ by rounding at most.
-
-    Examples
-    --------
-    >>> from separatrix.tables.statistics import weighted_moments
-    >>> weighted_moments([0.0, 1.0], [1, 1])
-    (0.5, 0.5)
-    """
-    values, counts = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
-    mean, scale = mean_and_scale(values)
-    if scale == 0.0:
-        return mean, scale
-    exponent = int(np.frexp(np.abs(values).max())[1])
-    unit, total = np.ldexp(values, -exponent), counts.sum()
-    centre = float(counts @ unit / total)
-    centre += float(counts @ (unit - centre) / total)
-    spread = float(np.sqrt(counts @ (unit - centre) ** 2 / total))
-    return float(np.ldexp(centre, exponent)), float(np.ldexp(spread, exponent))
 
 
 @dataclass(frozen=True)
@@ -195,10 +163,9 @@ class Spread:
         if not len(values):
             return cls(0)
         low, high = (float(values.min()), float(values.max())) if ends is None else ends
-        if counts is None:
-            mean, scale, rest = moments(values, low, high)
-            return cls(len(values), mean, scale, low, high, rest)
-        return cls(int(counts.sum()), *weighted_moments(values, counts), low, high)
+        mean, scale, rest = moments(values, low, high, counts)
+        n = len(values) if counts is None else int(counts.sum())
+        return cls(n, mean, scale, low, high, rest)
 
     @classmethod
     def merged(cls, parts: Sequence[Spread]) -> Spread:
@@ -462,17 +429,7 @@ class NumberFacts(Facts):
     placeholders: Sequence[Placeholders] = ()
 
     def _learned(self, settings: Settings, alert: Alert) -> Number:
-        return Number.of_moments(
-            self.name,
-            self.mean,
-            self.scale,
-            self.n_missing > 0,
-            self.date,
-            self.identifies and not self.overridden and not self.date,
-            settings,
-            alert,
-            self.placeholders,
-        )
+        return Number.learn(self, settings, alert)
 
 
 @dataclass(frozen=True)
@@ -497,9 +454,7 @@ class CategoryFacts(Facts):
         return cls(name, n_rows, n_missing, counts)
 
     def _learned(self, settings: Settings, alert: Alert) -> Category:
-        return Category.of_counts(
-            self.name, self.counts, self.n_missing > 0, self.overridden, settings
-        )
+        return Category.learn(self, settings)
 
 
 @dataclass(frozen=True)
@@ -562,7 +517,7 @@ class TextFacts(Facts):
         return cls(name, n_rows, n_missing, rows, uses)
 
     def _learned(self, settings: Settings, alert: Alert) -> Text:
-        return Text.of_counts(self.name, self.rows, self.uses, self.n_rows, settings)
+        return Text.of_facts(self, settings)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Joined, Message, Setting, counted, plural, quoted, said_by
+from separatrix.messages import Joined, Message, Setting, counted, message_of, plural, quoted
 from separatrix.tables.categorical import Categorical
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "OPTIONS", "Table"]
@@ -440,24 +440,34 @@ def as_numbers(
     return number_column(numbers_from_text(column, refuse, spelled), missing_mask(column))
 
 
+def spelled_numbers(
+    column: Any, spelled: Callable[[str], float | None] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers that the texts of a column spell, and where one spells none.
+
+    Where a text is missing or spells none the number is 0.  ``spelled`` is :func:`spelled_number`
+    unless given; it is called once for each distinct text.
+    """
+    there = np.flatnonzero(~missing_mask(column))
+    texts = np.ma.getdata(column)[there].tolist()
+    known = {text: (spelled or spelled_number)(text) for text in set(texts)}
+    numbers, strange = np.zeros(len(column)), np.zeros(len(column), dtype=bool)
+    found = [known[text] for text in texts]
+    numbers[there] = [0.0 if number is None else number for number in found]
+    strange[there] = [number is None for number in found]
+    return numbers, strange
+
+
 def numbers_from_text(
     column: Any,
     refuse: Callable[[int, str], DataError],
     spelled: Callable[[str], float | None] | None = None,
-) -> Any:
-    """The numbers that texts spell, 0 where one is missing.
-
-    The first that spells none is what ``refuse`` makes of its row and text. ``spelled`` is
-    :func:`spelled_number` unless given.
-    """
-    there = ~missing_mask(column)
-    texts = np.ma.getdata(column)[there].tolist()
-    known = {text: (spelled or spelled_number)(text) for text in set(texts)}
-    if None in known.values():
-        k = next(k for k, text in enumerate(texts) if known[text] is None)
-        raise refuse(int(np.flatnonzero(there)[k]), texts[k])
-    numbers = np.zeros(len(there))
-    numbers[there] = [known[text] for text in texts]
+) -> np.ndarray:
+    """The numbers that texts spell; the first that spells none is what ``refuse`` makes of it."""
+    numbers, strange = spelled_numbers(column, spelled)
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise refuse(row, np.ma.getdata(column)[row])
     return numbers
 
 
@@ -648,7 +658,7 @@ class Faults:
         if len(self._found) == 1:
             raise self._found[0]
         if self._found:
-            texts = [said_by(error) for error in self._found[: self._IN_FULL]]
+            texts = [message_of(error) for error in self._found[: self._IN_FULL]]
             more = len(self._found) - len(texts)
             faults = Joined((*texts, *([f"and {more:,} more"] if more else [])), separator="; ")
             raise DataError(Message("several_columns", count=len(self._found), faults=faults))

@@ -35,6 +35,7 @@ from separatrix.tables.table import (
     parse_number,
     present,
     quote,
+    spelled_numbers,
 )
 
 __all__ = ["is_quantity", "looks_like_quantity", "take_quantity", "take_target"]
@@ -292,15 +293,10 @@ def _are_words(column: Categorical) -> bool:
     )
 
 
-def _spelled(values: Any) -> Any:
-    """The numbers that texts spell, NaN for those that spell none."""
-    known = {value: parse_number(value) for value in set(values.tolist())}
-    return np.array([known[value] for value in values.tolist()], dtype=np.float64)
-
-
 def _quantity_in_words(values: Any) -> bool:
     """Whether texts are all numbers, and those of a quantity."""
-    return None not in map(parse_number, set(values.tolist())) and is_quantity(_spelled(values))
+    numbers, strange = spelled_numbers(values, parse_number)
+    return not strange.any() and is_quantity(numbers)
 
 
 def _has_commas(value: Any) -> bool:
@@ -311,24 +307,24 @@ def _has_commas(value: Any) -> bool:
 
 def _odd_word(values: Any) -> int | None:
     """The first word of a column that would be a quantity without its words; None for others."""
-    numbers = _spelled(values)
-    words = np.isnan(numbers)
-    if not words.any() or 2 * int(words.sum()) >= len(values) or not is_quantity(numbers):
+    numbers, strange = spelled_numbers(values, parse_number)
+    words = strange | np.isnan(numbers)
+    if not 0 < 2 * words.sum() < len(values) or not is_quantity(numbers[~words]):
         return None
     return int(np.argmax(words))
 
 
 def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
     """A quantity from words; the first that spells no number is an error."""
-    numbers = [parse_number(value) for value in values.tolist()]
-    odd = next((i for i, number in enumerate(numbers) if number is None), None)
+    numbers, strange = spelled_numbers(values, parse_number)
+    odd = int(np.argmax(strange)) if strange.any() else None
     if odd is not None and _has_commas(values[odd]):
         raise DataError(
             f"{table.place(name, odd)}: {quote(values[odd])} has a comma; write numbers with a "
             "decimal point and without a thousands separator"
         )
     if odd is None and (fitted or table.kinds[name] == "number"):
-        return np.array(numbers, dtype=np.float64)
+        return numbers
     if odd is not None and (fitted or _odd_word(values) is not None):
         raise DataError(
             f"{table.place(name, odd)}: {quote(values[odd])} is not a "

@@ -21,11 +21,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from separatrix.exceptions import DataError
 from separatrix.messages import Message
-from separatrix.tables.table import BLANKS
 
 __all__ = ["DATE_ORDERS", "Found", "ValueFormat", "find_spelling"]
 
@@ -601,35 +598,6 @@ def _truth(values: Mapping[str, int], marks: Mapping[str, int], total: int) -> F
             return None
         names.append(max(own, key=lambda text: own[text]))
     return Found(ValueFormat("truth", words=tuple(names)), next(iter(values)), marks=dict(marks))
-
-
-def read_column(
-    column: Any, spelling: ValueFormat, gone: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers from the strings of a column, and where there are none.
-
-    Parameters
-    ----------
-    column : ndarray of str
-    spelling : ValueFormat
-        Of numbers or dates.
-    gone : ndarray of bool
-        Where there is no string.
-
-    Returns
-    -------
-    values : ndarray of float
-    missing : ndarray of bool
-    """
-    there = np.flatnonzero(~gone)
-    texts = column[there].tolist()
-    known = {text: spelling.number(text.strip(BLANKS)) for text in set(texts)}
-    values = np.zeros(len(column))
-    missing = gone.copy()
-    found = np.array([np.nan if (v := known[text]) is None else v for text in texts], dtype=float)
-    missing[there] |= np.isnan(found)
-    values[there] = np.where(np.isnan(found), 0.0, found)
-    return values, missing
 
 
 def checked_order(order: str | None) -> str | None:

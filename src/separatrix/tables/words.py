@@ -352,19 +352,19 @@ def _norms(values, indptr, squared, out):
         out[i] = np.sqrt(total) if squared else total
 
 
-def inverse_frequency(counts: Any, *, smooth: bool = True) -> np.ndarray:
+def inverse_frequency(rows: np.ndarray, n: int, *, smooth: bool = True) -> np.ndarray:
     """``1 + log(n / df)`` of every word, which df of n texts have; each one more if smooth.
 
     Parameters
     ----------
-    counts : scipy.sparse.csr_matrix of shape (n_texts, n_words)
+    rows : ndarray of shape (n_words,)
+        In how many texts each word is.
+    n : int
     smooth : bool
         Whether to count a text more that has every word.
     """
-    rows = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
-    rows += float(smooth)
-    n = np.full_like(rows, counts.shape[0] + int(smooth))
-    return np.asarray(np.log(n / rows) + 1.0)
+    more = int(smooth)
+    return np.asarray(np.log((n + more) / (np.asarray(rows, dtype=np.float64) + more)) + 1.0)
 
 
 def weighed(

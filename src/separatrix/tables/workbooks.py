@@ -14,13 +14,12 @@ import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from separatrix.exceptions import DataError, MissingPackageError
+from separatrix.exceptions import DataError
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import quote
 
-__all__ = ["Extent", "extents_of", "import_calamine"]
+__all__ = ["Extent", "extents_of"]
 
 # Bytes of a cell as the library keeps it, and as an object of Python.
 _CELL, _OBJECT = 32, 64
@@ -59,16 +58,6 @@ class Extent:
     height: int
     width: int
     filled: bool
-
-
-def import_calamine() -> Any:
-    try:
-        import python_calamine
-    except ModuleNotFoundError:
-        raise MissingPackageError(
-            'reading workbooks needs python-calamine: pip install "separatrix[app]"'
-        ) from None
-    return python_calamine
 
 
 def extents_of(path: Path, limit: Limit) -> dict[str, Extent]:

@@ -19,7 +19,7 @@ from separatrix.cli.wording import Terminal
 from separatrix.data.labels import plain_label
 from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
-from separatrix.messages import counted, quoted, said_by
+from separatrix.messages import counted, quoted
 from separatrix.tables import DEFAULT_MISSING, Table, read_table
 from separatrix.tables.reader import OPTIONS
 
@@ -180,7 +180,7 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
     except DataError:
         raise
     except (IndexError, OverflowError, TypeError, ValueError) as error:
-        return False, Terminal(raw.names)(said_by(error)).rstrip(".")
+        return False, Terminal(raw.names)(error).rstrip(".")
     if not proof:
         return False, Terminal(raw.names)(proof.reason)
     plane = plane_words(verdict.fit_intercept)

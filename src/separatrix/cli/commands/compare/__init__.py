@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import ClassVar
 
 from separatrix.cli import options
 from separatrix.cli.commands.fit.models import ModelOptions
-from separatrix.cli.commands.fit.models import class_weight as weight_of_classes
-from separatrix.cli.commands.fit.models import group as column_of_groups
-from separatrix.cli.commands.fit.models import weight as column_of_weights
 from separatrix.cli.commands.report import check_report
+from separatrix.cli.options import option
 from separatrix.models.registry import compared
 
 _EXAMPLES = """
@@ -24,10 +22,6 @@ separatrix compare table.csv --target churned --scoring roc_auc --report churned
 CLASSIFIERS = (*compared(quantity=False), "constant")
 REGRESSORS = (*compared(quantity=True), "constant")
 _KNOWN = tuple(dict.fromkeys((*CLASSIFIERS, *REGRESSORS)))
-
-_BASIC = "What to predict, and with what"
-_basic = partial(options.option, group=_BASIC)
-_fits = partial(options.option, group="The fits")
 
 
 def _parse_models(text: str) -> tuple[str, ...] | None:
@@ -47,39 +41,34 @@ def _parse_models(text: str) -> tuple[str, ...] | None:
 class CompareOptions(ModelOptions):
     """The options of ``separatrix compare``."""
 
-    target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
-    models: Sequence[str] | None = _basic(
+    sections: ClassVar[Mapping[str, str]] = {
+        "What to predict, and with what": "target models cv scoring report",
+        "The fits": "C class_weight time_limit",
+        ModelOptions.last_group: "group weight seed",
+    }
+
+    models: Sequence[str] | None = option(
         f"The models, separated by commas: {', '.join(CLASSIFIERS)}; for a quantity "
         f"{', '.join(REGRESSORS)}. [default: all]",
         options.Parsed("models", _parse_models),
         metavar="LIST",
     )
-    cv: int = _basic("The number of folds.", options.FOLDS, default=5, show_default=True)
-    scoring: str | None = _basic(
+    cv: int = option("The number of folds.", options.FOLDS, default=5, show_default=True)
+    scoring: str | None = option(
         "The score to compare by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
         metavar="NAME",
     )
-    report: str | None = _basic(
+    report: str | None = option(
         "Write the comparison as one HTML page that needs no network, and its numbers as JSON.",
         metavar="FILE",
     )
-    C: float | None = _fits(
+    C: float | None = option(
         "The weight of the losses of logistic, svm and kernel-svm. [default: 1]",
         options.FINITE_POSITIVE,
         flags=("-C", "--C"),
     )
-    class_weight: str | None = weight_of_classes(group="The fits")
-    time_limit: float | None = _fits(
+    time_limit: float | None = option(
         "Stop each fit of an iterative model after this many seconds.", options.POSITIVE
-    )
-    group: str | None = column_of_groups(group=ModelOptions.last_group)
-    weight: str | None = column_of_weights(group=ModelOptions.last_group)
-    seed: int = options.option(
-        "The seed of the folds and of the fits.",
-        options.SEED,
-        group=ModelOptions.last_group,
-        default=0,
-        show_default=True,
     )
 
 

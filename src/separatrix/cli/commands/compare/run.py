@@ -62,7 +62,7 @@ def run(out: Output, options: CompareOptions) -> Exit:
             on_progress=on_progress,
         )
     with undisturbed():
-        return _say(out, options, target, found)
+        return _report(out, options, target, found)
 
 
 def _chosen(options: CompareOptions, target: Target) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def _watching(out: Output, n_folds: int) -> Iterator[Any]:
         yield on_progress
 
 
-def _say(out: Output, options: CompareOptions, target: Target, found: Comparison) -> Exit:
+def _report(out: Output, options: CompareOptions, target: Target, found: Comparison) -> Exit:
     out.table(found.lines())
     out.text()
     out.answer("verdict", found.verdict)

@@ -16,6 +16,7 @@ from separatrix.cli.commands.fit.models import MODELS, ModelOptions
 from separatrix.cli.commands.fit.training import (
     SplitRows,
     Target,
+    describe_positive,
     describe_split,
     given_roles,
     how_held_out,
@@ -26,7 +27,6 @@ from separatrix.cli.output import Output
 from separatrix.cli.reading import read_like
 from separatrix.cli.wording import TERMINAL, Terminal
 from separatrix.exceptions import DataError
-from separatrix.messages import percent, quoted, said_by
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, take_quantity, take_target
@@ -144,7 +144,7 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
         if len(np.unique(y)) < len(y):
             raise
         kind = quote(f"{target.name}=number")
-        message = TERMINAL(said_by(error))
+        message = TERMINAL(error)
         raise DataError(
             f"{message}; if it is a quantity, give --model lstsq --kind {kind}"
         ) from error
@@ -186,9 +186,7 @@ def _encode(
         held = _read_test(options, target, encoder)
     of_positive = None
     if positive is not None:
-        share = percent(float(np.mean(target.y == positive)))
-        why = f"{share} of the rows" if options.positive is not None else f"the rarer, {share}"
-        of_positive = f"{quoted(positive)} ({why})"
+        of_positive = describe_positive(options, positive, float(np.mean(target.y == positive)))
     how = how_held_out(options, "at random" if target.quantity else "stratified")
     n_held = 0 if held is None else len(held.y)
     target.report(

@@ -26,9 +26,6 @@ MODELS = tuple(OFFERS)
 OF_QUANTITIES = tuple(name for name, offer in OFFERS.items() if offer.quantity)
 _LIMITED = tuple(dict.fromkeys(name for offer in OFFERS.values() for name in offer.takes))
 
-# False when they are not given.
-_FLAGS = ("no_intercept", "interactions", "early_stopping")
-
 # The numbers that the kernels have.
 _NUMBERS = {
     "linear": (),
@@ -47,42 +44,8 @@ _SCHEDULES = {
 }
 SCHEDULES = tuple(_SCHEDULES)
 
-# Options that ``fit`` and ``path`` share.
-loss = partial(
-    option,
-    "The loss of each row's margin. [default: log for logistic and sgd, hinge for svm]",
-    OFFERS["sgd"].losses,
-)
-l1_ratio = partial(option, "The share of L1 in --penalty elasticnet.", click.FloatRange(0, 1))
-class_weight = partial(
-    option,
-    "Give every class the same total weight; not for lda, qda and poly.",
-    ("balanced",),
-)
-multiclass = partial(
-    option,
-    "How logistic fits three or more classes: as one problem, or each against the rest.",
-    ("multinomial", "ovr"),
-)
-gamma = partial(
-    option,
-    "The scale of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
-    options.GAMMA,
-    metavar="scale|auto|NUMBER",
-)
-group = partial(
-    option,
-    "A column of groups: rows with the same value stay on one side of every split. It is not a "
-    "feature.",
-    metavar="COL",
-)
-weight = partial(
-    option, "A column with the weights of the rows. It is not a feature.", metavar="COL"
-)
-max_iter = partial(
-    option,
-    "Stop each fit after this many iterations, or passes over the rows.",
-    options.COUNT,
+model_option = partial(
+    option, "The model to fit. [default: logistic for classes, lstsq for a quantity]"
 )
 
 
@@ -92,46 +55,152 @@ class ModelOptions(TableOptions):
 
     last_group: ClassVar[str] = "The table and its rows"
 
-    model: str | None = None
-    loss: str | None = None
-    C: float | None = None
-    lam: float | None = None
-    penalty: str | None = None
-    l1_ratio: float | None = None
-    class_weight: str | None = None
-    no_intercept: bool = False
-    no_standardise: bool = False
-    degree: int | None = None
-    multiclass: str | None = None
-    calibrate: str | None = None
-    kernel: str | None = None
-    gamma: str | float | None = None
-    coef0: float | None = None
-    cache_mb: float | None = None
-    approximation: str | None = None
-    components: int | None = None
-    shrinkage: str | float | None = None
-    covariance: str | None = None
-    priors: str | None = None
-    interactions: bool = False
-    schedule: str | None = None
-    eta0: float | None = None
-    kappa: float | None = None
-    batch_size: int | None = None
-    average: bool | None = None
-    early_stopping: bool = False
-    step_tol: float | None = None
-    tol: float | None = None
-    max_iter: int | None = None
-    time_limit: float | None = None
-    seed: int = 0
-    group: str | None = None
-    time: str | None = None
-    weight: str | None = None
-    test: str | None = None
-    memory: str | None = None
-    cache: str | None = None
-    cache_limit: str | None = None
+    target: str | None = options.target("The column to predict. [default: target]")
+    model: str | None = model_option(MODELS)
+    loss: str | None = option(
+        "The loss of each row's margin. [default: log for logistic and sgd, hinge for svm]",
+        OFFERS["sgd"].losses,
+    )
+    C: float | None = option(
+        "The weight of the losses; inf is the hard margin of svm and kernel-svm. [default: 1]",
+        options.POSITIVE,
+        flags=("-C", "--C"),
+    )
+    lam: float | None = option(
+        "The weight of the penalty; C = 1 / (lam * rows). [default: from C; lstsq and poly have "
+        "no penalty]",
+        options.FINITE_POSITIVE,
+    )
+    penalty: str | None = option(
+        "The penalty on the weights of logistic, svm and sgd; l1 and elasticnet (logistic and svm "
+        "only) make many weights exactly zero. [default: l2]",
+        ("l2", "l1", "elasticnet", "none"),
+    )
+    l1_ratio: float | None = option(
+        "The share of L1 in --penalty elasticnet.", click.FloatRange(0, 1)
+    )
+    class_weight: str | None = option(
+        "Give every class the same total weight; not for lda, qda and poly.", ("balanced",)
+    )
+    no_intercept: bool = option(
+        "Fit without an intercept: a boundary or plane through the origin.", bool
+    )
+    no_standardise: bool = option(
+        "Do not standardise numbers; the effect of a penalty, and the distances that a kernel "
+        "sees, then depend on the units of the columns.",
+        bool,
+    )
+    degree: int | None = option(
+        "The degree of --model poly (default: 2) or of the kernel poly (default: 3).",
+        options.DEGREE,
+    )
+    multiclass: str | None = option(
+        "How logistic fits three or more classes: as one problem, or each against the rest.",
+        ("multinomial", "ovr"),
+    )
+    calibrate: str | None = option(
+        "Fit probabilities to the scores of svm, kernel-svm or perceptron, by cross-fitting.",
+        ("sigmoid", "isotonic"),
+    )
+    kernel: str | None = option("The kernel. [default: rbf]", KERNELS)
+    gamma: str | float | None = option(
+        "The scale of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * "
+        "variance)]",
+        options.GAMMA,
+        metavar="scale|auto|NUMBER",
+    )
+    coef0: float | None = option(
+        "The constant term of the kernels poly and sigmoid. [default: 0]", options.FINITE
+    )
+    cache_mb: float | None = option(
+        "The cache of the kernel matrix, in megabytes. [default: 1000]", options.FINITE_POSITIVE
+    )
+    approximation: str | None = option(
+        "Approximate the kernel, for many rows: by landmarks (nystroem), or for rbf by random "
+        "Fourier features.",
+        ("nystroem", "fourier"),
+    )
+    components: int | None = option(
+        "The number of features of the approximation. [default: 1000]", options.COUNT
+    )
+    shrinkage: str | float | None = option(
+        "The shrinkage of the covariances towards uncorrelated columns, from 0 to 1; auto "
+        "estimates it (Ledoit and Wolf). Without shrinkage, a category that does not occur in "
+        "some class makes the covariance of that class singular, and a floor is added. [default: "
+        "auto]",
+        options.SHRINKAGE,
+        metavar="auto|none|NUMBER",
+    )
+    covariance: str | None = option(
+        "The estimate of the covariances: maximum likelihood, or divided by the degrees of "
+        "freedom. [default: mle]",
+        ("mle", "unbiased"),
+    )
+    priors: str | None = option(
+        "The prior probabilities of the classes: their shares of the rows, or all equal. "
+        "[default: empirical]",
+        ("empirical", "equal"),
+    )
+    interactions: bool = option(
+        "Include products of columns. [default: powers of each column alone]", bool
+    )
+    schedule: str | None = option(
+        "The learning rate at steps k = 1, 2, ...: 1 / (lam (t0 + k)), eta0 / k, eta0 / k^kappa, "
+        "or eta0. [default: optimal; without a penalty power; for the loss perceptron constant]",
+        SCHEDULES,
+    )
+    eta0: float | None = option(
+        "The initial learning rate. [default: the best of a range, on a sample]",
+        options.FINITE_POSITIVE,
+    )
+    kappa: float | None = option("The exponent of --schedule power. [default: 0.75]", options.KAPPA)
+    batch_size: int | None = option("The number of rows in each step. [default: 1]", options.COUNT)
+    average: bool | None = option(
+        "Return the average of the weights over the steps, or the last weights. [default: the "
+        "average; for the loss perceptron the last]",
+        flags=("--average/--no-average",),
+        default=None,
+    )
+    early_stopping: bool = option("Stop when the score on held-out rows no longer improves.", bool)
+    step_tol: float | None = option(
+        "Stop when a pass changes the weights by less than this fraction of their norm.",
+        options.FINITE_POSITIVE,
+    )
+    tol: float | None = option(
+        "The certified relative gap to reach. [default: 1e-6; sgd: 1e-3]", options.FINITE_POSITIVE
+    )
+    max_iter: int | None = option(
+        "Stop each fit after this many iterations, or passes over the rows.", options.COUNT
+    )
+    time_limit: float | None = option("Stop after this many seconds.", options.POSITIVE)
+    memory: str | None = options.memory_limit()
+    cache: str | None = option(
+        "The folder of the encoded rows. [default: a temporary folder of the system]",
+        metavar="DIR",
+    )
+    cache_limit: str | None = option(
+        "The limit of the size of --cache; rows beyond it are encoded again in every pass (0: all "
+        "rows). [default: half of the free space on its disk]",
+        options.LIMIT,
+        metavar="SIZE",
+    )
+    test: str | None = option(
+        "A table to measure on; all rows of DATA are then fitted.", metavar="FILE"
+    )
+    group: str | None = option(
+        "A column of groups: rows with the same value stay on one side of every split. It is not a "
+        "feature.",
+        metavar="COL",
+    )
+    time: str | None = option(
+        "A column of dates or numbers by which the latest rows are held out.", metavar="COL"
+    )
+    weight: str | None = option(
+        "A column with the weights of the rows. It is not a feature.", metavar="COL"
+    )
+    seed: int = option(
+        "The seed of the folds and of the fits.", options.SEED, default=0, show_default=True
+    )
     test_size: float = 0.0
     min_count: int | None = option(
         "The fewest rows in which a level of a category has a feature of its own; rarer levels "
@@ -210,8 +279,8 @@ def _faults(given: ModelOptions, model: str) -> Iterator[str]:
     if model == "logistic" and given.calibrate is not None:
         yield "--model logistic gives probabilities without --calibrate: leave it out"
     for name in _LIMITED:
-        value = getattr(given, name)
-        if (value if name in _FLAGS else value is not None) and name not in OFFERS[model].takes:
+        left_out = getattr(given, name) is getattr(ModelOptions, name)
+        if not left_out and name not in OFFERS[model].takes:
             takers = _either(other for other, offer in OFFERS.items() if name in offer.takes)
             named = "" if given.model is None else f", not {model}"
             yield f"{_flag(name)} is for --model {takers}{named}"

@@ -20,6 +20,7 @@ from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptio
 from separatrix.cli.commands.fit.training import (
     SplitRows,
     check_options_of_a_quantity,
+    describe_positive,
     describe_split,
     how_held_out,
     in_words,
@@ -33,13 +34,14 @@ from separatrix.cli.reading import (
     memory_of,
     report_alerts,
     sample_of,
+    scan_by,
     scan_where_weighted,
 )
 from separatrix.exceptions import DataError
-from separatrix.messages import counted, percent, quoted
+from separatrix.messages import counted, quoted
 from separatrix.models.blocked import keeps_passes
 from separatrix.persistence.model_file import StoredModel
-from separatrix.scale import BlockedData, scan
+from separatrix.scale import BlockedData
 from separatrix.scale.checkpoints import kept_until_end
 from separatrix.tables import DEFAULT_MISSING
 from separatrix.tables.table import missing_marks
@@ -165,8 +167,7 @@ def read(out: Output, options: FitOptions) -> BlockRows:
     out.report("split", describe_split(options, rows.n_fit, n_test or rows.n_held, how))
     if data.classes is not None and rows.positive is not None:
         share = data.class_rows[list(data.classes).index(rows.positive)] / max(rows.n_fit, 1)
-        why = "" if options.positive is not None else "the rarer, "
-        out.report("positive", f"{quoted(rows.positive)} ({why}{percent(float(share))})")
+        out.report("positive", describe_positive(options, rows.positive, float(share)))
     _prepare(out, rows.checkpoint, options.resume)
     return rows
 
@@ -212,13 +213,10 @@ def scanned(
         return {"standardise": own.standardises, "reference": own.in_units}
 
     with reading_bar(shown=not out.quiet) as on_progress, engine_of(options) as engine:
-        data = scan(
+        data = scan_by(
+            vars(options),
             options.data,
             named.target,
-            weight=options.weight,
-            group=options.group,
-            time=getattr(options, "time", None),
-            drop_missing_target=options.drop_missing_target,
             memory=memory_of(options.memory),
             cache=options.cache,
             cache_limit=options.cache_limit,
@@ -229,13 +227,10 @@ def scanned(
             **options.of_encoder(),
             kinds=dict(options.kinds),
             missing=options.missing or DEFAULT_MISSING,
-            ignore=tuple(options.ignore),
-            sql=options.sql,
             quantity=quantity,
             on_progress=on_progress,
             engine=engine,
             on_target=on_target,
-            **{name: value for name in PASSED_ON if (value := getattr(options, name))},
         )
     # The connection of the reading has ended; the fit has one of its own.
     data = replace(data, engine=None)

@@ -15,7 +15,7 @@ from separatrix.cli.commands.info.details import (
     report_details,
     report_support,
 )
-from separatrix.cli.output import Output, say
+from separatrix.cli.output import Output, print_message
 from separatrix.cli.wording import describe_certificate
 from separatrix.persistence.model_file import save_model
 from separatrix.tables import Encoder
@@ -29,7 +29,7 @@ def report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
     fit = describe_certificate(model, model.certificate_)
     out.report("fit", fit)
     if out.quiet and not model.certificate_.ok:
-        say("warning", fit)
+        print_message("warning", fit)
     report_support(out.report, model)
     if hasattr(model, "powers_"):
         model.terms_ = records.term_names(model.powers_, encoder.feature_names_)

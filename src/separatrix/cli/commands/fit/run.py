@@ -22,7 +22,7 @@ from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import exceeds_memory, require_threshold
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import NotSeparableError
-from separatrix.messages import Message, quoted, said_by
+from separatrix.messages import Message, message_of, quoted
 from separatrix.models.blocked import refusal as refusal_in_passes
 from separatrix.persistence.model_file import StoredModel, check_writable
 from separatrix.report.files import twin_of
@@ -98,7 +98,7 @@ def _read(out: Output, options: FitOptions, model: Any) -> SplitRows:
 
     refusal = None if options.model is None else refusal_in_passes(model)
     if refusal is not None:
-        raise click.UsageError(TERMINAL(said_by(refusal))) from refusal
+        raise click.UsageError(TERMINAL(refusal)) from refusal
     return passes.read(out, options)
 
 
@@ -107,7 +107,7 @@ def check_parameters(model: Any) -> None:
     try:
         getattr(model, "_check_parameters", lambda: None)()
     except ValueError as error:
-        raise click.UsageError(TERMINAL(said_by(error))) from error
+        raise click.UsageError(TERMINAL(error)) from error
 
 
 # ---------------------------------------------------------------------------- the fit, and after
@@ -119,7 +119,7 @@ def _fit(out: Output, model: Any, rows: SplitRows) -> None:
             rows.fit(model)
     finally:
         for warning in caught:
-            message = said_by(warning.message)
+            message = message_of(warning.message)
             if isinstance(message, Message) and message.code in _WITH_LINES_OF_THEIR_OWN:
                 continue
             out.warn(training.in_words(message, rows.encoder))
@@ -171,7 +171,7 @@ def _report_not_separable(out: Output, error: NotSeparableError, rows: SplitRows
     entries = None
     if verdict is None:
         # A kernel's lift is known by its scalar products alone, which are rounded.
-        why = TERMINAL(said_by(error))
+        why = TERMINAL(error)
     else:
         negative, positive = map(quoted, verdict.classes)
         sides = f"{negative} from {positive}"

@@ -28,7 +28,7 @@ from separatrix.cli.reading import LabelledTable, read_training_table, target_na
 from separatrix.cli.wording import Terminal
 from separatrix.data.splitting import Fold, drawn_folds
 from separatrix.exceptions import ConventionWarning, DataError, NotSeparableError
-from separatrix.messages import counted, join, quoted, said_by
+from separatrix.messages import counted, join, percent, quoted
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
@@ -342,6 +342,13 @@ def positive_class(options: Any, classes: np.ndarray | None, counts: np.ndarray)
     return classes[found].item()
 
 
+def describe_positive(options: Any, positive: Any, share: float) -> str:
+    """The positive class, why it is that one, and how many of the rows have it."""
+    rows = percent(share)
+    why = f"the rarer, {rows}" if options.positive is None else f"{rows} of the rows"
+    return f"{quoted(positive)} ({why})"
+
+
 def how_held_out(options: ModelOptions, otherwise: str) -> str:
     """The rule by which rows are held out, in words: times, groups, or what ``otherwise`` names."""
     if options.time is not None:
@@ -360,9 +367,9 @@ def describe_split(options: ModelOptions, fitted: int, held: int, how: str) -> s
 # ------------------------------------------------------------------------------- words of a fit
 
 
-def in_words(said: BaseException | str, encoder: Encoder) -> str:
-    """What the library says of a fit, in the words of the command line and of the table."""
-    return " ".join(Terminal(encoder.feature_names_)(said_by(said)).split())
+def in_words(message: BaseException | str, encoder: Encoder) -> str:
+    """A message of the library about a fit, in the words of the command line and of the table."""
+    return " ".join(Terminal(encoder.feature_names_)(message).split())
 
 
 @contextlib.contextmanager

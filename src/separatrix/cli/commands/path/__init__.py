@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import PurePath
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from separatrix.cli import options
-from separatrix.cli.commands.fit import models
-from separatrix.cli.commands.fit.models import ModelOptions
+from separatrix.cli.commands.fit.models import KERNELS, ModelOptions, model_option
+from separatrix.cli.options import option
 
 _EXAMPLES = """
 separatrix path table.csv --target income --cv 5
@@ -26,13 +25,6 @@ separatrix path table.csv --target income --cv 10 --scoring roc_auc --json > pat
 # The models that have a strength.
 _MODELS = ("logistic", "svm", "kernel-svm", "sgd", "lda", "qda", "lstsq", "poly")
 _PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
-# How the help groups the options.
-_BASIC = "What to predict, and how"
-_MODEL = "The model"
-_STOP = "When to stop"
-_LARGE = "Larger than memory"
-_basic = partial(options.option, group=_BASIC)
-_of_model = partial(options.option, group=_MODEL)
 
 
 def _parse_values(text: str) -> int | list[float]:
@@ -55,11 +47,17 @@ def _parse_values(text: str) -> int | list[float]:
 class PathOptions(ModelOptions):
     """The options of ``separatrix path``."""
 
-    target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
-    model: str | None = _basic(
-        "The model to fit. [default: logistic for classes, lstsq for a quantity]", _MODELS
-    )
-    values: int | Sequence[float] | None = _basic(
+    sections: ClassVar[Mapping[str, str]] = {
+        "What to predict, and how": "target model values cv scoring output plot",
+        "The model": "loss penalty l1_ratio class_weight no_intercept multiclass kernel gamma "
+        "degree",
+        "When to stop": "tol max_iter time_limit",
+        "Larger than memory": "memory cache",
+        ModelOptions.last_group: "group weight seed",
+    }
+
+    model: str | None = model_option(_MODELS)
+    values: int | Sequence[float] | None = option(
         "The number of values, or the values separated by commas. They are values of C; for sgd of "
         "alpha, for lda and qda of shrinkage, for lstsq and poly of lam. [default: 20 values over "
         "six powers of ten, from where the penalty dominates; for l1 over three powers, from where "
@@ -68,62 +66,34 @@ class PathOptions(ModelOptions):
         flags=("--values", "--Cs"),
         metavar="N|LIST",
     )
-    cv: int | None = _basic(
+    cv: int | None = option(
         "The number of folds of the cross-validation that chooses the best value. [default: no "
         "cross-validation]",
         options.FOLDS,
     )
-    scoring: str | None = _basic(
+    scoring: str | None = option(
         "The score to choose by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
         metavar="NAME",
     )
-    output: str | None = options.output(
-        "Save the model at the best value, fitted to all rows.", group=_BASIC
-    )
-    plot: str | None = _basic(
+    output: str | None = options.output("Save the model at the best value, fitted to all rows.")
+    plot: str | None = option(
         "Draw the scores or, without --cv, the weights, and save the picture.", metavar="FILE"
     )
-    loss: str | None = models.loss(group=_MODEL)
-    penalty: str | None = _of_model(
+    penalty: str | None = option(
         "The penalty on the weights of logistic and svm; l1 and elasticnet make many weights "
         "exactly zero. [default: l2]",
         ("l2", "l1", "elasticnet"),
     )
-    l1_ratio: float | None = models.l1_ratio(group=_MODEL)
-    class_weight: str | None = models.class_weight(group=_MODEL)
-    no_intercept: bool = _of_model("Fit without an intercept: a boundary through the origin.", bool)
-    multiclass: str | None = models.multiclass(group=_MODEL)
-    kernel: str | None = _of_model("The kernel of kernel-svm. [default: rbf]", models.KERNELS)
-    gamma: str | float | None = models.gamma(group=_MODEL)
-    degree: int | None = _of_model(
-        "The degree of --model poly or of the kernel poly.", options.DEGREE
-    )
-    tol: float | None = options.option(
+    no_intercept: bool = option("Fit without an intercept: a boundary through the origin.", bool)
+    kernel: str | None = option("The kernel of kernel-svm. [default: rbf]", KERNELS)
+    degree: int | None = option("The degree of --model poly or of the kernel poly.", options.DEGREE)
+    tol: float | None = option(
         "The certified relative gap to reach at every value and in every fold; closed forms do "
         "not use it. [default: 1e-4]",
         options.FINITE_POSITIVE,
-        group=_STOP,
     )
-    max_iter: int | None = models.max_iter(group=_STOP)
-    time_limit: float | None = options.option(
-        "Stop after this many seconds, and print the values that were reached.",
-        options.POSITIVE,
-        group=_STOP,
-    )
-    memory: str | None = options.memory_limit(group=_LARGE)
-    cache: str | None = options.option(
-        "The folder of the encoded rows. [default: a temporary folder of the system]",
-        group=_LARGE,
-        metavar="DIR",
-    )
-    group: str | None = models.group(group=ModelOptions.last_group)
-    weight: str | None = models.weight(group=ModelOptions.last_group)
-    seed: int = options.option(
-        "The seed of the folds and of the fits.",
-        options.SEED,
-        group=ModelOptions.last_group,
-        default=0,
-        show_default=True,
+    time_limit: float | None = option(
+        "Stop after this many seconds, and print the values that were reached.", options.POSITIVE
     )
 
     def record(self) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
-from separatrix.cli.output import Exit, Output, progress_bar, say
+from separatrix.cli.output import Exit, Output, print_message, progress_bar
 from separatrix.cli.reading import exceeds_memory
-from separatrix.messages import counted, quoted, said_by
+from separatrix.messages import counted, message_of, quoted
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import check_writable, save_model
@@ -49,7 +49,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             out.warn(training.in_words(message, encoder))
         _report(out, path, options, seconds)
         if edge is not None:
-            _say_edge(out, path, edge)
+            _warn_of_edge(out, path, edge)
         document: dict[str, Any] = {
             "model": type(model).__name__,
             "parameter": path.parameter,
@@ -78,7 +78,7 @@ def run(out: Output, options: PathOptions) -> Exit:
         good = all(c.ok for c in path.certificates) and not len(path.not_reached)
         if out.quiet and not good:
             for message in caught:
-                say("warning", training.in_words(message, encoder))
+                print_message("warning", training.in_words(message, encoder))
         code = Exit.DONE if good else Exit.ABOVE_TOL
         if interrupted or late:
             code = Exit.INTERRUPTED
@@ -153,7 +153,7 @@ def _fit_path(
             raise click.UsageError(training.in_words(error, rows.encoder)) from error
     # That a fit is above its tolerance comes last.
     caught.sort(key=lambda warning: warning.category is ConvergenceWarning)
-    return path, interrupted, list(dict.fromkeys(said_by(w.message) for w in caught))
+    return path, interrupted, list(dict.fromkeys(message_of(w.message) for w in caught))
 
 
 def _is_to_be_widened(options: PathOptions, path: Path) -> bool:
@@ -178,7 +178,7 @@ def _widened(
         raise PathInterrupt(path.joined(beyond) if len(beyond) else path) from None
 
 
-def _say_edge(out: Output, path: Path, edge: str) -> None:
+def _warn_of_edge(out: Output, path: Path, edge: str) -> None:
     further = "smaller" if (edge == "weakest") != (path.parameter == "C") else "larger"
     out.warn(
         f"the best {path.parameter}, {path.best:.6g}, is at the end of the values, with the {edge} "

@@ -10,7 +10,7 @@ from separatrix._compiled import pool
 from separatrix.assessment.decision import positive_of
 from separatrix.cli.commands.report import ReportOptions
 from separatrix.cli.interruption import undisturbed
-from separatrix.cli.output import Exit, Output, say
+from separatrix.cli.output import Exit, Output, print_message
 from separatrix.cli.reading import (
     blocks_like_training,
     blocks_of_fit,
@@ -124,7 +124,7 @@ def report_fit(out: Output, make: Callable[[], Report], output: str) -> bool:
     try:
         report = make()
     except KeyboardInterrupt:
-        say("error", "interrupted before the report was written; the model is saved")
+        print_message("error", "interrupted before the report was written; the model is saved")
         return False
     _save(out, report, output)
     return True

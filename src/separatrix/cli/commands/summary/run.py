@@ -24,7 +24,7 @@ from separatrix.cli.reading import (
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, said_by
+from separatrix.messages import Message, message_of
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables.table import quote
 
@@ -57,9 +57,9 @@ def run(out: Output, options: SummaryOptions) -> Exit:
                 *(rows or ())[:2], **weighted, robust=options.robust, level=options.level
             )
     except ValueError as error:
-        said = said_by(error)
-        message = " ".join(TERMINAL(said).split()).rstrip(".")
-        if rows is not None and isinstance(said, Message) and said.code == "leverage_one":
+        cause = message_of(error)
+        message = " ".join(TERMINAL(cause).split()).rstrip(".")
+        if rows is not None and isinstance(cause, Message) and cause.code == "leverage_one":
             X, _, numbers, _ = rows
             message += _rows_alone(X, numbers, stored.encoder.feature_names_)
         raise DataError(f"'{path}': {message}") from error

@@ -16,7 +16,7 @@ from separatrix.cli.reading import (
 )
 from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import counted, said_by
+from separatrix.messages import counted, message_of
 from separatrix.persistence.model_file import StoredModel
 from separatrix.verification.comparison import contradiction
 from separatrix.verification.exact import NotOffered
@@ -52,10 +52,10 @@ def run(out: Output, options: VerifyOptions) -> Exit:
                 rigorous=options.rigorous,
             )
     except NotOffered as error:
-        raise DataError(said_by(error)) from error
+        raise DataError(message_of(error)) from error
     except ValueError as error:
         # A kernel machine names rows of its data, and these are not in them.
-        against = " ".join(TERMINAL(said_by(error)).split()).rstrip(".")
+        against = " ".join(TERMINAL(error).split()).rstrip(".")
         out.answer("computed", f"nothing: {against}")
     else:
         against = contradiction(claimed, recomputed) if same_data else None
