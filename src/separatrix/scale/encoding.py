@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 # Rows that are standardised at a time: what they are made of stays in the cache.
-_TILE = 2048
+_TILE = 512
 # DuckDB's types that NumPy takes as they are.
 PLAIN = {
     *("FLOAT", "DOUBLE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
@@ -320,7 +320,7 @@ class EncodingPlan:
                 held = numbers_of(self.split, fetched.arrays[self.split.key])[0] != 0.0
             else:
                 held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
-            return chosen_rows(every, ~held), chosen_rows(every, held)
+            return every[~held], every[held]
 
     def _rows(self, row_range: RowRange) -> Rows:
         if self.stage is not None and self.stage.has(row_range):
@@ -374,14 +374,12 @@ class EncodingPlan:
         return Categorical(np.where(lost[codes], np.int32(-1), codes), levels)
 
     def _of_raw(self, raw: np.ndarray, names: list[str]) -> np.ndarray:
-        """The matrix of columns of numbers, none of which is missing, as they are."""
+        """The matrix of columns of numbers, a row each, none of which is missing."""
         own = [one for one in self.encoder.encodings if isinstance(one, Number)]
         places = [names.index(one.name) for one in own]
         means, scales = np.array([[one.mean, one.scale] for one in own]).T
-        out = np.empty((len(raw), len(own)), dtype=raw.dtype)
-        for first in range(0, len(raw), _TILE):
-            tile = raw[first : first + _TILE, places].astype(np.float64)
-            out[first : first + _TILE] = (tile - means) / scales
+        out = np.empty((raw.shape[1], len(own)), dtype=raw.dtype)
+        _standardise(raw, np.array(places), means, scales, out)
         return out
 
     def staged(self, row_range: RowRange, stage: Stage) -> list[Numbers] | None:
@@ -394,17 +392,14 @@ class EncodingPlan:
         if known is not None:
             return known
         fetched = self._fetch(row_range)
-        raw = np.empty((fetched.n_rows, len(stage.columns)), dtype=np.float32)
-        stacked = np.empty(raw.shape[::-1], dtype=np.float32)
+        raw = np.empty((len(stage.columns), fetched.n_rows), dtype=np.float32)
         found = []
-        for row, one in zip(stacked, stage.columns, strict=True):
+        for row, one in zip(raw, stage.columns, strict=True):
             own = numbers_in(one, fetched.arrays[one.key], partial(row_range.row, self.sources))
             if own.n_missing:
                 return None
             row[:] = np.ma.getdata(fetched.arrays[one.key])
             found.append(own)
-        for first in range(0, len(raw), _TILE):
-            raw[first : first + _TILE] = stacked[:, first : first + _TILE].T
         target, weights = self._target(fetched, row_range), self._weights(fetched, row_range)
         stage.put(row_range, raw, target, weights, mark, found)
         return found
@@ -499,16 +494,6 @@ class EncodingPlan:
             f"{row_range.row(self.sources, i)}: feature {quote(name)} is too large for the type in "
             f"which it is stored{hint}"
         )
-
-
-def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:
-    """Select rows; a slice of a dense matrix is a view."""
-    return Rows(
-        rows.matrix[mask],
-        rows.target[mask],
-        None if rows.weights is None else rows.weights[mask],
-        None if rows.squares is None else rows.squares[mask],
-    )
 
 
 def numbers_of(
@@ -614,6 +599,20 @@ class Stage:
     def forget(self, row_range: RowRange) -> None:
         """Remove rows that are encoded."""
         self._path(row_range, "raw").unlink(missing_ok=True)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _standardise(columns: Any, places: Any, means: Any, scales: Any, out: Any) -> None:
+    """Standardise columns in float64, and write them as those of a matrix of rows."""
+    n_rows, tile = columns.shape[1], np.empty(_TILE, out.dtype)
+    for first in range(0, n_rows, _TILE):
+        size = min(_TILE, n_rows - first)
+        for j in range(len(places)):
+            own, mean, scale = columns[places[j], first : first + size], means[j], scales[j]
+            for i in range(size):
+                tile[i] = (np.float64(own[i]) - mean) / scale
+            for i in range(size):
+                out[first + i, j] = tile[i]
 
 
 # --- tables of levels, one for every column in a process ------------------------------------------

@@ -43,7 +43,6 @@ from separatrix.scale.encoding import (
     SourceColumn,
     SourceFile,
     Stage,
-    chosen_rows,
     contents_of,
     digest_of,
     row_ranges,
@@ -56,14 +55,13 @@ from separatrix.scale.reading import (
     Session,
     cursor,
 )
-from separatrix.scale.samples import drawn, taken
+from separatrix.scale.samples import drawn
 from separatrix.scale.statistics import (
     Statistics,
     cut_of_highest,
     described,
     is_number,
     merged_numbers,
-    with_levels,
 )
 from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
@@ -865,21 +863,12 @@ class _Scan:
             return self._target_of_numbers(column)
         if column.way == "date":
             raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
-        levels, texts = known.levels(column)
-        self._require_all(column, int(levels.counts[[t is not None for t in texts]].sum()))
-        table = known.read_levels(name, levels, texts)
-        column = with_levels(column, levels)
-        read = table.columns[name]
-        if missing_mask(read).any():
+        read = known.read_levels(column)
+        column, own, counts = read.column, read.own, read.counts
+        self._require_all(column, int(counts.sum()))
+        if missing_mask(read.table.columns[name]).any():
             self._require_all(column, 0)
-        firsts: dict[str, int] = {}
-        for text, row in zip(texts, levels.first.tolist(), strict=True):
-            if text is not None:
-                firsts[text] = min(firsts.get(text, row), row)
-        counts = np.array(list(table_counts(texts, levels.counts).values()), dtype=np.int64)
-        table = _expanded(table, name, counts, np.array(list(firsts.values())), known.n_rows)
-        place = {text: k for k, text in enumerate(firsts)}
-        own = np.array([-1 if text is None else place[text] for text in texts])
+        table = _expanded(read.table, name, counts, read.first, known.n_rows)
         at = np.concatenate([[0], np.cumsum(_few(counts))[:-1]])
         if self._is_quantity(table, name):
             values = take_quantity(table, name)[1][at]
@@ -1116,15 +1105,6 @@ def _drawn_number(seed: int, label: Any) -> float:
     return float(int.from_bytes(digest.digest()[:8], "little"))
 
 
-def table_counts(texts: Sequence[str | None], counts: np.ndarray) -> dict[str, int]:
-    """How often each text is there that stands for a value."""
-    out: dict[str, int] = {}
-    for text, n in zip(texts, counts.tolist(), strict=True):
-        if text is not None:
-            out[text] = out.get(text, 0) + n
-    return out
-
-
 def _few(counts: np.ndarray) -> np.ndarray:
     """Return how many rows of each value decide whether it is rare."""
     return np.minimum(counts, 1000 if len(counts) <= 1000 else 20)
@@ -1221,10 +1201,11 @@ class _Encoding:
             done.contents = done.contents.then(contents_of(rows))
             index = drawn(len(rows), self.share, self.options.seed, 1000 * k + i)
             if len(index):
-                done.sample.append(taken(rows, index))
+                done.sample.append(rows[index])
             if n:
-                done.counts += np.bincount(rows.target, minlength=n)
-                done.totals += np.bincount(rows.target, weights=rows.weights, minlength=n)
+                counts, totals = rows.totals(n)
+                done.counts += counts
+                done.totals += totals
             else:
                 done.totals += len(rows) if rows.weights is None else rows.weights.sum()
         return done
@@ -1252,7 +1233,7 @@ class _Encoding:
         # Decoded on every pass, a stretch is one block, so that it is decoded once.
         size = self.options.block_rows if self.stored else max(len(fit), 1)
         for i, piece in enumerate(in_pieces(len(fit), size)):
-            rows = chosen_rows(fit, piece)
+            rows = fit[piece]
             place = span.place(plan.sources, 0, span.n_rows)
             if held is None:
                 place = span.place(plan.sources, piece.start, piece.stop)
@@ -1265,10 +1246,9 @@ class _Encoding:
     def _block(self, rows: Rows, name: str, place: str, span: RowRange, held: bool) -> Block:
         if self.stored:
             return write_block(self.folder / f"{name}.block", [rows], place)
-        stored = int(rows.matrix.nnz if hasattr(rows.matrix, "nnz") else rows.matrix.size)
-        size = rows.matrix.dtype.itemsize * stored
+        size = rows.matrix.dtype.itemsize * rows.n_stored
         digest = digest_of(rows)
-        return SourceBlock(self.plan, span, held, digest, len(rows), stored, size, place)
+        return SourceBlock(self.plan, span, held, digest, len(rows), rows.n_stored, size, place)
 
 
 def _staged(shared: tuple[EncodingPlan, Stage], span: RowRange) -> list[Numbers] | None:
