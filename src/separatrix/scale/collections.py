@@ -30,12 +30,11 @@ from separatrix.scale.dask_engine import (
     ClusterBlock,
     Dask,
     Held,
-    nbytes_of,
     require_distributed,
     settled,
 )
 from separatrix.scale.reading import ClusterReaders
-from separatrix.scale.samples import drawn, joined, sample_size, taken
+from separatrix.scale.samples import drawn, joined, sample_size
 from separatrix.tables import Encoder, Table
 from separatrix.tables.placeholders import sentence
 from separatrix.tables.statistics import (
@@ -337,17 +336,13 @@ def _rows(matrix: Any, y: np.ndarray, w: Any, classes: np.ndarray | None) -> Hel
 def _facts(held: Held, n_classes: int) -> dict[str, Any]:
     """Summarise an encoded piece."""
     rows = held.load()
-    matrix, target = rows.matrix, rows.target
-    parts = [one for one in (rows.squares, target, rows.weights) if one is not None]
-    counts, totals = None, None
-    if n_classes:
-        counts = np.bincount(target, minlength=n_classes)
-        totals = np.bincount(target, weights=rows.weights, minlength=n_classes).astype(np.float64)
+    parts = [one for one in (rows.squares, rows.target, rows.weights) if one is not None]
+    counts, totals = rows.totals(n_classes) if n_classes else (None, None)
     return {
-        "n_features": int(matrix.shape[1]),
-        "n_stored": int(matrix.nnz if hasattr(matrix, "nnz") else matrix.size),
-        "nbytes": nbytes_of(rows),
-        "single": bool(matrix.dtype == np.float32),
+        "n_features": int(rows.matrix.shape[1]),
+        "n_stored": rows.n_stored,
+        "nbytes": rows.nbytes,
+        "single": bool(rows.matrix.dtype == np.float32),
         "counts": counts,
         "totals": totals,
         "digest": sha256_of(*parts),
@@ -358,7 +353,7 @@ def _drawn(held: Held, k: int, share: float) -> Rows | None:
     """The rows of a piece that are drawn for the sample."""
     rows = held.load()
     index = drawn(len(rows), share, 0, k)
-    return taken(rows, index) if len(index) else None
+    return rows[index] if len(index) else None
 
 
 # --- arrays ---------------------------------------------------------------------------------------

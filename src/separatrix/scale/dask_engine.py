@@ -147,18 +147,18 @@ class Held:
 
     def __sizeof__(self) -> int:
         # Without it the cluster would take a block for some bytes, and move it to an idle worker.
-        return 64 + nbytes_of(self.rows)
+        return 64 + self.rows.nbytes
 
     # Arrays come from another process as parts of a message.
 
     def __getstate__(self) -> Any:
-        writeable = [array.flags.writeable for array in _arrays(self.rows)]
+        writeable = [array.flags.writeable for array in self.rows.arrays]
         return self.rows, writeable
 
     def __setstate__(self, state: Any) -> None:
         rows, writeable = state
         self.rows = settled(rows)
-        for array, flag in zip(_arrays(self.rows), writeable, strict=True):
+        for array, flag in zip(self.rows.arrays, writeable, strict=True):
             if not flag:
                 array.flags.writeable = False
 
@@ -180,19 +180,6 @@ def settled(rows: Rows) -> Rows:
     else:
         matrix = usual(matrix)
     return Rows(matrix, usual(rows.target), usual(rows.weights), usual(rows.squares))
-
-
-def _arrays(rows: Rows) -> list[np.ndarray]:
-    """What the rows consist of."""
-    matrix = rows.matrix
-    parts = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
-    rest = (rows.target, rows.weights, rows.squares)
-    return [*parts, *(part for part in rest if part is not None)]
-
-
-def nbytes_of(rows: Rows) -> int:
-    """Bytes of the arrays of some rows."""
-    return sum(int(array.nbytes) for array in _arrays(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -711,7 +698,7 @@ class Dask(Engine):
         while lacking:
             batch, size = [lacking.pop(0)], 0
             while lacking and size < _MESSAGE:
-                size += nbytes_of(batch[-1].block.load())
+                size += batch[-1].block.load().nbytes
                 batch.append(lacking.pop(0))
             futures = self._scatter([Held(one.block.load()) for one in batch], address)
             for one, future in zip(batch, futures, strict=True):

@@ -279,7 +279,8 @@ class Statistics:
         counts, first = np.zeros(len(rows), np.int64), np.full(len(rows), self.n_rows)
         np.add.at(counts, own[there], levels.counts[there])
         np.minimum.at(first, own[there], levels.first[there])
-        table = self.layout.table({column.name: Counted([*rows], counts.tolist())}, len(rows), first)
+        texts = Counted([*rows], counts.tolist())
+        table = self.layout.table({column.name: texts}, len(rows), first)
         return ReadLevels(with_levels(column, levels), table, own, counts, first)
 
     # --- facts ----------------------------------------------------------------------------------

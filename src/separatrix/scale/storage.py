@@ -155,7 +155,7 @@ def write_block(path: Path, parts: Sequence[Rows], place: str) -> StoredBlock:
         size = file.tell()
     status = path.stat()
     _verified[str(path)] = (status.st_size, status.st_mtime_ns)
-    stored = sum(int(part.matrix.nnz if shape else part.matrix.size) for part in parts)
+    stored = sum(part.n_stored for part in parts)
     n_rows = sum(map(len, parts))
     return StoredBlock(str(path), checksum, size, n_rows, stored, size, place)
 
