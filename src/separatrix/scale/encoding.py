@@ -101,6 +101,10 @@ class SourceFile:
         named = files.partitioning(self.hive is not None)
         return f"read_parquet({where}, {named}, file_row_number = true) AS t({', '.join(places)})"
 
+    def rows(self, chosen: str, start: float, stop: float) -> str:
+        """SQL for some columns of some rows."""
+        return f"SELECT {chosen} FROM {self.relation()} WHERE r >= {start} AND r < {stop}"
+
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """The columns of a query, or one sentence about this file."""
         part = files.Part(path_of(self.path), self.label, ".parquet")
@@ -264,9 +268,9 @@ class EncodingPlan:
     encoder : Encoder
     target : SourceColumn or None
     classes : ndarray or None
-        Values of a target of numbers that are classes, sorted; its codes are their places.
+        Values of a target of numbers that are classes, sorted.
     codes : ndarray of int32 or None
-        The class of every level of a target of strings.
+        The class of each of these, or of every level of a target of strings.
     weight : SourceColumn or None
     n_classes : int
         0 for a quantity.
@@ -412,8 +416,7 @@ class EncodingPlan:
         for k, start, stop, _, _ in row_range.pieces:
             source = self.sources[k]
             columns = (one.chosen(k, tables.get(one.key) is not None) for one in wanted)
-            chosen = ", ".join(["true AS row_seen", *columns])
-            sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
+            sql = source.rows(", ".join(["true AS row_seen", *columns]), start, stop)
             with gate:
                 found = source.run(cursor, sql)
             source.require_same()
@@ -448,19 +451,20 @@ class EncodingPlan:
         if gone is not None and gone.any():
             row = row_range.row(self.sources, int(np.argmax(gone)))
             raise DataError(f"column {quote(self.target.name)} has no value in {row}")
-        if self.codes is not None:
+        if self.codes is None:
+            return values.astype(np.float64)
+        if self.classes is None:
             return values.astype(np.int32)
-        if self.classes is not None:
-            codes = np.searchsorted(self.classes, values).astype(np.int32)
-            off = self.classes[np.minimum(codes, len(self.classes) - 1)] != values
-            if off.any():
-                row = row_range.row(self.sources, int(np.argmax(off)))
-                raise DataError(
-                    f"{row}: column {quote(self.target.name)} has a value that it did not have "
-                    "when it was scanned; scan the data again"
-                )
-            return codes
-        return values.astype(np.float64)
+        places = np.searchsorted(self.classes, values)
+        places[places == len(self.classes)] = 0
+        off = self.classes[places] != values
+        if off.any():
+            row = row_range.row(self.sources, int(np.argmax(off)))
+            raise DataError(
+                f"{row}: column {quote(self.target.name)} has a value that it did not have "
+                "when it was scanned; scan the data again"
+            )
+        return self.codes[places]
 
     def _weights(self, fetched: Columns, row_range: RowRange) -> np.ndarray | None:
         if self.weight is None:

@@ -91,7 +91,7 @@ from separatrix.tables.table import (
 __all__ = ["ScanOptions", "scan_files"]
 
 # The format of caches: one in another format is written anew.
-_FORMAT = 6
+_FORMAT = 7
 # The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
@@ -859,69 +859,47 @@ class _Scan:
         if name is None:
             return None, None, None, None
         column = known.column(name)
-        if column.way == "number":
-            return self._target_of_numbers(column)
         if column.way == "date":
             raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
-        read = known.read_levels(column)
+        if column.way == "number":
+            (numbers,) = known.numbers_in([column])
+            self._require_all(column, known.n_rows - numbers.n_missing)
+            found = known.numbers(column, 2 * _MOST_CLASSES)
+            if found.too_many and options.quantity is not False:
+                self._name_placeholders(numbers.facts(name, exact=True).placeholders)
+                return column, None, None, None
+            if found.too_many:
+                raise DataError(
+                    f"column {quote(name)} has about {found.about:,} different numbers, too "
+                    "many for classes; predict it as a quantity"
+                )
+            read = known.read_numbers(column, found)
+        else:
+            read = known.read_levels(column)
+            self._require_all(column, int(read.counts.sum()))
+            if missing_mask(read.table.columns[name]).any():
+                self._require_all(column, 0)
         column, own, counts = read.column, read.own, read.counts
-        self._require_all(column, int(counts.sum()))
-        if missing_mask(read.table.columns[name]).any():
-            self._require_all(column, 0)
         table = _expanded(read.table, name, counts, read.first, known.n_rows)
         at = np.concatenate([[0], np.cumsum(_few(counts))[:-1]])
         if self._is_quantity(table, name):
             values = take_quantity(table, name)[1][at]
             self._name_placeholders(of_values(values, counts))
-            numbers = np.append(values[own], np.nan)
-            return replace(column, numbers=numbers), None, None, None
+            if column.way == "levels":
+                column = replace(column, numbers=np.append(values[own], np.nan))
+            return column, None, None, None
         labels = take_target(table, name)[1]
+        # The order of labels need not be that of the numbers: those of fractions are texts.
         classes, codes = np.unique(labels, return_inverse=True)
-        mapped = codes.reshape(-1)[at].astype(np.int32)
-        return column, None, np.append(np.where(own < 0, -1, mapped[own]), -1), classes
+        codes = codes.reshape(-1)[at].astype(np.int32)
+        if column.way == "number":
+            return column, found.values.astype(np.float64), codes, classes
+        return column, None, np.append(np.where(own < 0, -1, codes[own]), -1), classes
 
     def _is_quantity(self, table: Table, name: str) -> bool:
         if self.options.quantity is not None:
             return self.options.quantity
         return looks_like_quantity(table, name)
-
-    def _target_of_numbers(
-        self, column: SourceColumn
-    ) -> tuple[SourceColumn, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        known, name = self.statistics, column.name
-        (numbers,) = known.numbers_in([column])
-        self._require_all(column, known.n_rows - numbers.n_missing)
-        found = known.numbers(column, 2 * _MOST_CLASSES)
-        if found.too_many and self.options.quantity is not False:
-            self._name_placeholders(numbers.facts(name, exact=True).placeholders)
-            return column, None, None, None
-        if found.too_many:
-            raise DataError(
-                f"column {quote(name)} has about {found.about:,} different numbers, too "
-                "many for classes; predict it as a quantity"
-            )
-        values, counts, rows = found.values, found.counts, found.first
-        given = values.astype(np.float64)
-        bools = self.layout.groups[name] == "bool"
-        stored = given.astype(bool) if bools else given
-        table = Table((name,), {name: stored}, {name: "number"}, len(given), self.layout.source)
-        if name in self.layout.wanted:
-            table = replace(table, overridden=frozenset({name}))
-        table = _expanded(table, name, counts.astype(np.int64), rows, known.n_rows)
-        if self._is_quantity(table, name):
-            take_quantity(table, name)
-            self._name_placeholders(of_values(given, counts.astype(np.int64)))
-            return column, None, None, None
-        labels = take_target(table, name)[1]
-        at = np.concatenate([[0], np.cumsum(_few(counts.astype(np.int64)))[:-1]])
-        own = labels[at]
-        if own.dtype.kind in "US":  # fractions are names, whose order is another
-            classes, codes = np.unique(own, return_inverse=True)
-            if not np.array_equal(codes.reshape(-1), np.arange(len(given))):
-                order = np.argsort(own, kind="stable")
-                return column, given, None, own[order]
-            return column, given, None, classes
-        return column, given, None, own
 
     def _name_placeholders(self, found: Sequence[Placeholders]) -> None:
         """Note which values of a quantity to predict may stand for missing ones."""

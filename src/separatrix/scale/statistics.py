@@ -72,7 +72,7 @@ _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.
 
 @dataclass(frozen=True)
 class ReadLevels:
-    """The levels of a column, read by what they mean.
+    """The different values of a column, read by what they mean.
 
     Attributes
     ----------
@@ -279,9 +279,18 @@ class Statistics:
         counts, first = np.zeros(len(rows), np.int64), np.full(len(rows), self.n_rows)
         np.add.at(counts, own[there], levels.counts[there])
         np.minimum.at(first, own[there], levels.first[there])
-        texts = Counted([*rows], counts.tolist())
-        table = self.layout.table({column.name: texts}, len(rows), first)
+        table = self.layout.table(
+            {column.name: Counted([*rows], counts.tolist())}, len(rows), first
+        )
         return ReadLevels(with_levels(column, levels), table, own, counts, first)
+
+    def read_numbers(self, column: SourceColumn, numbers: LevelFacts) -> ReadLevels:
+        """The different numbers of a column, like levels."""
+        name, values = column.name, numbers.values.astype(np.float64)
+        stored = values.astype(bool) if self.layout.groups[name] == "bool" else values
+        table = Table((name,), {name: stored}, {name: "number"}, len(values), self.layout.source)
+        table = replace(table, overridden=frozenset({name} & set(self.layout.wanted)))
+        return ReadLevels(column, table, np.arange(len(values)), numbers.counts, numbers.first)
 
     # --- facts ----------------------------------------------------------------------------------
 
@@ -379,8 +388,7 @@ class Statistics:
             k, start, stop, _, _ = row_range.pieces[0]
             stop = min(stop, start + rows)
             chosen = ", ".join(f"{one.sql[k]} AS {one.key}" for one in columns)
-            where = f"r >= {start} AND r < {stop}"
-            queries.append((k, f"SELECT {chosen} FROM {self.sources[k].relation()} WHERE {where}"))
+            queries.append((k, self.sources[k].rows(chosen, start, stop)))
         for found in self.results(queries):
             for values, one in zip(out, columns, strict=True):
                 values += _texts(found[one.key], missing_mask(found[one.key]))
@@ -503,14 +511,8 @@ class Statistics:
         queries = []
         for k, start, stop, _, _ in self._pieces():
             value = column.sql[k]
-            queries.append(
-                (
-                    k,
-                    f"SELECT {term.format(v=value)} AS v, count(*) AS n "
-                    f"FROM {self.sources[k].relation()} "
-                    f"WHERE r >= {start} AND r < {stop} AND {value} IS NOT NULL GROUP BY 1",
-                )
-            )
+            rows = self.sources[k].rows(f"{term.format(v=value)} AS v, count(*) AS n", start, stop)
+            queries.append((k, f"{rows} AND {value} IS NOT NULL GROUP BY 1"))
         for found in self.results(queries):
             yield {name: np.ma.getdata(values) for name, values in found.items()}
 
@@ -648,11 +650,10 @@ def _levels_of(shared: tuple[Session, Sequence[_Levels]], part: _Part) -> list[L
         if one.clean is not None:
             differs = f"{one.clean} IS DISTINCT FROM c"
             clean = f", {differs} AS other, CASE WHEN {differs} THEN {one.clean} END AS t"
+        counted = f"{one.sql[part.k]} AS c, count(*) AS n, min(r) AS row"
         sql = (
-            f"WITH found AS (SELECT {one.sql[part.k]} AS c, count(*) AS n, min(r) AS row "
-            f"FROM {source.relation()} WHERE r >= {part.start} AND r < {part.stop} "
-            f"GROUP BY 1) SELECT c, n, row, {one.hashed} AS h{clean} "
-            "FROM found WHERE c IS NOT NULL ORDER BY 1"
+            f"WITH found AS ({source.rows(counted, part.start, part.stop)} GROUP BY 1) "
+            f"SELECT c, n, row, {one.hashed} AS h{clean} FROM found WHERE c IS NOT NULL ORDER BY 1"
         )
         found = _answered(session, (source, sql))
         plain = {name: np.ma.getdata(values) for name, values in found.items()}
@@ -678,11 +679,9 @@ def _levels_of(shared: tuple[Session, Sequence[_Levels]], part: _Part) -> list[L
 def _sketch_of(shared: tuple[Session, SourceColumn], part: _Part) -> LevelFacts:
     """The smallest hashes of the values of a column in some rows."""
     session, column = shared
-    sql = (
-        f"SELECT DISTINCT {text_hash(column.sql[part.k])} AS h FROM {part.source.relation()} "
-        f"WHERE r >= {part.start} AND r < {part.stop} AND {column.sql[part.k]} IS NOT NULL "
-        f"ORDER BY 1 LIMIT {SKETCH}"
-    )
+    value = column.sql[part.k]
+    rows = part.source.rows(f"DISTINCT {text_hash(value)} AS h", part.start, part.stop)
+    sql = f"{rows} AND {value} IS NOT NULL ORDER BY 1 LIMIT {SKETCH}"
     return LevelFacts.of_hashes(np.ma.getdata(_answered(session, (part.source, sql))["h"]))
 
 
@@ -692,8 +691,7 @@ def _words_of(
 ) -> TextFacts:
     """The words of a column in some rows."""
     (session, column, options), (k, source, start, stop) = shared, piece
-    sql = f"SELECT {column.chosen(k)} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
-    texts = _answered(session, (source, sql))[column.key]
+    texts = _answered(session, (source, source.rows(column.chosen(k), start, stop)))[column.key]
     with pool.alone():  # of several readers
         return TextFacts.of(column.name, texts, options)
 
@@ -703,8 +701,7 @@ def _numbers_of(
 ) -> list[Numbers]:
     """What columns of numbers add up to in some rows."""
     (session, columns), (k, source, start, stop) = shared, piece
-    chosen = ", ".join(one.chosen(k) for one in columns)
-    sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
+    sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
     fetched = _answered(session, (source, sql))
 
     def place(row: int) -> str:
