@@ -8,7 +8,6 @@ level means: the place of a feature, or a number.
 
 from __future__ import annotations
 
-import json
 import threading
 import zlib
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.facts import RowDigest
 from separatrix.scale.reading import Session, cursor, opened
-from separatrix.scale.storage import bytes_in, cache_file
+from separatrix.scale.storage import bytes_in, cache_file, read_record, write_record
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
@@ -574,18 +573,12 @@ class Stage:
             for array in (raw, target, *(() if weights is None else (weights,))):
                 np.save(file, array, allow_pickle=False)
         record = {"mark": mark, "numbers": [one.record() for one in numbers]}
-        with cache_file(self._path(row_range, "sums")) as file:
-            file.write(json.dumps(record).encode())
+        write_record(self._path(row_range, "sums"), record)
 
     def numbers(self, row_range: RowRange, mark: str) -> list[Numbers] | None:
         """What columns add up to in the rows of a range, where they were read already."""
-        try:
-            record = json.loads(self._path(row_range, "sums").read_text("utf-8"))
-            if record["mark"] != mark:
-                return None
-            return [Numbers.of_record(one) for one in record["numbers"]]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        record = read_record(self._path(row_range, "sums"), mark=mark)
+        return None if record is None else [*map(Numbers.of_record, record["numbers"])]
 
     def has(self, row_range: RowRange) -> bool:
         """Whether the rows of a stretch lie here; encoded ones are no more."""
@@ -754,8 +747,6 @@ def contents_of(rows: Rows) -> RowDigest:
 def digest_of(rows: Rows) -> str:
     """A digest of rows as they are encoded."""
     value = 0
-    matrix = rows.matrix
-    parts = (matrix,) if not hasattr(matrix, "indptr") else (matrix.indices, matrix.data)
-    for array in (*parts, rows.target, *(() if rows.weights is None else (rows.weights,))):
+    for array in rows.arrays:
         value = zlib.crc32(bytes_in(array), value)
     return f"{value:08x}"

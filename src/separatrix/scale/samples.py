@@ -14,10 +14,9 @@ __all__ = ["drawn", "joined", "sample_of", "sample_size"]
 _SHARE = 0.1
 
 
-def sample_size(n_rows: int, n_stored: int, memory: int) -> int:
-    """How many of so many rows are drawn, where so many numbers are stored of them all."""
-    row_bytes = 8.0 * n_stored / max(n_rows, 1) + 32.0
-    return min(max(n_rows // 4, 2000), int(_SHARE * memory / row_bytes))
+def sample_size(n_rows: int, width: float, memory: int) -> int:
+    """How many of so many rows are drawn, where a row of their matrix takes so many bytes."""
+    return min(max(n_rows // 4, 2000), int(_SHARE * memory / (width + 32.0)))
 
 
 def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:

@@ -369,7 +369,7 @@ def _of_arrays(
         counts,
         totals,
         fingerprint=sha256_of(repr((X.shape, str(X.dtype), listed, weights is None)), *arrays),
-        sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
+        sample=sample_of(blocks, sample_size(len(y), 8.0 * design.n_stored / len(y), memory)),
         single=matrix.dtype == np.float32,
         memory=memory,
     )

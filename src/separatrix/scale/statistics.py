@@ -217,12 +217,9 @@ class Statistics:
     def _counted_levels(self, columns: Sequence[SourceColumn], most: int) -> list[LevelFacts]:
         queries = []
         for one in columns:
-            group = self.layout.groups[one.name]
-            clean = None
-            if one.way == "levels" and group in ("string", "json") and not self.converted:
-                clean = self.layout.parts[0].values(self.layout.options.marks).cast("c", "string")
+            clean = self._clean(one) if one.way == "levels" else None
             hashed = "hash(c)" if one.way == "number" else text_hash("c")
-            queries.append(_Levels(one.sql, hashed, clean, most))
+            queries.append(_Levels(one.sql, hashed, clean and clean("c"), most))
         found: list[LevelFacts] = self.readers.merged(
             _levels_of, (self.session, queries), self._parts(), merged_columns
         )
@@ -356,14 +353,15 @@ class Statistics:
 
     def _as_text(self, column: SourceColumn) -> SourceColumn:
         """The same column, its texts without blanks and marks for what is missing."""
-        if self.converted:
-            return replace(column, way="text")
-        values = self.layout.parts[0].values(self.layout.options.marks)
-        if self.layout.groups[column.name] not in ("string", "json"):
-            return replace(column, way="text")
-        return replace(
-            column, way="text", sql=tuple(values.cast(value, "string") for value in column.sql)
-        )
+        clean = self._clean(column)
+        sql = column.sql if clean is None else tuple(map(clean, column.sql))
+        return replace(column, way="text", sql=sql)
+
+    def _clean(self, column: SourceColumn) -> Callable[[str], str] | None:
+        """SQL for a text of a column as it is read; None where it is read as it is stored."""
+        if self.converted or self.layout.groups[column.name] not in ("string", "json"):
+            return None
+        return partial(self.layout.parts[0].values(self.layout.options.marks).cast, kind="string")
 
     def _of_text(self, column: SourceColumn, encoder: Encoder) -> Facts:
         """How many rows have each word, a stretch at a time."""

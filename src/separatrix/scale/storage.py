@@ -170,6 +170,22 @@ def cache_file(path: Path) -> Iterator[BinaryIO]:
         raise unwritable(path, error) from None
 
 
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write a file of the cache in JSON."""
+    with cache_file(path) as file:
+        file.write(json.dumps(record).encode())
+
+
+def read_record(path: Path, **marks: Any) -> dict[str, Any] | None:
+    """The record in a file of the cache; None where there is none with these marks."""
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    known = isinstance(record, dict) and marks.items() <= record.items()
+    return record if known else None
+
+
 def unwritable(path: Path, error: OSError) -> DataError:
     """Return the error of a cache file that could not be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
