@@ -90,6 +90,19 @@ def test_as_in_memory(mixed: Path, tmp_path: Path, standardise: bool) -> None:
     assert max(block.n_rows for block in data.blocks) <= 700
 
 
+@pytest.mark.parametrize("values", ["0.5, 9.5, 10.5", "-2.0, -10.0, 3.0", "true, false, true"])
+def test_classes_of_numbers_are_those_of_their_rows(tmp_path: Path, values: str) -> None:
+    """Fractions are named by texts, and these have another order than the numbers."""
+    chosen = f"[{values}][(i * i % 7 % 3 + 1)::INTEGER] AS y"
+    path = write(
+        tmp_path / "numbers.parquet", f"SELECT i * 1.5 AS x, {chosen} FROM range(200) t(i)"
+    )
+    data = scan(path, "y", cache=tmp_path / "cache", quantity=False, block_rows=64)
+    own = take_target(read_table(path, target="y"), "y")[1]
+    np.testing.assert_array_equal(target_of(data), own)
+    assert data.class_rows.tolist() == [int((own == label).sum()) for label in data.classes]
+
+
 def test_fit_is_that_of_memory(mixed: Path, tmp_path: Path) -> None:
     data = scan(mixed, "label", cache=tmp_path, block_rows=700)
     features, y = take_target(read_table(mixed, target="label"), "label")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix.data.design import Design, as_design
 from separatrix.data.targets import bounded_numbers
@@ -62,6 +63,8 @@ class Rows:
     >>> rows = Rows(np.array([[3.0, 4.0]]), np.array([1], dtype=np.int32))
     >>> len(rows), rows.row_squares(rows.design).tolist()
     (1, [25.0])
+    >>> rows[:0].totals(2)[0].tolist(), rows.totals(2)[0].tolist()
+    ([0, 0], [0, 1])
     """
 
     matrix: Any
@@ -82,6 +85,41 @@ class Rows:
     def __len__(self) -> int:
         return len(self.target)
 
+    def __getitem__(self, index: Any) -> Rows:
+        """Select rows; those of a slice are views."""
+        parts = (self.target, self.weights, self.squares, self.folds)
+        matrix = self.matrix
+        if isinstance(index, slice) and sp.issparse(matrix):
+            matrix = _sliced(matrix, index)
+        else:
+            matrix = matrix[index]
+        own: list[Any] = [None if part is None else part[index] for part in parts]
+        return Rows(matrix, *own)
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """The arrays that the rows consist of, but for their folds."""
+        matrix = self.matrix
+        parts = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
+        rest = (self.target, self.weights, self.squares)
+        return [*parts, *(part for part in rest if part is not None)]
+
+    @property
+    def n_stored(self) -> int:
+        """Numbers that are stored of the matrix."""
+        return int(self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(int(array.nbytes) for array in self.arrays)
+
+    def totals(self, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+        """How many rows each class has, and the sums of their weights."""
+        counts = np.bincount(self.target, minlength=n_classes)
+        totals = np.bincount(self.target, weights=self.weights, minlength=n_classes)
+        return counts, totals.astype(np.float64)
+
     def bounded(self) -> Rows:
         """The rows with zeros where squares of what has no weight overflow."""
         if self.weights is None or self.weights.all():
@@ -95,6 +133,15 @@ class Rows:
             return self if target is self.target else replace(self, target=target)
         squares = None if self.squares is None else rows.row_squares()
         return replace(self, matrix=rows.matrix, target=target, squares=squares)
+
+
+def _sliced(matrix: Any, index: slice) -> Any:
+    """Rows of a CSR matrix that lie together, as views of its arrays."""
+    first, last, _ = index.indices(matrix.shape[0])
+    start, stop = int(matrix.indptr[first]), int(matrix.indptr[last])
+    ends = matrix.indptr[first : last + 1] - matrix.indptr[first]
+    parts = matrix.data[start:stop], matrix.indices[start:stop], ends
+    return type(matrix)(parts, shape=(last - first, matrix.shape[1]), copy=False)
 
 
 class Block(ABC):
@@ -148,8 +195,7 @@ class ArrayBlock(Block):
 
     @property
     def n_stored(self) -> int:  # type: ignore[override]
-        matrix = self.rows.matrix
-        return int(matrix.nnz if hasattr(matrix, "nnz") else matrix.size)
+        return self.rows.n_stored
 
     @property
     def nbytes(self) -> int:  # type: ignore[override]
@@ -266,7 +312,7 @@ def total_weights(blocks: Sequence[Block], n_classes: int) -> tuple[np.ndarray, 
     """How many rows each class has in some blocks, and the sums of their weights."""
     counts, totals = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes)
     for block in blocks:
-        rows = block.load()
-        counts += np.bincount(rows.target, minlength=n_classes)
-        totals += np.bincount(rows.target, weights=rows.weights, minlength=n_classes)
+        own = block.load().totals(n_classes)
+        counts += own[0]
+        totals += own[1]
     return counts, totals

@@ -12,7 +12,6 @@ import math
 import os
 import pickle
 import tempfile
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,12 +29,11 @@ from separatrix.scale.dask_engine import (
     ClusterBlock,
     Dask,
     Held,
-    nbytes_of,
     require_distributed,
     settled,
 )
 from separatrix.scale.reading import ClusterReaders
-from separatrix.scale.samples import drawn, joined, sample_size, taken
+from separatrix.scale.samples import drawn, joined, sample_size
 from separatrix.tables import Encoder, Table
 from separatrix.tables.placeholders import sentence
 from separatrix.tables.statistics import (
@@ -51,8 +49,6 @@ __all__ = ["of_collections", "plain_read"]
 
 # Arguments of dask.dataframe.read_parquet with which a frame is not what the files are.
 _NOT_PLAIN = ("filters", "categories", "index", "storage_options", "_series")
-# The size of a message above which Dask warns, which a description of the encoding exceeds.
-_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
 
 def of_collections(
@@ -177,7 +173,14 @@ class _Collection:
 
     def blocked(self, engine: Dask, memory: int) -> BlockedData:
         places = [f"{self.piece} {k + 1:,}" for k in range(len(self.parts))]
-        futures = self._computed(engine, type(self).look, places, self.parts, self._arguments())
+        given = [(place, *part) for place, part in zip(places, self.parts, strict=True)]
+
+        def computed(function: Callable[..., Any], plan: Any, some: Sequence[int]) -> list[Any]:
+            """Futures, which go back to where the pieces come from."""
+            packed = pickle.dumps(plan)
+            return engine.computed(engine.calls(function, packed, [given[k] for k in some]))
+
+        futures = computed(type(self).look, self._arguments(), range(len(given)))
         looked = engine.gathered(futures, "the collection")
         some = [k for k, one in enumerate(looked) if one["rows"]]
         n_rows = sum(one["rows"] for one in looked)
@@ -194,20 +197,14 @@ class _Collection:
         plan = self.settle([looked[k] for k in some], classes)
         known = self.details()
         of_target = _notes_of_target(self.target, [looked[k]["target"] for k in some])
-        held = self._computed(
-            engine,
-            type(self).encode,
-            [places[k] for k in some],
-            [self.parts[k] for k in some],
-            (plan, classes, self.quantity),
-        )
+        held = computed(type(self).encode, (plan, classes, self.quantity), some)
         n_classes = 0 if classes is None else len(classes)
         client = engine.client
         facts = engine.gathered(
             client.map(_facts, held, n_classes=n_classes, pure=False), "the collection"
         )
         n_stored = sum(one["n_stored"] for one in facts)
-        share = min(1.0, sample_size(n_rows, n_stored, memory) / n_rows)
+        share = min(1.0, sample_size(n_rows, 8.0 * n_stored / n_rows, memory) / n_rows)
         order = list(range(len(held)))
         sample = engine.gathered(
             client.map(_drawn, held, order, share=share, pure=False), "the collection"
@@ -236,26 +233,6 @@ class _Collection:
     def _arguments(self) -> tuple[Any, ...]:
         """The arguments of the first pass."""
         return (self.quantity,)
-
-    def _computed(
-        self,
-        engine: Dask,
-        function: Callable[..., Any],
-        places: Sequence[str],
-        parts: Sequence[tuple[Any, ...]],
-        plan: Any,
-    ) -> list[Any]:
-        """Futures of a function of every piece, which go back to where the pieces come from."""
-        import dask
-        from dask.delayed import delayed
-
-        # Once for all of them, by a name of its own.
-        common = delayed(pickle.dumps(plan), name=f"separatrix-plan-{uuid.uuid4().hex}")
-        call = delayed(function, pure=False)
-        calls = [call(place, common, *part) for place, part in zip(places, parts, strict=True)]
-        with dask.config.set({_GRAPH: "1 GB"}):
-            futures: list[Any] = engine.client.compute(calls)
-        return futures
 
 
 def _united(labels: Sequence[np.ndarray]) -> np.ndarray:
@@ -337,17 +314,13 @@ def _rows(matrix: Any, y: np.ndarray, w: Any, classes: np.ndarray | None) -> Hel
 def _facts(held: Held, n_classes: int) -> dict[str, Any]:
     """Summarise an encoded piece."""
     rows = held.load()
-    matrix, target = rows.matrix, rows.target
-    parts = [one for one in (rows.squares, target, rows.weights) if one is not None]
-    counts, totals = None, None
-    if n_classes:
-        counts = np.bincount(target, minlength=n_classes)
-        totals = np.bincount(target, weights=rows.weights, minlength=n_classes).astype(np.float64)
+    parts = [one for one in (rows.squares, rows.target, rows.weights) if one is not None]
+    counts, totals = rows.totals(n_classes) if n_classes else (None, None)
     return {
-        "n_features": int(matrix.shape[1]),
-        "n_stored": int(matrix.nnz if hasattr(matrix, "nnz") else matrix.size),
-        "nbytes": nbytes_of(rows),
-        "single": bool(matrix.dtype == np.float32),
+        "n_features": int(rows.matrix.shape[1]),
+        "n_stored": rows.n_stored,
+        "nbytes": rows.nbytes,
+        "single": bool(rows.matrix.dtype == np.float32),
         "counts": counts,
         "totals": totals,
         "digest": sha256_of(*parts),
@@ -358,7 +331,7 @@ def _drawn(held: Held, k: int, share: float) -> Rows | None:
     """The rows of a piece that are drawn for the sample."""
     rows = held.load()
     index = drawn(len(rows), share, 0, k)
-    return taken(rows, index) if len(index) else None
+    return rows[index] if len(index) else None
 
 
 # --- arrays ---------------------------------------------------------------------------------------
@@ -382,7 +355,7 @@ def _chunk(place: str, X: Any) -> Any:
     return X
 
 
-def _look_at_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> dict[str, Any]:
+def _look_at_chunk(plan: bytes, place: str, X: Any, y: Any, w: Any = None) -> dict[str, Any]:
     (quantity,) = pickle.loads(plan)
     X = _chunk(place, X)
     y, w = _target(y, w, X.shape[0], place, quantity)
@@ -391,7 +364,7 @@ def _look_at_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> di
     return {**seen, "target": _part_of_target(y, quantity)}
 
 
-def _encode_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> Held:
+def _encode_chunk(plan: bytes, place: str, X: Any, y: Any, w: Any = None) -> Held:
     dtype, classes, quantity = pickle.loads(plan)
     X = _chunk(place, X).astype(dtype, copy=False)
     y, w = _target(y, w, X.shape[0], place, quantity)
@@ -474,7 +447,7 @@ class _Roles:
         return _target(part[self.target], w, len(part), place, self.quantity)
 
 
-def _look_at_partition(place: str, plan: bytes, part: Any) -> dict[str, Any]:
+def _look_at_partition(plan: bytes, place: str, part: Any) -> dict[str, Any]:
     (roles,) = pickle.loads(plan)
     y, w = roles.target_of(place, part)
     seen: dict[str, Any] = {"rows": len(y), "labels": _seen(y, w, roles.quantity)}
@@ -488,7 +461,7 @@ def _look_at_partition(place: str, plan: bytes, part: Any) -> dict[str, Any]:
     return seen
 
 
-def _encode_partition(place: str, plan: bytes, part: Any) -> Held:
+def _encode_partition(plan: bytes, place: str, part: Any) -> Held:
     (encoder, roles, single), classes, _ = pickle.loads(plan)
     y, w = roles.target_of(place, part)
     matrix = encoder.transform(roles.table(place, part))

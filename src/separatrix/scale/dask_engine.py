@@ -147,18 +147,18 @@ class Held:
 
     def __sizeof__(self) -> int:
         # Without it the cluster would take a block for some bytes, and move it to an idle worker.
-        return 64 + nbytes_of(self.rows)
+        return 64 + self.rows.nbytes
 
     # Arrays come from another process as parts of a message.
 
     def __getstate__(self) -> Any:
-        writeable = [array.flags.writeable for array in _arrays(self.rows)]
+        writeable = [array.flags.writeable for array in self.rows.arrays]
         return self.rows, writeable
 
     def __setstate__(self, state: Any) -> None:
         rows, writeable = state
         self.rows = settled(rows)
-        for array, flag in zip(_arrays(self.rows), writeable, strict=True):
+        for array, flag in zip(self.rows.arrays, writeable, strict=True):
             if not flag:
                 array.flags.writeable = False
 
@@ -180,19 +180,6 @@ def settled(rows: Rows) -> Rows:
     else:
         matrix = usual(matrix)
     return Rows(matrix, usual(rows.target), usual(rows.weights), usual(rows.squares))
-
-
-def _arrays(rows: Rows) -> list[np.ndarray]:
-    """What the rows consist of."""
-    matrix = rows.matrix
-    parts = [matrix.data, matrix.indices, matrix.indptr] if sp.issparse(matrix) else [matrix]
-    rest = (rows.target, rows.weights, rows.squares)
-    return [*parts, *(part for part in rest if part is not None)]
-
-
-def nbytes_of(rows: Rows) -> int:
-    """Bytes of the arrays of some rows."""
-    return sum(int(array.nbytes) for array in _arrays(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -670,6 +657,24 @@ class Dask(Engine):
 
         return require_some
 
+    def calls(
+        self, function: Callable[..., Any], common: Any, parts: Iterable[Sequence[Any]]
+    ) -> list[Any]:
+        """Delayed calls of a function, with what they have in common in the graph once."""
+        from dask.delayed import delayed
+
+        shared = delayed(common, name=f"separatrix-shared-{uuid.uuid4().hex}")
+        call = delayed(function, pure=False)
+        return [call(shared, *part) for part in parts]
+
+    def computed(self, calls: Sequence[Any]) -> list[Any]:
+        """Futures of delayed calls; what they have in common may be large."""
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+            futures: list[Any] = self.client.compute(list(calls))
+        return futures
+
     def on_every_worker(self, function: Callable[..., Any], *given: Any) -> list[Any]:
         """What a function gives on each of the workers, of which there is one at least."""
         self._workers()
@@ -711,34 +716,29 @@ class Dask(Engine):
         while lacking:
             batch, size = [lacking.pop(0)], 0
             while lacking and size < _MESSAGE:
-                size += nbytes_of(batch[-1].block.load())
+                size += batch[-1].block.load().nbytes
                 batch.append(lacking.pop(0))
             futures = self._scatter([Held(one.block.load()) for one in batch], address)
             for one, future in zip(batch, futures, strict=True):
                 one.future = self._sent[one.block] = future
 
-    def _scatter(self, things: list[Any], address: str | None = None) -> list[Any]:
-        """Futures of things that a worker is given: a certain one, as long as it lives."""
+    def _scatter(
+        self, things: list[Any], address: str | None = None, *, everywhere: bool = False
+    ) -> list[Any]:
+        """Futures of things that a worker is given: a certain one, as long as it lives, or all."""
+        how = {"direct": self._direct, "timeout": tuned.now.answer}
         for _ in range(tuned.now.tries):
             near = [address] if address in self._workers() else None
             try:
                 futures: list[Any] = self.client.scatter(
-                    things, workers=near, hash=False, direct=self._direct, timeout=tuned.now.answer
+                    things,
+                    workers=near,
+                    hash=False,
+                    **({"broadcast": True} if everywhere else how),
                 )
                 return futures
             except (OSError, ValueError, KeyError):
                 # It died meanwhile; who is there knows the scheduler a moment later.
-                time.sleep(0.2)
-        raise self.lost()
-
-    def _everywhere(self, thing: Any) -> Any:
-        """The future of a thing that every worker is given."""
-        for _ in range(tuned.now.tries):
-            self._workers()
-            try:
-                (future,) = self.client.scatter([thing], broadcast=True, hash=False)
-                return future
-            except (OSError, ValueError, KeyError):
                 time.sleep(0.2)
         raise self.lost()
 
@@ -951,7 +951,7 @@ class _Shared:
     def again(self) -> None:
         """Send it to every worker, where it does not go with the tasks."""
         if len(self._bytes) * self._most > _SMALL:
-            self.future = self._engine._everywhere(self._bytes)
+            (self.future,) = self._engine._scatter([self._bytes], everywhere=True)
 
     def call(self, leaf: _Node) -> tuple[bytes, Any]:
         """What goes with a task, and the future of what is too large for that."""

@@ -8,7 +8,6 @@ level means: the place of a feature, or a number.
 
 from __future__ import annotations
 
-import json
 import threading
 import zlib
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.facts import RowDigest
 from separatrix.scale.reading import Session, cursor, opened
-from separatrix.scale.storage import bytes_in, cache_file
+from separatrix.scale.storage import bytes_in, cache_file, read_record, write_record
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
@@ -50,7 +49,7 @@ __all__ = [
 ]
 
 # Rows that are standardised at a time: what they are made of stays in the cache.
-_TILE = 2048
+_TILE = 512
 # DuckDB's types that NumPy takes as they are.
 PLAIN = {
     *("FLOAT", "DOUBLE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
@@ -100,6 +99,10 @@ class SourceFile:
         where = files.where(path_of(self.path))
         named = files.partitioning(self.hive is not None)
         return f"read_parquet({where}, {named}, file_row_number = true) AS t({', '.join(places)})"
+
+    def rows(self, chosen: str, start: float, stop: float) -> str:
+        """SQL for some columns of some rows."""
+        return f"SELECT {chosen} FROM {self.relation()} WHERE r >= {start} AND r < {stop}"
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """The columns of a query, or one sentence about this file."""
@@ -264,9 +267,9 @@ class EncodingPlan:
     encoder : Encoder
     target : SourceColumn or None
     classes : ndarray or None
-        Values of a target of numbers that are classes, sorted; its codes are their places.
+        Values of a target of numbers that are classes, sorted.
     codes : ndarray of int32 or None
-        The class of every level of a target of strings.
+        The class of each of these, or of every level of a target of strings.
     weight : SourceColumn or None
     n_classes : int
         0 for a quantity.
@@ -320,7 +323,7 @@ class EncodingPlan:
                 held = numbers_of(self.split, fetched.arrays[self.split.key])[0] != 0.0
             else:
                 held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
-            return chosen_rows(every, ~held), chosen_rows(every, held)
+            return every[~held], every[held]
 
     def _rows(self, row_range: RowRange) -> Rows:
         if self.stage is not None and self.stage.has(row_range):
@@ -374,14 +377,12 @@ class EncodingPlan:
         return Categorical(np.where(lost[codes], np.int32(-1), codes), levels)
 
     def _of_raw(self, raw: np.ndarray, names: list[str]) -> np.ndarray:
-        """The matrix of columns of numbers, none of which is missing, as they are."""
+        """The matrix of columns of numbers, a row each, none of which is missing."""
         own = [one for one in self.encoder.encodings if isinstance(one, Number)]
         places = [names.index(one.name) for one in own]
         means, scales = np.array([[one.mean, one.scale] for one in own]).T
-        out = np.empty((len(raw), len(own)), dtype=raw.dtype)
-        for first in range(0, len(raw), _TILE):
-            tile = raw[first : first + _TILE, places].astype(np.float64)
-            out[first : first + _TILE] = (tile - means) / scales
+        out = np.empty((raw.shape[1], len(own)), dtype=raw.dtype)
+        _standardise(raw, np.array(places), means, scales, out)
         return out
 
     def staged(self, row_range: RowRange, stage: Stage) -> list[Numbers] | None:
@@ -394,17 +395,14 @@ class EncodingPlan:
         if known is not None:
             return known
         fetched = self._fetch(row_range)
-        raw = np.empty((fetched.n_rows, len(stage.columns)), dtype=np.float32)
-        stacked = np.empty(raw.shape[::-1], dtype=np.float32)
+        raw = np.empty((len(stage.columns), fetched.n_rows), dtype=np.float32)
         found = []
-        for row, one in zip(stacked, stage.columns, strict=True):
+        for row, one in zip(raw, stage.columns, strict=True):
             own = numbers_in(one, fetched.arrays[one.key], partial(row_range.row, self.sources))
             if own.n_missing:
                 return None
             row[:] = np.ma.getdata(fetched.arrays[one.key])
             found.append(own)
-        for first in range(0, len(raw), _TILE):
-            raw[first : first + _TILE] = stacked[:, first : first + _TILE].T
         target, weights = self._target(fetched, row_range), self._weights(fetched, row_range)
         stage.put(row_range, raw, target, weights, mark, found)
         return found
@@ -417,8 +415,7 @@ class EncodingPlan:
         for k, start, stop, _, _ in row_range.pieces:
             source = self.sources[k]
             columns = (one.chosen(k, tables.get(one.key) is not None) for one in wanted)
-            chosen = ", ".join(["true AS row_seen", *columns])
-            sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
+            sql = source.rows(", ".join(["true AS row_seen", *columns]), start, stop)
             with gate:
                 found = source.run(cursor, sql)
             source.require_same()
@@ -453,19 +450,20 @@ class EncodingPlan:
         if gone is not None and gone.any():
             row = row_range.row(self.sources, int(np.argmax(gone)))
             raise DataError(f"column {quote(self.target.name)} has no value in {row}")
-        if self.codes is not None:
+        if self.codes is None:
+            return values.astype(np.float64)
+        if self.classes is None:
             return values.astype(np.int32)
-        if self.classes is not None:
-            codes = np.searchsorted(self.classes, values).astype(np.int32)
-            off = self.classes[np.minimum(codes, len(self.classes) - 1)] != values
-            if off.any():
-                row = row_range.row(self.sources, int(np.argmax(off)))
-                raise DataError(
-                    f"{row}: column {quote(self.target.name)} has a value that it did not have "
-                    "when it was scanned; scan the data again"
-                )
-            return codes
-        return values.astype(np.float64)
+        places = np.searchsorted(self.classes, values)
+        places[places == len(self.classes)] = 0
+        off = self.classes[places] != values
+        if off.any():
+            row = row_range.row(self.sources, int(np.argmax(off)))
+            raise DataError(
+                f"{row}: column {quote(self.target.name)} has a value that it did not have "
+                "when it was scanned; scan the data again"
+            )
+        return self.codes[places]
 
     def _weights(self, fetched: Columns, row_range: RowRange) -> np.ndarray | None:
         if self.weight is None:
@@ -499,16 +497,6 @@ class EncodingPlan:
             f"{row_range.row(self.sources, i)}: feature {quote(name)} is too large for the type in "
             f"which it is stored{hint}"
         )
-
-
-def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:
-    """Select rows; a slice of a dense matrix is a view."""
-    return Rows(
-        rows.matrix[mask],
-        rows.target[mask],
-        None if rows.weights is None else rows.weights[mask],
-        None if rows.squares is None else rows.squares[mask],
-    )
 
 
 def numbers_of(
@@ -585,18 +573,12 @@ class Stage:
             for array in (raw, target, *(() if weights is None else (weights,))):
                 np.save(file, array, allow_pickle=False)
         record = {"mark": mark, "numbers": [one.record() for one in numbers]}
-        with cache_file(self._path(row_range, "sums")) as file:
-            file.write(json.dumps(record).encode())
+        write_record(self._path(row_range, "sums"), record)
 
     def numbers(self, row_range: RowRange, mark: str) -> list[Numbers] | None:
         """What columns add up to in the rows of a range, where they were read already."""
-        try:
-            record = json.loads(self._path(row_range, "sums").read_text("utf-8"))
-            if record["mark"] != mark:
-                return None
-            return [Numbers.of_record(one) for one in record["numbers"]]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        record = read_record(self._path(row_range, "sums"), mark=mark)
+        return None if record is None else [*map(Numbers.of_record, record["numbers"])]
 
     def has(self, row_range: RowRange) -> bool:
         """Whether the rows of a stretch lie here; encoded ones are no more."""
@@ -614,6 +596,20 @@ class Stage:
     def forget(self, row_range: RowRange) -> None:
         """Remove rows that are encoded."""
         self._path(row_range, "raw").unlink(missing_ok=True)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _standardise(columns: Any, places: Any, means: Any, scales: Any, out: Any) -> None:
+    """Standardise columns in float64, and write them as those of a matrix of rows."""
+    n_rows, tile = columns.shape[1], np.empty(_TILE, out.dtype)
+    for first in range(0, n_rows, _TILE):
+        size = min(_TILE, n_rows - first)
+        for j in range(len(places)):
+            own, mean, scale = columns[places[j], first : first + size], means[j], scales[j]
+            for i in range(size):
+                tile[i] = (np.float64(own[i]) - mean) / scale
+            for i in range(size):
+                out[first + i, j] = tile[i]
 
 
 # --- tables of levels, one for every column in a process ------------------------------------------
@@ -751,8 +747,6 @@ def contents_of(rows: Rows) -> RowDigest:
 def digest_of(rows: Rows) -> str:
     """A digest of rows as they are encoded."""
     value = 0
-    matrix = rows.matrix
-    parts = (matrix,) if not hasattr(matrix, "indptr") else (matrix.indices, matrix.data)
-    for array in (*parts, rows.target, *(() if rows.weights is None else (rows.weights,))):
+    for array in rows.arrays:
         value = zlib.crc32(bytes_in(array), value)
     return f"{value:08x}"

@@ -43,7 +43,6 @@ from separatrix.scale.encoding import (
     SourceColumn,
     SourceFile,
     Stage,
-    chosen_rows,
     contents_of,
     digest_of,
     row_ranges,
@@ -56,16 +55,22 @@ from separatrix.scale.reading import (
     Session,
     cursor,
 )
-from separatrix.scale.samples import drawn, taken
+from separatrix.scale.samples import drawn, sample_size
 from separatrix.scale.statistics import (
     Statistics,
     cut_of_highest,
     described,
     is_number,
     merged_numbers,
-    with_levels,
 )
-from separatrix.scale.storage import StoredBlock, cache_file, unwritable, write_block
+from separatrix.scale.storage import (
+    StoredBlock,
+    cache_file,
+    read_record,
+    unwritable,
+    write_block,
+    write_record,
+)
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.date_parts import part_of
@@ -93,12 +98,12 @@ from separatrix.tables.table import (
 __all__ = ["ScanOptions", "scan_files"]
 
 # The format of caches: one in another format is written anew.
-_FORMAT = 6
+_FORMAT = 7
 # The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
-# rows the third; the sample may take the fourth share of all memory.
-_READING, _MOST_READING, _RANGE, _SAMPLE = 0.2, 0.45, 1.0 / 16.0, 0.1
+# rows the third.
+_READING, _MOST_READING, _RANGE = 0.2, 0.45, 1.0 / 16.0
 # DuckDB does not run with less.
 _LEAST_READING = 64_000_000
 # What a reader takes for every column.
@@ -452,15 +457,12 @@ def _named(path: Path, root: Path, suffix: str) -> str:
 def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
     """The data that lie in a folder, where all of them do."""
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
         data = (folder / _ENCODING).read_bytes()
-    except (OSError, ValueError):
-        return None
-    if manifest.get("format") != _FORMAT or manifest["encoding"] != sha256_of(data):
-        return None
-    try:
+        manifest = read_record(folder / _MANIFEST, format=_FORMAT, encoding=sha256_of(data))
+        if manifest is None:
+            return None
         encoder = Encoder.from_state(manifest["meta"], load(data))
-    except (ModelFileError, SafetensorError):
+    except (OSError, ModelFileError, SafetensorError):
         return None
     # The state of an encoder has their text alone, in Python's words.
     encoder.alerts_ = [*map(of_record, manifest["alerts"])]
@@ -471,27 +473,37 @@ def _remembered(folder: Path, options: ScanOptions) -> BlockedData | None:
         return None
     with contextlib.suppress(OSError):
         os.utime(folder / _MANIFEST)
-    classes = manifest["classes"]
-    classes = None if classes is None else np.array(classes[1], dtype=classes[0])
-    options.settled(classes)
-    n_fit, n_held = manifest["fit"], manifest["held"]
-    sample = blocks[n_fit + n_held].load() if len(blocks) > n_fit + n_held else None
+    note = _note(blocks[: manifest["fit"]], "found in the cache")
+    found = _blocked(manifest, blocks, encoder, options, note)
+    options.settled(found.classes)
+    return found
+
+
+def _blocked(
+    record: dict[str, Any],
+    blocks: Sequence[Block],
+    encoder: Encoder,
+    options: ScanOptions,
+    note: str,
+) -> BlockedData:
+    """The data in some blocks: those to fit, those held out, and at last that of the sample."""
+    classes, n_fit, n_rest = record["classes"], record["fit"], record["fit"] + record["held"]
     return BlockedData(
         blocks=tuple(blocks[:n_fit]),
         n_features=encoder.n_features_,
-        classes=classes,
-        class_rows=np.array(manifest["class_rows"], dtype=np.int64),
-        class_totals=np.array(manifest["class_totals"], dtype=np.float64),
-        held=tuple(blocks[n_fit : n_fit + n_held]),
+        classes=None if classes is None else np.array(classes[1], dtype=classes[0]),
+        class_rows=np.array(record["class_rows"], dtype=np.int64),
+        class_totals=np.array(record["class_totals"], dtype=np.float64),
+        held=tuple(blocks[n_fit:n_rest]),
         feature_names=tuple(encoder.feature_names_),
         encoder=encoder,
-        source=manifest["source"],
-        fingerprint=manifest["fingerprint"],
-        sample=sample,
+        source=record["source"],
+        fingerprint=record["fingerprint"],
+        sample=blocks[n_rest].load() if len(blocks) > n_rest else None,
         single=options.single,
         memory=options.memory,
         engine=options.engine,
-        notes=(_note(blocks[:n_fit], "found in the cache"), *map(of_record, manifest["notes"])),
+        notes=(note, *map(of_record, record["notes"])),
     )
 
 
@@ -861,78 +873,47 @@ class _Scan:
         if name is None:
             return None, None, None, None
         column = known.column(name)
-        if column.way == "number":
-            return self._target_of_numbers(column)
         if column.way == "date":
             raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
-        levels, texts = known.levels(column)
-        self._require_all(column, int(levels.counts[[t is not None for t in texts]].sum()))
-        table = known.read_levels(name, levels, texts)
-        column = with_levels(column, levels)
-        read = table.columns[name]
-        if missing_mask(read).any():
-            self._require_all(column, 0)
-        firsts: dict[str, int] = {}
-        for text, row in zip(texts, levels.first.tolist(), strict=True):
-            if text is not None:
-                firsts[text] = min(firsts.get(text, row), row)
-        counts = np.array(list(table_counts(texts, levels.counts).values()), dtype=np.int64)
-        table = _expanded(table, name, counts, np.array(list(firsts.values())), known.n_rows)
-        place = {text: k for k, text in enumerate(firsts)}
-        own = np.array([-1 if text is None else place[text] for text in texts])
+        if column.way == "number":
+            (numbers,) = known.numbers_in([column])
+            self._require_all(column, known.n_rows - numbers.n_missing)
+            found = known.numbers(column, 2 * _MOST_CLASSES)
+            if found.too_many and options.quantity is not False:
+                self._name_placeholders(numbers.facts(name, exact=True).placeholders)
+                return column, None, None, None
+            if found.too_many:
+                raise DataError(
+                    f"column {quote(name)} has about {found.about:,} different numbers, too "
+                    "many for classes; predict it as a quantity"
+                )
+            read = known.read_numbers(column, found)
+        else:
+            read = known.read_levels(column)
+            self._require_all(column, int(read.counts.sum()))
+            if missing_mask(read.table.columns[name]).any():
+                self._require_all(column, 0)
+        column, own, counts = read.column, read.own, read.counts
+        table = _expanded(read.table, name, counts, read.first, known.n_rows)
         at = np.concatenate([[0], np.cumsum(_few(counts))[:-1]])
         if self._is_quantity(table, name):
             values = take_quantity(table, name)[1][at]
             self._name_placeholders(of_values(values, counts))
-            numbers = np.append(values[own], np.nan)
-            return replace(column, numbers=numbers), None, None, None
+            if column.way == "levels":
+                column = replace(column, numbers=np.append(values[own], np.nan))
+            return column, None, None, None
         labels = take_target(table, name)[1]
+        # The order of labels need not be that of the numbers: those of fractions are texts.
         classes, codes = np.unique(labels, return_inverse=True)
-        mapped = codes.reshape(-1)[at].astype(np.int32)
-        return column, None, np.append(np.where(own < 0, -1, mapped[own]), -1), classes
+        codes = codes.reshape(-1)[at].astype(np.int32)
+        if column.way == "number":
+            return column, found.values.astype(np.float64), codes, classes
+        return column, None, np.append(np.where(own < 0, -1, codes[own]), -1), classes
 
     def _is_quantity(self, table: Table, name: str) -> bool:
         if self.options.quantity is not None:
             return self.options.quantity
         return looks_like_quantity(table, name)
-
-    def _target_of_numbers(
-        self, column: SourceColumn
-    ) -> tuple[SourceColumn, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        known, name = self.statistics, column.name
-        (numbers,) = known.numbers_in([column])
-        self._require_all(column, known.n_rows - numbers.n_missing)
-        found = known.numbers(column, 2 * _MOST_CLASSES)
-        if found.too_many and self.options.quantity is not False:
-            self._name_placeholders(numbers.facts(name, exact=True).placeholders)
-            return column, None, None, None
-        if found.too_many:
-            raise DataError(
-                f"column {quote(name)} has about {found.about:,} different numbers, too "
-                "many for classes; predict it as a quantity"
-            )
-        values, counts, rows = found.values, found.counts, found.first
-        given = values.astype(np.float64)
-        bools = self.layout.groups[name] == "bool"
-        stored = given.astype(bool) if bools else given
-        table = Table((name,), {name: stored}, {name: "number"}, len(given), self.layout.source)
-        if name in self.layout.wanted:
-            table = replace(table, overridden=frozenset({name}))
-        table = _expanded(table, name, counts.astype(np.int64), rows, known.n_rows)
-        if self._is_quantity(table, name):
-            take_quantity(table, name)
-            self._name_placeholders(of_values(given, counts.astype(np.int64)))
-            return column, None, None, None
-        labels = take_target(table, name)[1]
-        at = np.concatenate([[0], np.cumsum(_few(counts.astype(np.int64)))[:-1]])
-        own = labels[at]
-        if own.dtype.kind in "US":  # fractions are names, whose order is another
-            classes, codes = np.unique(own, return_inverse=True)
-            if not np.array_equal(codes.reshape(-1), np.arange(len(given))):
-                order = np.argsort(own, kind="stable")
-                return column, given, None, own[order]
-            return column, given, None, classes
-        return column, given, None, own
 
     def _name_placeholders(self, found: Sequence[Placeholders]) -> None:
         """Note which values of a quantity to predict may stand for missing ones."""
@@ -1000,46 +981,38 @@ class _Scan:
         options, encoder = self.options, plan.encoder
         meta, arrays = encoder.state()
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
-        most = int(_SAMPLE * options.memory / (width + 32.0))
-        share = min(1.0, min(max(n_rows // 4, 2000), most) / n_rows)
+        share = min(1.0, sample_size(n_rows, width, options.memory) / n_rows)
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
         quiet = replace(options, on_progress=None, engine=None)
         work = _Encoding(plan, self.folder, quiet, share, stored, sha256_of(state, work_text))
         found = self._all_encoded(work, spans, n_rows, width)
         self._require_classes(labels, found.counts)
         self._require_weight(found.totals, "every row to fit" if found.held else "every row")
-        names = tuple(encoder.feature_names_)
         # The digest is of rows, not of how they are cut: with other memory the data are the same.
-        listed = None if labels is None else labels.tolist()
-        header = repr((found.contents, found.aside, listed, names))
-        sample: StoredBlock | None = None
+        listed, names = None if labels is None else labels.tolist(), tuple(encoder.feature_names_)
+        record = {
+            "format": _FORMAT,
+            "meta": meta,
+            "encoding": sha256_of(state),
+            "fit": len(found.fit),
+            "held": len(found.held),
+            "classes": None if labels is None else [labels.dtype.str, listed],
+            "class_rows": found.counts.tolist(),
+            "class_totals": [] if labels is None else found.totals.tolist(),
+            "source": self.layout.source,
+            "fingerprint": sha256_of(repr((found.contents, found.aside, listed, names))),
+            "notes": [record_of(one) for one in self.notes],
+            "alerts": [record_of(one) for one in encoder.alerts_],
+        }
+        blocks = [*found.fit, *found.held]
         if found.sample:
-            sample = write_block(self.folder / "sample.block", found.sample, "the sample")
+            blocks.append(write_block(self.folder / "sample.block", found.sample, "the sample"))
             found.sample.clear()
-        place = "encoded into the cache" if stored else None
-        data = BlockedData(
-            blocks=tuple(found.fit),
-            n_features=encoder.n_features_,
-            classes=labels,
-            class_rows=found.counts,
-            class_totals=np.empty(0) if labels is None else found.totals,
-            held=tuple(found.held),
-            feature_names=names,
-            encoder=encoder,
-            source=self.layout.source,
-            fingerprint=sha256_of(header),
-            sample=None if sample is None else sample.load(),
-            single=options.single,
-            memory=options.memory,
-            notes=(
-                _note(found.fit, place, self.readers.shares_cache) + self.resumed,
-                *self.notes,
-            ),
-            engine=options.engine,
-        )
         if stored:
-            self._remember(meta, state, data, sample)
-        return data
+            self._remember(record, state, blocks)
+        place = "encoded into the cache" if stored else None
+        note = _note(found.fit, place, self.readers.shares_cache) + self.resumed
+        return _blocked(record, blocks, encoder, options, note)
 
     def _all_encoded(
         self, work: _Encoding, spans: list[RowRange], n_rows: int, width: float
@@ -1072,32 +1045,12 @@ class _Scan:
             options = {"share": Parameter("test_size"), "seed": Parameter("seed")}
             raise DataError(Message("class_held_out", label=quote(str(label)), **options))
 
-    def _remember(
-        self, meta: dict[str, Any], state: bytes, data: BlockedData, sample: StoredBlock | None
-    ) -> None:
+    def _remember(self, record: dict[str, Any], state: bytes, blocks: Sequence[Block]) -> None:
         """Write the manifest, which makes the cache whole, last."""
-        blocks = [*data.blocks, *data.held, *([] if sample is None else [sample])]
-        classes = data.classes
-        manifest = {
-            "format": _FORMAT,
-            "meta": meta,
-            "encoding": sha256_of(state),
-            "blocks": [
-                {**block.__dict__, "path": os.path.basename(block.__dict__["path"])}
-                for block in blocks
-            ],
-            "fit": len(data.blocks),
-            "held": len(data.held),
-            "classes": None if classes is None else [classes.dtype.str, classes.tolist()],
-            "class_rows": data.class_rows.tolist(),
-            "class_totals": data.class_totals.tolist(),
-            "source": data.source,
-            "fingerprint": data.fingerprint,
-            "notes": [record_of(one) for one in self.notes],
-            "alerts": [record_of(one) for one in data.encoder.alerts_],
-        }
-        _replace(self.folder / _ENCODING, state)
-        _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
+        names = [{**vars(block), "path": os.path.basename(vars(block)["path"])} for block in blocks]
+        with cache_file(self.folder / _ENCODING) as file:
+            file.write(state)
+        write_record(self.folder / _MANIFEST, {**record, "blocks": names})
         _remove(self.folder, "rows-*.parquet", "*.done", "*.raw", "*.sums")
 
 
@@ -1116,15 +1069,6 @@ def _drawn_number(seed: int, label: Any) -> float:
     return float(int.from_bytes(digest.digest()[:8], "little"))
 
 
-def table_counts(texts: Sequence[str | None], counts: np.ndarray) -> dict[str, int]:
-    """How often each text is there that stands for a value."""
-    out: dict[str, int] = {}
-    for text, n in zip(texts, counts.tolist(), strict=True):
-        if text is not None:
-            out[text] = out.get(text, 0) + n
-    return out
-
-
 def _few(counts: np.ndarray) -> np.ndarray:
     """Return how many rows of each value decide whether it is rare."""
     return np.minimum(counts, 1000 if len(counts) <= 1000 else 20)
@@ -1138,11 +1082,6 @@ def _expanded(table: Table, name: str, counts: np.ndarray, rows: np.ndarray, n_r
     return replace(
         table, columns={name: column}, names=(name,), n_rows=n_rows, rows=np.asarray(rows)[index]
     )
-
-
-def _replace(path: Path, data: bytes) -> None:
-    with cache_file(path) as file:
-        file.write(data)
 
 
 def _note(fit: Sequence[Block], place: str | None, shared: bool = True) -> str:
@@ -1203,48 +1142,42 @@ class _Encoding:
         if blocks is None:
             blocks = self._blocks(k, span)
             if self.stored:
-                described = [{**block.__dict__, "rows": None} for block, _, _ in blocks]
-                sides = [held for _, _, held in blocks]
-                text = json.dumps({"mark": self.mark, "blocks": described, "held": sides})
-                _replace(self.folder / f"{k:06d}.done", text.encode())
+                described = [(vars(block), held) for block, _, held in blocks]
+                done = {"mark": self.mark, "blocks": described}
+                write_record(self.folder / f"{k:06d}.done", done)
             if self.plan.stage is not None:
                 self.plan.stage.forget(span)
         n = self.plan.n_classes
-        done = _EncodedRows.none(n)
-        done.was_there = was_there
+        found = _EncodedRows.none(n)
+        found.was_there = was_there
         for i, (block, rows, held) in enumerate(blocks):
             if held:
-                done.held.append(block)
-                done.aside = done.aside.then(contents_of(rows))
+                found.held.append(block)
+                found.aside = found.aside.then(contents_of(rows))
                 continue
-            done.fit.append(block)
-            done.contents = done.contents.then(contents_of(rows))
+            found.fit.append(block)
+            found.contents = found.contents.then(contents_of(rows))
             index = drawn(len(rows), self.share, self.options.seed, 1000 * k + i)
             if len(index):
-                done.sample.append(taken(rows, index))
+                found.sample.append(rows[index])
             if n:
-                done.counts += np.bincount(rows.target, minlength=n)
-                done.totals += np.bincount(rows.target, weights=rows.weights, minlength=n)
+                counts, totals = rows.totals(n)
+                found.counts += counts
+                found.totals += totals
             else:
-                done.totals += len(rows) if rows.weights is None else rows.weights.sum()
-        return done
+                found.totals += len(rows) if rows.weights is None else rows.weights.sum()
+        return found
 
     def _finished(self, k: int) -> list[tuple[Block, Rows, bool]] | None:
         """The blocks of a stretch that lie in the folder already, whole."""
-        if not self.stored:
+        record = read_record(self.folder / f"{k:06d}.done", mark=self.mark) if self.stored else None
+        if record is None:
             return None
+        blocks = [(StoredBlock(**one), held) for one, held in record["blocks"]]
         try:
-            record = json.loads((self.folder / f"{k:06d}.done").read_text("utf-8"))
-            if record["mark"] != self.mark:
-                return None
-            blocks = []
-            for one, held in zip(record["blocks"], record["held"], strict=True):
-                del one["rows"]
-                block = StoredBlock(**one)
-                blocks.append((block, block.load(), held))
-        except (OSError, ValueError, KeyError, TypeError, DataError):
+            return [(block, block.load(), held) for block, held in blocks]
+        except DataError:
             return None
-        return blocks  # type: ignore[return-value]
 
     def _blocks(self, k: int, span: RowRange) -> list[tuple[Block, Rows, bool]]:
         plan, out = self.plan, []
@@ -1252,7 +1185,7 @@ class _Encoding:
         # Decoded on every pass, a stretch is one block, so that it is decoded once.
         size = self.options.block_rows if self.stored else max(len(fit), 1)
         for i, piece in enumerate(in_pieces(len(fit), size)):
-            rows = chosen_rows(fit, piece)
+            rows = fit[piece]
             place = span.place(plan.sources, 0, span.n_rows)
             if held is None:
                 place = span.place(plan.sources, piece.start, piece.stop)
@@ -1265,10 +1198,9 @@ class _Encoding:
     def _block(self, rows: Rows, name: str, place: str, span: RowRange, held: bool) -> Block:
         if self.stored:
             return write_block(self.folder / f"{name}.block", [rows], place)
-        stored = int(rows.matrix.nnz if hasattr(rows.matrix, "nnz") else rows.matrix.size)
-        size = rows.matrix.dtype.itemsize * stored
+        size = rows.matrix.dtype.itemsize * rows.n_stored
         digest = digest_of(rows)
-        return SourceBlock(self.plan, span, held, digest, len(rows), stored, size, place)
+        return SourceBlock(self.plan, span, held, digest, len(rows), rows.n_stored, size, place)
 
 
 def _staged(shared: tuple[EncodingPlan, Stage], span: RowRange) -> list[Numbers] | None:

@@ -153,9 +153,14 @@ class Readers(ABC):
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
         """The results of a task for all parts, in their order."""
 
-    @abstractmethod
     def merged(self, task: Task, shared: Any, parts: Sequence[Any], merge: Merge) -> Any:
         """The merged results of a task for all parts, of which there is one at least."""
+        found: list[Any] = []
+        for one in self.map(task, shared, parts):
+            found.append(one)
+            if len(found) > _TOGETHER:
+                found = [merge(found)]
+        return merge(found)
 
     @abstractmethod
     def close(self, session: Session) -> None:
@@ -180,14 +185,6 @@ class LocalReaders(Readers):
         calls = [(shared, part) for part in parts]
         yield from in_order(task, calls, self.workers, "separatrix-scan")
 
-    def merged(self, task: Task, shared: Any, parts: Sequence[Any], merge: Merge) -> Any:
-        found: list[Any] = []
-        for one in self.map(task, shared, parts):
-            found.append(one)
-            if len(found) > _TOGETHER:
-                found = [merge(found)]
-        return merge(found)
-
     def close(self, session: Session) -> None:
         close(session)
 
@@ -210,7 +207,7 @@ class ClusterReaders(Readers):
 
     def map(self, task: Task, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
         with self.engine.connected():
-            futures = deque(self._computed(self._calls(task, shared, parts)))
+            futures = deque(self.engine.computed(self._calls(task, shared, parts)))
             try:
                 while futures:
                     some = [futures[k] for k in range(min(_BATCH, len(futures)))]
@@ -234,12 +231,12 @@ class ClusterReaders(Readers):
                     for first in range(0, len(level), _TOGETHER)
                 ]
             try:
-                (found,) = self.engine.gathered(self._computed(level), _FILES)
+                (found,) = self.engine.gathered(self.engine.computed(level), _FILES)
             except ConnectionError:
                 raise
             except Exception:
                 # The first part that fails, in the order of the parts, has the error.
-                return merge(list(self.map(task, shared, parts)))
+                return super().merged(task, shared, parts, merge)
         return pickle.loads(found)
 
     def close(self, session: Session) -> None:
@@ -249,20 +246,8 @@ class ClusterReaders(Readers):
                 self.engine.client.run(close, session)
 
     def _calls(self, task: Task, shared: Any, parts: Sequence[Any]) -> list[Any]:
-        """The graph of a task of every part; what they share is in it once."""
-        from dask.delayed import delayed
-
-        key = uuid.uuid4().hex
-        common = delayed((key, pickled((task, shared))), name=f"separatrix-shared-{key}")
-        call = delayed(_done, pure=False)
-        return [call(common, pickled(part)) for part in parts]
-
-    def _computed(self, calls: Sequence[Any]) -> list[Any]:
-        import dask
-
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
-            futures: list[Any] = self.engine.client.compute(list(calls))
-        return futures
+        common = uuid.uuid4().hex, pickled((task, shared))
+        return self.engine.calls(_done, common, [(pickled(part),) for part in parts])
 
 
 # --- on a worker ----------------------------------------------------------------------------------

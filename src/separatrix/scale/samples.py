@@ -8,16 +8,15 @@ import numpy as np
 
 from separatrix.scale.blocks import Rows
 
-__all__ = ["drawn", "joined", "sample_of", "sample_size", "taken"]
+__all__ = ["drawn", "joined", "sample_of", "sample_size"]
 
 # The share of the memory that the sample may take.
 _SHARE = 0.1
 
 
-def sample_size(n_rows: int, n_stored: int, memory: int) -> int:
-    """How many of so many rows are drawn, where so many numbers are stored of them all."""
-    row_bytes = 8.0 * n_stored / max(n_rows, 1) + 32.0
-    return min(max(n_rows // 4, 2000), int(_SHARE * memory / row_bytes))
+def sample_size(n_rows: int, width: float, memory: int) -> int:
+    """How many of so many rows are drawn, where a row of their matrix takes so many bytes."""
+    return min(max(n_rows // 4, 2000), int(_SHARE * memory / (width + 32.0)))
 
 
 def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
@@ -29,7 +28,7 @@ def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
     for k, block in enumerate(blocks):
         index = drawn(block.n_rows, min(1.0, n_rows / total), seed, k)
         if len(index):
-            parts.append(taken(block.load(), index))
+            parts.append(block.load()[index])
     return joined(parts)
 
 
@@ -41,16 +40,6 @@ def drawn(n: int, share: float, seed: int, k: int) -> np.ndarray:
     index = (edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.int64)
     index = np.minimum(index, n - 1)
     return index[np.diff(index, prepend=-1) > 0]
-
-
-def taken(rows: Rows, index: np.ndarray) -> Rows:
-    """Copy some of the rows of a block."""
-    return Rows(
-        rows.matrix[index],
-        rows.target[index],
-        None if rows.weights is None else rows.weights[index],
-        None if rows.squares is None else rows.squares[index],
-    )
 
 
 def joined(parts: list[Rows]) -> Rows | None:

@@ -352,16 +352,9 @@ def _of_arrays(
         classes, codes = labels.classes, labels.codes.astype(np.int32)
     design = as_design(X).merged()
     matrix, squares = design.matrix, design.row_squares()
+    rows = Rows(matrix, codes, weights, squares)
     blocks = tuple(
-        ArrayBlock(
-            Rows(
-                matrix[piece],
-                codes[piece],
-                None if weights is None else weights[piece],
-                squares[piece],
-            ),
-            f"rows {piece.start + 1:,} to {piece.stop:,}",
-        )
+        ArrayBlock(rows[piece], f"rows {piece.start + 1:,} to {piece.stop:,}")
         for piece in in_pieces(len(y), block_rows)
     )
     counts, totals = np.empty(0, dtype=np.int64), np.empty(0)
@@ -376,7 +369,7 @@ def _of_arrays(
         counts,
         totals,
         fingerprint=sha256_of(repr((X.shape, str(X.dtype), listed, weights is None)), *arrays),
-        sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
+        sample=sample_of(blocks, sample_size(len(y), 8.0 * design.n_stored / len(y), memory)),
         single=matrix.dtype == np.float32,
         memory=memory,
     )

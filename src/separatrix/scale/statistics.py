@@ -70,6 +70,29 @@ _NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 _NUMERIC = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 
 
+@dataclass(frozen=True)
+class ReadLevels:
+    """The different values of a column, read by what they mean.
+
+    Attributes
+    ----------
+    column : SourceColumn
+        With its levels as they are stored.
+    table : Table
+        A row for each different text that stands for a value.
+    own : ndarray of int64
+        The row of each stored level; -1 where it stands for a missing value.
+    counts, first : ndarray of int64
+        How many rows of the files have each of the texts, and the first of these rows.
+    """
+
+    column: SourceColumn
+    table: Table
+    own: np.ndarray
+    counts: np.ndarray
+    first: np.ndarray
+
+
 class Statistics:
     """Statistics of the columns of Parquet files.
 
@@ -194,12 +217,9 @@ class Statistics:
     def _counted_levels(self, columns: Sequence[SourceColumn], most: int) -> list[LevelFacts]:
         queries = []
         for one in columns:
-            group = self.layout.groups[one.name]
-            clean = None
-            if one.way == "levels" and group in ("string", "json") and not self.converted:
-                clean = self.layout.parts[0].values(self.layout.options.marks).cast("c", "string")
+            clean = self._clean(one) if one.way == "levels" else None
             hashed = "hash(c)" if one.way == "number" else text_hash("c")
-            queries.append(_Levels(one.sql, hashed, clean, most))
+            queries.append(_Levels(one.sql, hashed, clean and clean("c"), most))
         found: list[LevelFacts] = self.readers.merged(
             _levels_of, (self.session, queries), self._parts(), merged_columns
         )
@@ -246,17 +266,28 @@ class Statistics:
             Message("too_many_levels", column=quote(name), about=about, ignored=ignored)
         )
 
-    def read_levels(self, name: str, levels: LevelFacts, texts: Sequence[str | None]) -> Table:
-        """The levels as a table of their own, a row each, read by what they mean."""
-        counts: dict[str, int] = {}
+    def read_levels(self, column: SourceColumn) -> ReadLevels:
+        """The levels of a column as a table of their own, a row each, read by what they mean."""
+        levels, given = self.levels(column)
         rows: dict[str, int] = {}
-        every = zip(texts, levels.counts.tolist(), levels.first.tolist(), strict=True)
-        for text, n, first in every:
-            if text is not None:
-                counts[text] = counts.get(text, 0) + n
-                rows[text] = min(rows.get(text, first), first)
-        column = Counted(list(counts), list(counts.values()))
-        return self.layout.table({name: column}, len(counts), np.array([*rows.values()]))
+        numbered = [-1 if text is None else rows.setdefault(text, len(rows)) for text in given]
+        own = np.array(numbered, dtype=np.int64)
+        there = own >= 0
+        counts, first = np.zeros(len(rows), np.int64), np.full(len(rows), self.n_rows)
+        np.add.at(counts, own[there], levels.counts[there])
+        np.minimum.at(first, own[there], levels.first[there])
+        table = self.layout.table(
+            {column.name: Counted([*rows], counts.tolist())}, len(rows), first
+        )
+        return ReadLevels(with_levels(column, levels), table, own, counts, first)
+
+    def read_numbers(self, column: SourceColumn, numbers: LevelFacts) -> ReadLevels:
+        """The different numbers of a column, like levels."""
+        name, values = column.name, numbers.values.astype(np.float64)
+        stored = values.astype(bool) if self.layout.groups[name] == "bool" else values
+        table = Table((name,), {name: stored}, {name: "number"}, len(values), self.layout.source)
+        table = replace(table, overridden=frozenset({name} & set(self.layout.wanted)))
+        return ReadLevels(column, table, np.arange(len(values)), numbers.counts, numbers.first)
 
     # --- facts ----------------------------------------------------------------------------------
 
@@ -322,14 +353,15 @@ class Statistics:
 
     def _as_text(self, column: SourceColumn) -> SourceColumn:
         """The same column, its texts without blanks and marks for what is missing."""
-        if self.converted:
-            return replace(column, way="text")
-        values = self.layout.parts[0].values(self.layout.options.marks)
-        if self.layout.groups[column.name] not in ("string", "json"):
-            return replace(column, way="text")
-        return replace(
-            column, way="text", sql=tuple(values.cast(value, "string") for value in column.sql)
-        )
+        clean = self._clean(column)
+        sql = column.sql if clean is None else tuple(map(clean, column.sql))
+        return replace(column, way="text", sql=sql)
+
+    def _clean(self, column: SourceColumn) -> Callable[[str], str] | None:
+        """SQL for a text of a column as it is read; None where it is read as it is stored."""
+        if self.converted or self.layout.groups[column.name] not in ("string", "json"):
+            return None
+        return partial(self.layout.parts[0].values(self.layout.options.marks).cast, kind="string")
 
     def _of_text(self, column: SourceColumn, encoder: Encoder) -> Facts:
         """How many rows have each word, a stretch at a time."""
@@ -354,39 +386,27 @@ class Statistics:
             k, start, stop, _, _ = row_range.pieces[0]
             stop = min(stop, start + rows)
             chosen = ", ".join(f"{one.sql[k]} AS {one.key}" for one in columns)
-            where = f"r >= {start} AND r < {stop}"
-            queries.append((k, f"SELECT {chosen} FROM {self.sources[k].relation()} WHERE {where}"))
+            queries.append((k, self.sources[k].rows(chosen, start, stop)))
         for found in self.results(queries):
             for values, one in zip(out, columns, strict=True):
-                gone = missing_mask(found[one.key]).tolist()
-                data = np.ma.getdata(found[one.key]).tolist()
-                values += [None if lost else x for x, lost in zip(data, gone, strict=True)]
+                values += _texts(found[one.key], missing_mask(found[one.key]))
         return out
 
     def of_levels(self, column: SourceColumn) -> tuple[SourceColumn, Facts, list[Facts]]:
         """A column of levels with what these mean, what it adds up to, and so for its parts."""
-        name, layout = column.name, self.layout
-        levels, given = self.levels(column)
-        table = self.read_levels(name, levels, given)
+        name, overridden = column.name, column.name in self.layout.wanted
+        found = self.read_levels(column)
+        table, own, counts = found.table, found.own, found.counts
         self.notes += table.notes
         self.alerts += table.alerts
-        overridden = name in layout.wanted
-        there = {text: k for k, text in enumerate(_first(given))}
-        own = [-1 if text is None else there[text] for text in given]
         read, lost = table.columns[name], missing_mask(table.columns[name])
-        counts = np.bincount(
-            np.array([k for k in own if k >= 0], dtype=np.int64),
-            weights=levels.counts[[k >= 0 for k in own]],
-            minlength=len(there),
-        ).astype(np.int64)
-        n_missing = self.n_rows - int(counts[~lost].sum())
         if name in table.spellings:
             self.spellings[name] = table.spellings[name]
-        column = with_levels(column, levels)
         if table.kinds[name] == "number":
             values = np.where(lost, np.nan, np.ma.getdata(read).astype(np.float64))
-            numbers = np.array([np.nan if k < 0 else values[k] for k in own] + [np.nan])
-            coded = replace(column, numbers=numbers)
+            # Those that mean nothing have the last place, and so have missing values.
+            numbers = np.append(np.append(values, np.nan)[own], np.nan)
+            coded = replace(found.column, numbers=numbers)
             date = name in table.dates
             facts = self._weighted(name, values, counts, overridden=overridden, date=date)
             parts = []
@@ -394,18 +414,18 @@ class Statistics:
                 if source == name:
                     parts.append(self._counted(part, table, counts))
             return coded, facts, parts
-        texts = np.ma.getdata(read).tolist()
-        final = [None if k < 0 or lost[k] else texts[k] for k in own]
-        coded = replace(column, texts=tuple(final))
+        texts = _texts(read, lost)
+        coded = replace(found.column, texts=tuple(map([*texts, None].__getitem__, own.tolist())))
+        return coded, self._category(name, texts, counts, overridden=overridden), []
+
+    def _category(
+        self, name: str, texts: Sequence[str | None], counts: np.ndarray, **known: Any
+    ) -> CategoryFacts:
         totals: dict[str, int] = {}
-        for text, gone, n in zip(texts, lost.tolist(), counts.tolist(), strict=True):
-            if not gone:
+        for text, n in zip(texts, counts.tolist(), strict=True):
+            if text is not None:
                 totals[text] = totals.get(text, 0) + n
-        return (
-            coded,
-            CategoryFacts(name, self.n_rows, n_missing, totals, overridden=overridden),
-            [],
-        )
+        return CategoryFacts(name, self.n_rows, self.n_rows - sum(totals.values()), totals, **known)
 
     def _weighted(
         self, name: str, values: np.ndarray, counts: np.ndarray, **known: Any
@@ -420,16 +440,10 @@ class Statistics:
     def _counted(self, name: str, table: Table, counts: np.ndarray) -> Facts:
         """What a part of a date adds up to, of a table with a row for each moment."""
         column, gone = table.columns[name], missing_mask(table.columns[name])
-        data = np.ma.getdata(column)
         if table.kinds[name] == "number":
-            values = np.where(gone, np.nan, data.astype(np.float64))
+            values = np.where(gone, np.nan, np.ma.getdata(column).astype(np.float64))
             return self._weighted(name, values, counts, derived=True)
-        totals: dict[str, int] = {}
-        for text, lost, n in zip(data.tolist(), gone.tolist(), counts.tolist(), strict=True):
-            if not lost:
-                totals[text] = totals.get(text, 0) + n
-        n_missing = self.n_rows - sum(totals.values())
-        return CategoryFacts(name, self.n_rows, n_missing, totals, derived=True)
+        return self._category(name, _texts(column, gone), counts, derived=True)
 
     def _parts_of_dates(self, column: SourceColumn) -> list[Facts]:
         whole = "floor(({v}) * 24.0 + 1e-9)"
@@ -495,14 +509,8 @@ class Statistics:
         queries = []
         for k, start, stop, _, _ in self._pieces():
             value = column.sql[k]
-            queries.append(
-                (
-                    k,
-                    f"SELECT {term.format(v=value)} AS v, count(*) AS n "
-                    f"FROM {self.sources[k].relation()} "
-                    f"WHERE r >= {start} AND r < {stop} AND {value} IS NOT NULL GROUP BY 1",
-                )
-            )
+            rows = self.sources[k].rows(f"{term.format(v=value)} AS v, count(*) AS n", start, stop)
+            queries.append((k, f"{rows} AND {value} IS NOT NULL GROUP BY 1"))
         for found in self.results(queries):
             yield {name: np.ma.getdata(values) for name, values in found.items()}
 
@@ -640,11 +648,10 @@ def _levels_of(shared: tuple[Session, Sequence[_Levels]], part: _Part) -> list[L
         if one.clean is not None:
             differs = f"{one.clean} IS DISTINCT FROM c"
             clean = f", {differs} AS other, CASE WHEN {differs} THEN {one.clean} END AS t"
+        counted = f"{one.sql[part.k]} AS c, count(*) AS n, min(r) AS row"
         sql = (
-            f"WITH found AS (SELECT {one.sql[part.k]} AS c, count(*) AS n, min(r) AS row "
-            f"FROM {source.relation()} WHERE r >= {part.start} AND r < {part.stop} "
-            f"GROUP BY 1) SELECT c, n, row, {one.hashed} AS h{clean} "
-            "FROM found WHERE c IS NOT NULL ORDER BY 1"
+            f"WITH found AS ({source.rows(counted, part.start, part.stop)} GROUP BY 1) "
+            f"SELECT c, n, row, {one.hashed} AS h{clean} FROM found WHERE c IS NOT NULL ORDER BY 1"
         )
         found = _answered(session, (source, sql))
         plain = {name: np.ma.getdata(values) for name, values in found.items()}
@@ -670,11 +677,9 @@ def _levels_of(shared: tuple[Session, Sequence[_Levels]], part: _Part) -> list[L
 def _sketch_of(shared: tuple[Session, SourceColumn], part: _Part) -> LevelFacts:
     """The smallest hashes of the values of a column in some rows."""
     session, column = shared
-    sql = (
-        f"SELECT DISTINCT {text_hash(column.sql[part.k])} AS h FROM {part.source.relation()} "
-        f"WHERE r >= {part.start} AND r < {part.stop} AND {column.sql[part.k]} IS NOT NULL "
-        f"ORDER BY 1 LIMIT {SKETCH}"
-    )
+    value = column.sql[part.k]
+    rows = part.source.rows(f"DISTINCT {text_hash(value)} AS h", part.start, part.stop)
+    sql = f"{rows} AND {value} IS NOT NULL ORDER BY 1 LIMIT {SKETCH}"
     return LevelFacts.of_hashes(np.ma.getdata(_answered(session, (part.source, sql))["h"]))
 
 
@@ -684,8 +689,7 @@ def _words_of(
 ) -> TextFacts:
     """The words of a column in some rows."""
     (session, column, options), (k, source, start, stop) = shared, piece
-    sql = f"SELECT {column.chosen(k)} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
-    texts = _answered(session, (source, sql))[column.key]
+    texts = _answered(session, (source, source.rows(column.chosen(k), start, stop)))[column.key]
     with pool.alone():  # of several readers
         return TextFacts.of(column.name, texts, options)
 
@@ -695,8 +699,7 @@ def _numbers_of(
 ) -> list[Numbers]:
     """What columns of numbers add up to in some rows."""
     (session, columns), (k, source, start, stop) = shared, piece
-    chosen = ", ".join(one.chosen(k) for one in columns)
-    sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
+    sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
     fetched = _answered(session, (source, sql))
 
     def place(row: int) -> str:
@@ -714,9 +717,12 @@ def merged_numbers(parts: Sequence[Sequence[Numbers]]) -> list[Numbers]:
     return [Numbers.merged(column) for column in zip(*parts, strict=True)]
 
 
-def _first(texts: Sequence[str | None]) -> list[str]:
-    """The different texts, in the order of their first appearance."""
-    return list(dict.fromkeys(text for text in texts if text is not None))
+def _texts(column: Any, gone: np.ndarray) -> list[str | None]:
+    """The texts of a column; None where one is missing."""
+    texts: list[str | None] = np.ma.getdata(column).tolist()
+    if gone.any():
+        texts = [None if lost else text for text, lost in zip(texts, gone.tolist(), strict=True)]
+    return texts
 
 
 def is_number(value: str) -> str:

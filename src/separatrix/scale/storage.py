@@ -155,7 +155,7 @@ def write_block(path: Path, parts: Sequence[Rows], place: str) -> StoredBlock:
         size = file.tell()
     status = path.stat()
     _verified[str(path)] = (status.st_size, status.st_mtime_ns)
-    stored = sum(int(part.matrix.nnz if shape else part.matrix.size) for part in parts)
+    stored = sum(part.n_stored for part in parts)
     n_rows = sum(map(len, parts))
     return StoredBlock(str(path), checksum, size, n_rows, stored, size, place)
 
@@ -168,6 +168,22 @@ def cache_file(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise unwritable(path, error) from None
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write a file of the cache in JSON."""
+    with cache_file(path) as file:
+        file.write(json.dumps(record).encode())
+
+
+def read_record(path: Path, **marks: Any) -> dict[str, Any] | None:
+    """The record in a file of the cache; None where there is none with these marks."""
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    known = isinstance(record, dict) and marks.items() <= record.items()
+    return record if known else None
 
 
 def unwritable(path: Path, error: OSError) -> DataError:

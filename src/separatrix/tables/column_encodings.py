@@ -402,6 +402,11 @@ class Category(Encoding):
         names += [f"{self.name}=(rare)"] if self.rare else []
         return names + ([f"{self.name}=(missing)"] if self.with_missing else [])
 
+    @property
+    def n_features(self) -> int:
+        # Asked for with every block, without the names of many levels.
+        return len(self.levels) + bool(self.rare) + self.with_missing
+
     def encode(self, table: Table, settings: Settings, notes: Remarks, start: int = 0) -> Any:
         """Return for each row the place of the one feature that is 1, or -1 for none.
 

@@ -6,7 +6,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -225,8 +225,9 @@ class _Part:
     def record(self) -> dict[str, Any]:
         """A settled part as JSON can hold it."""
         assert self._values is None
-        spreads = [[*cut, *astuple(one)] for cut, one in self._spreads.items()]
-        return {"ends": astuple(self.ends), "spreads": spreads}
+        # Not by astuple, which copies every number by itself.
+        spreads = [[*cut, *vars(one).values()] for cut, one in self._spreads.items()]
+        return {"ends": [*vars(self.ends).values()], "spreads": spreads}
 
     def without(self, away: Container[float]) -> Spread:
         """The spread of the values but for some codes, the outermost ones at either end."""

@@ -730,16 +730,24 @@ class LevelMatch:
 
     def __init__(self, levels: Sequence[str]):
         self._exact = {level: i for i, level in enumerate(levels)}
-        self._by_number: dict[float, int] = {}
-        self._by_plain_number: dict[float, int] = {}
-        for i, level in enumerate(levels):
+
+    # Made at their first use: most texts are levels, and of many levels this takes long.
+    @cached_property
+    def _by_number(self) -> dict[float, int]:
+        return self._numbered(self._exact)
+
+    @cached_property
+    def _by_plain_number(self) -> dict[float, int]:
+        return self._numbered(level for level in self._exact if not _padded(level))
+
+    def _numbered(self, levels: Iterable[str]) -> dict[float, int]:
+        """The levels that spell numbers; -1 where two of them spell the same one."""
+        found: dict[float, int] = {}
+        for level in levels:
             number = _canonical(level)
-            if number is None:
-                continue
-            # Two levels that spell the same number: neither may stand for it.
-            self._by_number[number] = -1 if number in self._by_number else i
-            if not _padded(level):
-                self._by_plain_number[number] = -1 if number in self._by_plain_number else i
+            if number is not None:
+                found[number] = -1 if number in found else self._exact[level]
+        return found
 
     def find(self, value: Any) -> int:
         """The index of the level, or -1."""
@@ -755,7 +763,9 @@ class LevelMatch:
 
     def find_all(self, values: Sequence[Any]) -> Any:
         """The indices of the levels, -1 for none; every distinct value is looked for once."""
-        found = {value: self.find(value) for value in set(values)}
+        distinct = set(values)
+        found = {value: self._exact.get(value, -1) for value in distinct}
+        found.update((value, self.find(value)) for value in distinct if found[value] < 0)
         return np.fromiter((found[value] for value in values), dtype=np.int64, count=len(values))
 
 
