@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import class_codes
-from separatrix.plots.planar import Extent, where_positive
+from separatrix.plots.planar import Extent, half_plane_cells, where_positive
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field, Function, line_in
 
@@ -108,6 +108,36 @@ def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
             if first < last and np.all(np.maximum(start, stop) > 0.0):
                 out.append(ends[0] + np.outer([first, last], ends[1] - ends[0]))
     return out
+
+
+def regions_of(
+    scores: Function, planes: Planes | None, extent: Extent, cells: int = 32
+) -> tuple[list[list[list[np.ndarray]]], Field | None]:
+    """The regions of classes, and the field that they were found on.
+
+    Parameters
+    ----------
+    scores : callable
+        Of points of shape (n, 2) to scores of shape (n,), positive for the second class, or (n, K).
+    planes : pair of ndarray, optional
+        The weights and intercepts of the scores, where these are linear: no field is needed then.
+    extent : (float, float, float, float)
+    cells : int, default=32
+        A side of the coarse grid.
+
+    Returns
+    -------
+    regions : list of K lists of lists of ndarray of shape (k, 2)
+        Of every class its polygons, each an outline and its holes.
+    field : Field or None
+    """
+    if planes is not None:
+        return [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)], None
+    several = scores(np.array([[extent[0], extent[2]]])).ndim == 2
+    grid = Field(scores, extent, cells=cells, halvings=3 if several else 2)
+    if several:
+        return [grid.regions(k=k) for k in range(grid.values.shape[2])], grid
+    return [grid.regions(-np.inf, 0.0), grid.regions(0.0, np.inf)], grid
 
 
 def curves_in(surface: Hyperplane | Quadric, extent: Extent) -> list[np.ndarray]:

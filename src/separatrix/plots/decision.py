@@ -18,14 +18,22 @@ from scipy.special import expit, logit
 
 from separatrix.data.validation import check_choice
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.boundaries import borders, conics, difference, extent_of, points_of
+from separatrix.plots.boundaries import (
+    borders,
+    conics,
+    difference,
+    extent_of,
+    points_of,
+    regions_of,
+)
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
-from separatrix.plots.planar import Extent, along, box, compound, half_plane_cells, pixel_middles
+from separatrix.plots.planar import Extent, along, box, compound, pixel_middles
 from separatrix.plots.points import (
     Panels,
     axes_row,
     draw_lines,
+    fill_regions,
     marker_size,
     one_axes,
     padded,
@@ -207,18 +215,13 @@ class DecisionDisplay(Display):
         planes, k = view.planes(), len(view.classes)
         image: np.ndarray | None = None
         contours: dict[float, list[np.ndarray]] = {}
+        regions, grid = regions_of(view.scores, planes, extent)
         if planes is not None:
-            regions = [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)]
             boundary = borders(planes, extent)
             if shade == "score":
                 image = _linear_image(*planes, extent)
                 image = image[..., 1] - image[..., 0] if k == 2 else image
-        else:
-            grid = Field(view.scores, extent, halvings=2 if k == 2 else 3)
-            if k == 2:
-                regions = [grid.regions(-np.inf, 0.0), grid.regions(0.0, np.inf)]
-            else:
-                regions = [grid.regions(k=i) for i in range(k)]
+        elif grid is not None:
             exact = conics(view, extent)
             # The last class has no outline that is not another one's.
             boundary = _outlines(grid, k - 1) if exact is None else exact
@@ -296,7 +299,7 @@ class DecisionDisplay(Display):
         if self.view.kind == "line":
             self._plot_curve(ax, colours)
         elif self.shade == "class":
-            self._plot_regions(ax, colours)
+            self.regions_ = fill_regions(ax, self.regions, colours, alpha=_TINT, zorder=1.0)
         elif self.image is not None:
             self._plot_image(ax, colours, self.image)
         self.boundary_: Any = draw_lines(ax, self.boundary, 1.8, zorder=2.6, capstyle="butt")
@@ -341,13 +344,6 @@ class DecisionDisplay(Display):
         if self._on_curve():
             heights = np.array([0.0, 1.0])
         return np.stack([points[:, 0], heights[codes]], axis=1)
-
-    def _plot_regions(self, ax: Axes, colours: list[str]) -> None:
-        looks: Looks = {"alpha": _TINT, "linewidth": 0.0, "zorder": 1.0}
-        for polygons, colour in zip(self.regions, colours, strict=True):
-            patch = PathPatch(compound(polygons), facecolor=colour, **looks)
-            self.regions_.append(patch)
-            ax.add_patch(patch)
 
     def _plot_image(self, ax: Axes, colours: list[str], image: np.ndarray) -> None:
         options: Any = {"origin": "lower", "interpolation": "bilinear", "aspect": "auto"}
@@ -397,7 +393,7 @@ class DecisionDisplay(Display):
 
     def _plot_curve(self, ax: Axes, colours: list[str]) -> None:
         if self.shade is not None:
-            self._plot_regions(ax, colours)
+            self.regions_ = fill_regions(ax, self.regions, colours, alpha=_TINT, zorder=1.0)
         assert self.image is not None
         x = np.linspace(*self.extent[:2], len(self.image))
         what = "probability" if self.shade == "probability" else "score"
