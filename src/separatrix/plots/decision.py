@@ -43,7 +43,7 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field, line_in
+from separatrix.plots.zero_set import Field, curves_in
 
 __all__ = ["DecisionDisplay"]
 
@@ -244,7 +244,7 @@ class DecisionDisplay(Display):
         left, right = extent[:2]
         k, planes, flat = len(view.classes), view.planes(), (left, right, 0.0, 1.0)
         if planes is not None and k == 2:
-            lines = line_in(difference(planes), 0.0, flat)
+            lines = curves_in(difference(planes), flat)
         else:
             lines = _outlines(Field(view.scores, flat, halvings=3), k)
         cuts: list[float] = []
@@ -585,7 +585,7 @@ def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarra
 
 def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:
     """Contours of the sigmoid of a score; of 1/2 it is the boundary, which is drawn anyway."""
-    return {p: line_in(plane, logit(p) / factor, extent) for p in _LEVELS if p != 0.5}
+    return {p: curves_in(plane, extent, logit(p) / factor) for p in _LEVELS if p != 0.5}
 
 
 def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, list[np.ndarray]]]:

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.boundaries import curves_in, lead_of, regions_of
+from separatrix.plots.boundaries import lead_of, regions_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     class_codes,
@@ -42,6 +42,7 @@ from separatrix.plots.points import (
     write_note,
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
+from separatrix.plots.zero_set import curves_in
 
 __all__ = ["DiscriminantDisplay"]
 
@@ -255,9 +256,8 @@ class DiscriminantDisplay(Display):
     def _plot_plane(self, ax: Axes, colours: list[str]) -> None:
         low, high = self._extent()
         extent = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
-        own = self.discriminant
-        planes = own._planes  # type: ignore[attr-defined]
-        regions, _ = regions_of(own.decision, planes, extent, _CELLS)
+        planes = self.discriminant._planes  # type: ignore[attr-defined]
+        regions, _ = regions_of(self.discriminant.decision, planes, extent, _CELLS)
         self.regions_ = fill_regions(ax, regions, colours, alpha=0.13, zorder=0.5)
         if self.points is not None and self.codes is not None:
             crowd: Looks = {}
