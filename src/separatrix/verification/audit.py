@@ -64,6 +64,9 @@ from separatrix.solvers.protocol import Solver
 __all__ = ["kernel_of", "verify"]
 
 
+_BY_PROBLEM: Any = object()
+
+
 @dataclass(frozen=True)
 class _Claim:
     """One problem that a model claims to solve, in multiples of ``scale``."""
@@ -83,8 +86,8 @@ class _Claim:
     # objective without that weight's penalty, the point with the intercept as it is, and an upper
     # bound of the penalty.
     without: tuple[MarginObjective, np.ndarray, float] | None = None
-    # Gives who solves it anew, where that is not for the problem alone to say.
-    solver: Callable[[], Any] | None = None
+    # The solver for a tighter bound, where the problem does not say which; None for no solver.
+    solver: Any = _BY_PROBLEM
 
 
 def verify(
@@ -264,18 +267,14 @@ def _over_blocks(
         raise TypeError(Message("blocks_as_matrix", model=type(model).__name__))
     claims = []
     for part, problem, theta, solver in claimed(data, engine):
-        own = None
+        own = _BY_PROBLEM
         if isinstance(problem, MistakeObjective):
             # Mistakes have no lower bound but zero.
-            own = partial(_as_it_is, None)
+            own = None
         elif problem.penalty.kinked or not problem.smooth:
-            own = partial(_as_it_is, solver)
+            own = solver
         claims.append(_Claim(part, problem, theta, solver=own))
     return _judged(claims, model.certificate_.tol if tol is None else tol, time_limit, start)
-
-
-def _as_it_is(solver: Any) -> Any:
-    return solver
 
 
 def _judged(
@@ -320,7 +319,7 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
             bound = _at_the_quotient(bound, *claim.without, tol)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
     reason = "above_tol"
-    solver = _solver(problem) if claim.solver is None else claim.solver()
+    solver = _solver(problem) if claim.solver is _BY_PROBLEM else claim.solver
     if isinstance(problem, KernelObjective | KernelHardMarginObjective) and not problem.convex:
         reason, solver = _stationary(problem, theta, tol), None
     if gap <= tol * abs(primal):

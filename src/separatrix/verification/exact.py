@@ -442,10 +442,6 @@ def _pivots(reduced: Any, rank: int) -> np.ndarray:
     return np.array(out, dtype=np.intp)
 
 
-def _scaled_to(a: Exact, factor: Fraction) -> Exact:
-    return a if factor == 1 else a.times(factor)
-
-
 class _Summed(_Linear):
     """A sum of losses over rows and a penalty: all but the losses is the same for all of them."""
 
@@ -478,7 +474,7 @@ class _Summed(_Linear):
         self.check_interrupt.begin("exact bound")
         v = self.rows.t_dot(Exact(-r.ints, r.den), self.check_interrupt)
         factor = self.dual_scale(v)
-        r, v = _scaled_to(r, factor), _scaled_to(v, factor)
+        r, v = r.times(factor), v.times(factor)
         fixed = -self.penalty_conjugate(v) - self.intercept_conjugate(r)
         return lambda: ball(fixed) - self.conjugate(r[self.where], self.where)
 

@@ -162,6 +162,8 @@ class Exact:
         return cls(objects(ints), den)
 
     def times(self, factor: Fraction) -> Exact:
+        if factor == 1:
+            return self
         return Exact(self.ints * factor.numerator, self.den * factor.denominator)
 
     def over(self, den: int) -> Exact:
