@@ -32,7 +32,7 @@ from separatrix.persistence.document import digest_of
 from separatrix.persistence.model_file import check_writable, load_model, save_model
 from separatrix.tables import Encoder, Table
 
-REAL_CERTIFICATE_CLASS = model_file._certificate_class
+REAL_CERTIFICATES = model_file._CLASSES["$certificate"]
 REAL_LIBRARY_VERSION = model_file._library_version
 
 
@@ -64,11 +64,8 @@ class StandInCertificate:
 def registered(monkeypatch):
     monkeypatch.setitem(model_file.ESTIMATORS, "StandIn", __name__)
     monkeypatch.setattr(separatrix, "StandIn", StandIn, raising=False)
-    monkeypatch.setattr(
-        model_file,
-        "_certificate_class",
-        lambda name: StandInCertificate if name == "Certificate" else REAL_CERTIFICATE_CLASS(name),
-    )
+    stand_in = {"StandInCertificate": __name__}
+    monkeypatch.setitem(model_file._CLASSES, "$certificate", stand_in)
     monkeypatch.setattr(model_file, "_library_version", lambda: "0.0.test")
 
 
@@ -250,13 +247,13 @@ def test_every_public_model_can_be_stored():
         if isinstance(value, type) and issubclass(value, BaseEstimator)
     }
     assert models == set(model_file.ESTIMATORS) - {"StandIn"}
-    assert REAL_CERTIFICATE_CLASS("Certificate") is Certificate
+    assert {Certificate.__name__: Certificate.__module__} == REAL_CERTIFICATES
 
 
 @pytest.fixture
 def real(monkeypatch):
     """Undo what stands in for the library."""
-    monkeypatch.setattr(model_file, "_certificate_class", REAL_CERTIFICATE_CLASS)
+    monkeypatch.setitem(model_file._CLASSES, "$certificate", REAL_CERTIFICATES)
     monkeypatch.setattr(model_file, "_library_version", REAL_LIBRARY_VERSION)
 
 

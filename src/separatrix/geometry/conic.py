@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from separatrix._compiled.rounding import EPS
+from separatrix.geometry.hyperplane import Hyperplane
 
 __all__ = ["clip_conic"]
 
@@ -150,24 +151,19 @@ class _Chain:
 
 
 class _Straight(_Chain):
-    """A whole line, which its own ends on the edges are solved from (Liang and Barsky, 1984)."""
+    """A whole line."""
 
     def __init__(self, place: np.ndarray, direction: np.ndarray) -> None:
         self.place, self.direction = place, direction
 
     def inside(self, crossings: np.ndarray) -> list[np.ndarray]:
-        first, last = -np.inf, np.inf
-        for at, step in zip(self.place.tolist(), self.direction.tolist(), strict=True):
-            if abs(step) <= EPS:
-                if abs(at) > 1.0 + _ON:
-                    return []
-                continue
-            ends = sorted(((-1.0 - at) / step, (1.0 - at) / step))
-            first, last = max(first, ends[0]), min(last, ends[1])
-        if first >= last:
-            return []
-        points = self.place + np.outer([first, last], self.direction)
-        return [np.where(np.abs(np.abs(points) - 1.0) <= _ON, np.sign(points), points)]
+        # A line along an edge is on it.
+        near = np.abs(self.place) <= 1.0 + _ON
+        place = np.where(near, np.clip(self.place, -1.0, 1.0), self.place)
+        normal = np.array([-1.0, 1.0]) * self.direction[::-1]
+        normal[np.abs(normal) <= EPS] = 0.0
+        ends = Hyperplane(normal, -float(normal @ place)).clip([-1.0, -1.0], [1.0, 1.0])
+        return [ends] if len(ends) == 2 else []
 
 
 class _Dot(_Chain):

@@ -14,13 +14,13 @@ from separatrix.closed_form.gaussian import Gaussians, Names
 from separatrix.data.design import dense
 from separatrix.data.validation import check_number
 from separatrix.geometry.conic import clip_conic
-from separatrix.geometry.hyperplane import Hyperplane, _add, design_of
+from separatrix.geometry.hyperplane import Hyperplane, design_of, equation_of
 
 __all__ = ["Discriminant", "Quadric"]
 
 # Relative to the largest of its kind, an eigenvalue or an offset that is zero but for rounding.
 _ZERO = 1e-11
-# Terms of an equation, or boundaries, that are printed.
+# Boundaries that are printed.
 _MOST_PRINTED = 8
 
 
@@ -241,24 +241,14 @@ class Quadric:
             raise ValueError(f"{len(names)} names do not fit {d} columns.")
         called = [f"x{j}" for j in range(d)] if names is None else [str(n) for n in names]
         whole = self.expanded()
-        terms = []
-        for i, j in itertools.combinations_with_replacement(range(d), 2):
-            value = float(whole.A[i, j]) * (1.0 if i == j else 2.0)
-            terms.append((value, f"{called[i]}^2" if i == j else f"{called[i]} {called[j]}"))
-        terms += [(float(value), name) for value, name in zip(whole.b, called, strict=True)]
-        terms = [(value, name) for value, name in terms if value != 0.0]
-        left_out = len(terms) - _MOST_PRINTED if len(terms) > _MOST_PRINTED + 1 else 0
-        if left_out:
-            largest = sorted(range(len(terms)), key=lambda k: -abs(terms[k][0]))[:_MOST_PRINTED]
-            terms = [terms[k] for k in sorted(largest)]
-        text = ""
-        for value, name in terms:
-            text = _add(text, value, name)
-        if left_out:
-            text += f" + ... ({left_out:,} smaller terms)"
-        if whole.c or not text:
-            text = _add(text, whole.c, "")
-        return f"{text} = 0"
+        first, second = np.triu_indices(d)
+        squares = whole.A[first, second] * np.where(first == second, 1.0, 2.0)
+        terms = [
+            f"{called[i]}^2" if i == j else f"{called[i]} {called[j]}"
+            for i, j in zip(first.tolist(), second.tolist(), strict=True)
+        ]
+        terms += called
+        return equation_of(np.concatenate([squares, whole.b]), terms.__getitem__, whole.c)
 
     def __str__(self) -> str:
         return self.equation()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.exact.products import product_signs
 
-__all__ = ["Hyperplane", "design_of", "exact_scores", "signs_of"]
+__all__ = ["Hyperplane", "design_of", "equation_of", "exact_scores", "signs_of"]
 
 # Sizes whose squares and products neither overflow nor underflow.
 _TAME = 2.0**500
@@ -436,9 +436,7 @@ class Hyperplane:
         """
         design = design_of(X, self.n_features)
         distances, unit = self._distances(design), self.unit
-        matrix = design.matrix
-        out = matrix.toarray() if sp.issparse(matrix) else np.array(matrix)
-        out = out.astype(np.float64, copy=False)
+        out = dense(design.matrix).astype(np.float64)
         for j in range(self.n_features):
             out[:, j] -= distances * unit[j]
         return out
@@ -559,19 +557,8 @@ class Hyperplane:
         """
         if names is not None and len(names) != self.n_features:
             raise ValueError(f"{len(names)} names do not fit {self.n_features} weights.")
-        kept = np.flatnonzero(self.w)
-        left_out = len(kept) - _SHOWN if len(kept) > _SHOWN + 1 else 0
-        if left_out:
-            largest = np.argsort(-np.abs(self.w[kept]), kind="stable")[:_SHOWN]
-            kept = np.sort(kept[largest])
-        text = ""
-        for j in kept.tolist():
-            text = _add(text, float(self.w[j]), f"x{j}" if names is None else str(names[j]))
-        if left_out:
-            text += f" + ... ({left_out:,} smaller terms)"
-        if self.b or not text:
-            text = _add(text, self.b, "")
-        return f"{text} = 0"
+        called = (lambda j: f"x{j}") if names is None else (lambda j: str(names[j]))
+        return equation_of(self.w, called, self.b)
 
     def __str__(self) -> str:
         return self.equation()
@@ -579,6 +566,23 @@ class Hyperplane:
     def __repr__(self) -> str:
         w = np.array2string(self.w, separator=", ", threshold=_SHOWN, edgeitems=3)
         return f"Hyperplane({' '.join(w.split())}, {self.b!r})"
+
+
+def equation_of(factors: np.ndarray, name: Callable[[int], str], constant: float) -> str:
+    """A sum of terms and a constant, which is zero, as text; of many terms the largest ones."""
+    kept = np.flatnonzero(factors)
+    left_out = len(kept) - _SHOWN if len(kept) > _SHOWN + 1 else 0
+    if left_out:
+        largest = np.argsort(-np.abs(factors[kept]), kind="stable")[:_SHOWN]
+        kept = np.sort(kept[largest])
+    text = ""
+    for j in kept.tolist():
+        text = _add(text, float(factors[j]), name(j))
+    if left_out:
+        text += f" + ... ({left_out:,} smaller terms)"
+    if constant or not text:
+        text = _add(text, constant, "")
+    return f"{text} = 0"
 
 
 def _add(text: str, value: float, name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import require_classes, require_finite, validate
 
@@ -52,9 +52,7 @@ class Cloud:
 
     def signed(self, rows: np.ndarray, *, balanced: bool = False) -> np.ndarray:
         """``z`` for the given rows, dense in float64; ``balanced`` leaves the constant out."""
-        block = self.design.take(rows).matrix
-        block = block.toarray() if sp.issparse(block) else np.asarray(block)
-        out = block.astype(np.float64) * self.y[rows, None]
+        out = dense(self.design.take(rows).matrix).astype(np.float64) * self.y[rows, None]
         if self.lifted and not balanced:
             out = np.column_stack([out, self.y[rows]])
         return out

@@ -98,29 +98,32 @@ _LABEL_GROWTH = 64
 # The metadata come first in the header, and the format first in the metadata.
 _START = 4096
 
-# What a model file can name besides the estimators: kernels that are all numbers, and the lifts
-# that approximate them.
-_KERNELS = frozenset(
-    {
-        "DeltaKernel",
-        "LinearKernel",
-        "PolynomialKernel",
-        "PrecomputedKernel",
-        "RBFKernel",
-        "SigmoidKernel",
-        "SquaresKernel",
-    }
-)
-_LIFTS = frozenset({"FourierLift", "NystroemLift"})
-# Certificates by the tag that they stand under.
-_CERTIFICATES = {"$certificate": "Certificate", "$equations": "ResidualCertificate"}
-# Records that are all numbers, and the module that each is imported from when needed.
-_RECORDS: dict[str, str] = {
-    "Constant": "separatrix.schedules",
-    "InverseTime": "separatrix.schedules",
-    "Moments": "separatrix.data.moments",
-    "Power": "separatrix.schedules",
-    "TriangularFactor": "separatrix.closed_form.triangular",
+# What a model file can name besides the estimators, by the tag that it stands under, and the module
+# that each is imported from when needed: kernels that are all numbers, the lifts that approximate
+# them, records that are all numbers, and certificates.
+_CLASSES: dict[str, dict[str, str]] = {
+    "$kernel": dict.fromkeys(
+        (
+            "DeltaKernel",
+            "LinearKernel",
+            "PolynomialKernel",
+            "PrecomputedKernel",
+            "RBFKernel",
+            "SigmoidKernel",
+            "SquaresKernel",
+        ),
+        "separatrix.kernels",
+    ),
+    "$lift": dict.fromkeys(("FourierLift", "NystroemLift"), "separatrix.lifts"),
+    "$record": {
+        "Constant": "separatrix.schedules",
+        "InverseTime": "separatrix.schedules",
+        "Moments": "separatrix.data.moments",
+        "Power": "separatrix.schedules",
+        "TriangularFactor": "separatrix.closed_form.triangular",
+    },
+    "$certificate": {"Certificate": "separatrix.certificate"},
+    "$equations": {"ResidualCertificate": "separatrix.certificate"},
 }
 
 _FITTED_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?_")
@@ -374,19 +377,26 @@ def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     name = type(model).__name__
     if name not in ESTIMATORS or type(model) is not estimator(name):
         raise TypeError(f"a model file holds one of {', '.join(sorted(ESTIMATORS))}, not {name}")
-    fitted = {
-        key: value
-        for key, value in vars(model).items()
-        if _FITTED_NAME.fullmatch(key) and key not in NOT_STORED
-    }
-    if not fitted:
+    state = _encode_state(model, "params", "model", tensors)
+    if not state["fitted"]:
         raise NotFittedError(f"this {name} is not fitted yet: call fit before saving it")
     # Without its function a kernel is no kernel, so this parameter cannot be left out.
     _require_no_function(getattr(model, "kernel", None))
+    return state
+
+
+def _encode_state(
+    model: Any, params: str, fitted: str, tensors: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """The class of an estimator or a lift, its parameters, and the attributes of its fit."""
     return {
-        "class": name,
-        "params": _encode_params(model, "params", tensors),
-        "fitted": {key: _encode(value, f"model/{key}", tensors) for key, value in fitted.items()},
+        "class": type(model).__name__,
+        "params": _encode_params(model, params, tensors),
+        "fitted": {
+            key: _encode(value, f"{fitted}/{key}", tensors)
+            for key, value in vars(model).items()
+            if _FITTED_NAME.fullmatch(key) and key not in NOT_STORED
+        },
     }
 
 
@@ -412,29 +422,12 @@ def _require_no_function(kernel: Any) -> None:
         )
 
 
-def _encode_kernel(kernel: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    name = type(kernel).__name__
-    _require_no_function(kernel)
-    if name not in _KERNELS or type(kernel) is not _kernel_class(name):
-        raise TypeError(f"a model file holds a kernel of separatrix.kernels, not {name} ({where})")
-    return _encode_fields(kernel, where, tensors)
-
-
 def _encode_fields(record: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     state = {
         field.name: _encode(getattr(record, field.name), f"{where}/{field.name}", tensors)
         for field in fields(record)
     }
     return {"class": type(record).__name__, "fields": state}
-
-
-def _encode_lift(lift: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    fitted = {key: value for key, value in vars(lift).items() if _FITTED_NAME.fullmatch(key)}
-    return {
-        "class": type(lift).__name__,
-        "params": _encode_params(lift, where, tensors),
-        "fitted": {key: _encode(item, f"{where}/{key}", tensors) for key, item in fitted.items()},
-    }
 
 
 def _encode_csr(matrix: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -483,18 +476,19 @@ def _encode(value: Any, where: str, tensors: dict[str, np.ndarray]) -> Any:
             return {key: _encode(item, f"{where}/{key}", tensors) for key, item in value.items()}
         pairs = [[key, item] for key, item in value.items()]
         return {"$dict": _encode(pairs, where, tensors)}
-    for tag, name in _CERTIFICATES.items():
-        if isinstance(value, _certificate_class(name)):
-            return {tag: _encode(value.to_dict(), where, tensors)}
     if sp.issparse(value):
         return {"$csr": _encode_csr(value, where, tensors)}
-    if _is_kernel(value):
-        return {"$kernel": _encode_kernel(value, where, tensors)}
-    if type(value).__name__ in _LIFTS and type(value) is _lift_class(type(value).__name__):
-        return {"$lift": _encode_lift(value, where, tensors)}
-    name = type(value).__name__
-    if name in _RECORDS and type(value) is _record_class(name):
-        return {"$record": _encode_fields(value, where, tensors)}
+    tag = _tag_of(value)
+    if tag in ("$certificate", "$equations"):
+        return {tag: _encode(value.to_dict(), where, tensors)}
+    if tag == "$lift":
+        return {tag: _encode_state(value, where, where, tensors)}
+    if tag is not None:
+        return {tag: _encode_fields(value, where, tensors)}
+    if isinstance(value, importlib.import_module("separatrix.kernels").Kernel):
+        _require_no_function(value)
+        name = type(value).__name__
+        raise TypeError(f"a model file holds a kernel of separatrix.kernels, not {name} ({where})")
     if type(value) in _losses().values():
         return {"$loss": next(key for key, kind in _losses().items() if type(value) is kind)}
     raise TypeError(
@@ -595,25 +589,20 @@ def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) 
     return out
 
 
-def _decode_kernel(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
-    name = content["class"]
-    if name not in _KERNELS:
-        raise ModelFileError(f"holds the unknown kernel {name!r}")
-    return _kernel_class(name)(**_decode(content["fields"], tensors))
-
-
-def _decode_record(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
-    name = content["class"]
-    if name not in _RECORDS:
-        raise ModelFileError(f"holds the unknown record {name!r}; a later version may know it")
-    return _record_class(name)(**_decode(content["fields"], tensors))
+def _decode_fields(tag: str, content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    return _named(tag, content)(**_decode(content["fields"], tensors))
 
 
 def _decode_lift(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    return _restored(_named("$lift", content), content, tensors)
+
+
+def _named(tag: str, content: dict[str, Any]) -> Any:
+    """The class that the content of a tag names."""
     name = content["class"]
-    if name not in _LIFTS:
-        raise ModelFileError(f"holds the unknown lift {name!r}")
-    return _restored(_lift_class(name), content, tensors)
+    if name not in _CLASSES[tag]:
+        raise ModelFileError(f"holds the unknown {tag[1:]} {name!r}; a later version may know it")
+    return _class(tag, name)
 
 
 def _decode_csr(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
@@ -676,8 +665,9 @@ def _room_for(labels: list[str]) -> int:
     return _LABEL_BYTES + _LABEL_GROWTH * sum(map(len, labels))
 
 
-def _decode_certificate(name: str, content: Any, tensors: dict[str, np.ndarray]) -> Any:
-    return _certificate_class(name).from_dict(_decode(content, tensors))
+def _decode_certificate(tag: str, content: Any, tensors: dict[str, np.ndarray]) -> Any:
+    (name,) = _CLASSES[tag]
+    return _class(tag, name).from_dict(_decode(content, tensors))
 
 
 def _decode_scalar(content: list[Any], tensors: dict[str, np.ndarray]) -> Any:
@@ -717,10 +707,11 @@ _DECODERS: dict[str, Any] = {
     "$tuple": lambda content, tensors: tuple(_decode(content, tensors)),
     "$dict": _decode_dict,
     "$csr": _decode_csr,
-    "$kernel": _decode_kernel,
+    "$kernel": partial(_decode_fields, "$kernel"),
+    "$record": partial(_decode_fields, "$record"),
     "$lift": _decode_lift,
-    **{tag: partial(_decode_certificate, name) for tag, name in _CERTIFICATES.items()},
-    "$record": _decode_record,
+    "$certificate": partial(_decode_certificate, "$certificate"),
+    "$equations": partial(_decode_certificate, "$equations"),
     "$loss": lambda content, tensors: _losses()[content](),
 }
 
@@ -771,28 +762,21 @@ def _one_sentence(path: Path) -> Iterator[None]:
 # Names that are looked up late: a model file without a model of some kind needs none of its code
 
 
-def _kernel_class(name: str) -> Any:
-    return getattr(importlib.import_module("separatrix.kernels"), name)
+def _class(tag: str, name: str) -> Any:
+    return getattr(importlib.import_module(_CLASSES[tag][name]), name)
 
 
-def _is_kernel(value: Any) -> bool:
-    return isinstance(value, importlib.import_module("separatrix.kernels").Kernel)
-
-
-def _lift_class(name: str) -> Any:
-    return getattr(importlib.import_module("separatrix.lifts"), name)
-
-
-def _record_class(name: str) -> Any:
-    return getattr(importlib.import_module(_RECORDS[name]), name)
+def _tag_of(value: Any) -> str | None:
+    """The tag under which a value of a named class stands; a subclass may be another thing."""
+    name = type(value).__name__
+    for tag, classes in _CLASSES.items():
+        if name in classes and type(value) is _class(tag, name):
+            return tag
+    return None
 
 
 def _losses() -> Any:
     return importlib.import_module("separatrix.losses").LOSSES
-
-
-def _certificate_class(name: str) -> Any:
-    return getattr(importlib.import_module("separatrix.certificate"), name)
 
 
 def _library_version() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from matplotlib.lines import Line2D
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import class_codes
-from separatrix.plots.planar import Extent, where_positive
+from separatrix.plots.planar import Extent, half_plane_cells, where_positive
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field, Function, line_in
+from separatrix.plots.zero_set import Field, Function, curves_in, level_sets
 
 Planes = tuple[np.ndarray, np.ndarray]
 
@@ -64,32 +65,32 @@ def plot_plane(ax: Axes, plane: Hyperplane, low: Any, high: Any, **looks: Any) -
     """The line of a hyperplane, where it is in the box; none where it is none."""
     return [
         line
-        for ends in line_in(plane, 0.0, (low[0], high[0], low[1], high[1]))
+        for ends in curves_in(plane, (low[0], high[0], low[1], high[1]))
         for line in ax.plot(*ends.T, **looks)
     ]
 
 
-def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
-    """Where the score of two classes has a value: exactly, for lines and conics.
+def level_lines(view: View, levels: Sequence[float], extent: Extent) -> list[list[np.ndarray]]:
+    """Where the score of two classes has some values: exactly, for lines and conics.
 
     Parameters
     ----------
     view : View
+    levels : sequence of float
     extent : (float, float, float, float)
-    level : float
 
     Returns
     -------
-    list of ndarray of shape (k, 2)
+    list of list of ndarray of shape (k, 2)
+        Polylines, by level.
     """
     planes, found = view.planes(), _discriminant(view)
+    surface: Hyperplane | Quadric | None = None
     if planes is not None:
-        return line_in(difference(planes), level, extent)
-    if found is not None and len(view.classes) == 2:
-        conic = view.restrict(found.boundary(view.classes[1], view.classes[0]))
-        if isinstance(conic, Quadric):
-            return curves_in(Quadric(conic.A, conic.b, conic.c - level, conic.origin), extent)
-    return Field(view.scores, extent, levels=(level,)).lines(level)
+        surface = difference(planes)
+    elif found is not None and len(view.classes) == 2:
+        surface = view.restrict(found.boundary(view.classes[1], view.classes[0]))
+    return level_sets(view.scores, levels, extent, surface)
 
 
 def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
@@ -97,7 +98,7 @@ def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
     coef, intercept = planes
     out = []
     for i, j in itertools.combinations(range(len(coef)), 2):
-        for ends in line_in(difference(planes, i, j), 0.0, extent):
+        for ends in curves_in(difference(planes, i, j), extent):
             # How far ahead of every third score the two are at either end.
             lead = ends @ (coef[i] - np.delete(coef, [i, j], axis=0)).T
             start, stop = lead + intercept[i] - np.delete(intercept, [i, j])
@@ -110,12 +111,34 @@ def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
     return out
 
 
-def curves_in(surface: Hyperplane | Quadric, extent: Extent) -> list[np.ndarray]:
-    """The line or the conic where two classes are equal."""
-    if isinstance(surface, Hyperplane):
-        return line_in(surface, 0.0, extent)
-    curves = surface.clip([extent[0], extent[2]], [extent[1], extent[3]])
-    return [curve for curve in curves if len(curve) > 1]
+def regions_of(
+    scores: Function, planes: Planes | None, extent: Extent, cells: int = 32
+) -> tuple[list[list[list[np.ndarray]]], Field | None]:
+    """The regions of classes, and the field that they were found on.
+
+    Parameters
+    ----------
+    scores : callable
+        Of points of shape (n, 2) to scores of shape (n,), positive for the second class, or (n, K).
+    planes : pair of ndarray, optional
+        The weights and intercepts of the scores, where these are linear: no field is needed then.
+    extent : (float, float, float, float)
+    cells : int, default=32
+        A side of the coarse grid.
+
+    Returns
+    -------
+    regions : list of K lists of lists of ndarray of shape (k, 2)
+        Of every class its polygons, each an outline and its holes.
+    field : Field or None
+    """
+    if planes is not None:
+        return [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)], None
+    several = scores(np.array([[extent[0], extent[2]]])).ndim == 2
+    grid = Field(scores, extent, cells=cells, halvings=3 if several else 2)
+    if several:
+        return [grid.regions(k=k) for k in range(grid.values.shape[2])], grid
+    return [grid.regions(-np.inf, 0.0), grid.regions(0.0, np.inf)], grid
 
 
 def lead_of(scores: Function, i: int, j: int) -> Function:

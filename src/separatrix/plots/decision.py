@@ -18,14 +18,22 @@ from scipy.special import expit, logit
 
 from separatrix.data.validation import check_choice
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.boundaries import borders, conics, difference, extent_of, points_of
+from separatrix.plots.boundaries import (
+    borders,
+    conics,
+    difference,
+    extent_of,
+    points_of,
+    regions_of,
+)
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
-from separatrix.plots.planar import Extent, along, box, compound, half_plane_cells, pixel_middles
+from separatrix.plots.planar import Extent, along, box, compound, pixel_middles
 from separatrix.plots.points import (
     Panels,
     axes_row,
     draw_lines,
+    fill_regions,
     marker_size,
     one_axes,
     padded,
@@ -35,7 +43,7 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field, line_in
+from separatrix.plots.zero_set import Field, curves_in
 
 __all__ = ["DecisionDisplay"]
 
@@ -207,18 +215,13 @@ class DecisionDisplay(Display):
         planes, k = view.planes(), len(view.classes)
         image: np.ndarray | None = None
         contours: dict[float, list[np.ndarray]] = {}
+        regions, grid = regions_of(view.scores, planes, extent)
         if planes is not None:
-            regions = [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)]
             boundary = borders(planes, extent)
             if shade == "score":
                 image = _linear_image(*planes, extent)
                 image = image[..., 1] - image[..., 0] if k == 2 else image
-        else:
-            grid = Field(view.scores, extent, halvings=2 if k == 2 else 3)
-            if k == 2:
-                regions = [grid.regions(-np.inf, 0.0), grid.regions(0.0, np.inf)]
-            else:
-                regions = [grid.regions(k=i) for i in range(k)]
+        elif grid is not None:
             exact = conics(view, extent)
             # The last class has no outline that is not another one's.
             boundary = _outlines(grid, k - 1) if exact is None else exact
@@ -241,7 +244,7 @@ class DecisionDisplay(Display):
         left, right = extent[:2]
         k, planes, flat = len(view.classes), view.planes(), (left, right, 0.0, 1.0)
         if planes is not None and k == 2:
-            lines = line_in(difference(planes), 0.0, flat)
+            lines = curves_in(difference(planes), flat)
         else:
             lines = _outlines(Field(view.scores, flat, halvings=3), k)
         cuts: list[float] = []
@@ -296,7 +299,7 @@ class DecisionDisplay(Display):
         if self.view.kind == "line":
             self._plot_curve(ax, colours)
         elif self.shade == "class":
-            self._plot_regions(ax, colours)
+            self.regions_ = fill_regions(ax, self.regions, colours, alpha=_TINT, zorder=1.0)
         elif self.image is not None:
             self._plot_image(ax, colours, self.image)
         self.boundary_: Any = draw_lines(ax, self.boundary, 1.8, zorder=2.6, capstyle="butt")
@@ -341,13 +344,6 @@ class DecisionDisplay(Display):
         if self._on_curve():
             heights = np.array([0.0, 1.0])
         return np.stack([points[:, 0], heights[codes]], axis=1)
-
-    def _plot_regions(self, ax: Axes, colours: list[str]) -> None:
-        looks: Looks = {"alpha": _TINT, "linewidth": 0.0, "zorder": 1.0}
-        for polygons, colour in zip(self.regions, colours, strict=True):
-            patch = PathPatch(compound(polygons), facecolor=colour, **looks)
-            self.regions_.append(patch)
-            ax.add_patch(patch)
 
     def _plot_image(self, ax: Axes, colours: list[str], image: np.ndarray) -> None:
         options: Any = {"origin": "lower", "interpolation": "bilinear", "aspect": "auto"}
@@ -397,7 +393,7 @@ class DecisionDisplay(Display):
 
     def _plot_curve(self, ax: Axes, colours: list[str]) -> None:
         if self.shade is not None:
-            self._plot_regions(ax, colours)
+            self.regions_ = fill_regions(ax, self.regions, colours, alpha=_TINT, zorder=1.0)
         assert self.image is not None
         x = np.linspace(*self.extent[:2], len(self.image))
         what = "probability" if self.shade == "probability" else "score"
@@ -589,7 +585,7 @@ def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarra
 
 def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:
     """Contours of the sigmoid of a score; of 1/2 it is the boundary, which is drawn anyway."""
-    return {p: line_in(plane, logit(p) / factor, extent) for p in _LEVELS if p != 0.5}
+    return {p: curves_in(plane, extent, logit(p) / factor) for p in _LEVELS if p != 0.5}
 
 
 def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, list[np.ndarray]]]:

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse
+from matplotlib.patches import Ellipse, PathPatch
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import AutoLocator
 from scipy.stats import chi2, norm
@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.boundaries import curves_in, lead_of
+from separatrix.plots.boundaries import lead_of, regions_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     class_codes,
@@ -32,14 +32,22 @@ from separatrix.plots.fitted import (
     two_columns,
     two_labels,
 )
-from separatrix.plots.planar import Extent, pixel_middles, span_of, where_positive
-from separatrix.plots.points import one_axes, scatter_classes, set_limits, write_legend, write_note
+from separatrix.plots.planar import Extent, span_of, where_positive
+from separatrix.plots.points import (
+    fill_regions,
+    one_axes,
+    scatter_classes,
+    set_limits,
+    write_legend,
+    write_note,
+)
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
+from separatrix.plots.zero_set import curves_in
 
 __all__ = ["DiscriminantDisplay"]
 
-# Points of the image of the regions, across.
-_GRID = 420
+# A side of the coarse grid that regions are sought on: some are slender.
+_CELLS = 64
 # Pieces that a boundary is looked at in.
 _PIECES = 400
 # Up to so many classes whole boundaries are drawn, faint, where a third class wins.
@@ -97,7 +105,8 @@ class DiscriminantDisplay(Display):
     faint_ : dict of (label, label) to list of Line2D
         Where a third class wins.
     points_ : list of PathCollection
-    regions_ : AxesImage or None
+    regions_ : list of PathPatch
+        One a class; none of one coordinate.
 
     References
     ----------
@@ -226,7 +235,7 @@ class DiscriminantDisplay(Display):
         self.faint_: dict[tuple[Any, Any], list[Line2D]] = {}
         self.points_: list[Any] = []
         self.means_: list[Any] = []
-        self.regions_: Any = None
+        self.regions_: list[PathPatch] = []
         k = len(self.classes)
         draw = self._plot_plane if in_plane else self._plot_densities
         draw(self.ax_, class_colours(k))
@@ -247,7 +256,9 @@ class DiscriminantDisplay(Display):
     def _plot_plane(self, ax: Axes, colours: list[str]) -> None:
         low, high = self._extent()
         extent = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
-        self._plot_regions(ax, extent, colours)
+        planes = self.discriminant._planes  # type: ignore[attr-defined]
+        regions, _ = regions_of(self.discriminant.decision, planes, extent, _CELLS)
+        self.regions_ = fill_regions(ax, regions, colours, alpha=0.13, zorder=0.5)
         if self.points is not None and self.codes is not None:
             crowd: Looks = {}
             if len(colours) > 4:
@@ -267,14 +278,6 @@ class DiscriminantDisplay(Display):
         span = high - low
         set_limits(ax, low, high, equal=self.spherical and 0.4 < span[1] / span[0] < 1.5)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
-
-    def _plot_regions(self, ax: Axes, extent: Extent, colours: list[str]) -> None:
-        shape = (max(2, round(0.75 * _GRID)), _GRID)
-        scores = self.discriminant.decision(pixel_middles(extent, *shape[::-1]))
-        tints = np.array([to_rgba(colour, 0.13) for colour in colours])
-        pixels = tints[scores.argmax(axis=1).reshape(shape)]
-        looks: Looks = {"aspect": "auto", "interpolation": "nearest", "zorder": 0}
-        self.regions_ = ax.imshow(pixels, extent=extent, origin="lower", **looks)
 
     @property
     def spherical(self) -> bool:

@@ -97,7 +97,8 @@ def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
     ValueError
         For a column that is not there, or other than two.
     """
-    requested = listed(features)
+    single = isinstance(features, str) or not hasattr(features, "__iter__")
+    requested = [features] if single else list(features)
     out = []
     for column in requested:
         number = isinstance(column, int | np.integer) and not isinstance(column, bool)
@@ -113,11 +114,6 @@ def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
     if len(out) != 2 or out[0] == out[1]:
         raise ValueError(f"features must be two different columns; they are {requested!r}.")
     return out[0], out[1]
-
-
-def listed(given: Any) -> list[Any]:
-    """What shall be several, also where it is one."""
-    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
 
 
 def one_a_class(scores: np.ndarray, n_classes: int, what: str) -> np.ndarray:

@@ -35,7 +35,7 @@ from separatrix.plots.points import (
     write_title,
 )
 from separatrix.plots.style import class_looks, ink, muted, paper, plain, plain_all
-from separatrix.plots.zero_set import Field
+from separatrix.plots.zero_set import level_sets
 from separatrix.verification.audit import kernel_of
 
 __all__ = ["KernelDisplay"]
@@ -345,22 +345,22 @@ class KernelDisplay(Display):
         looks = {"color": to_rgba(muted(), 0.45), "lw": 0.5, "zorder": 2}
         height, counts = np.clip(score, low[2], high[2]), {"rcount": _SURFACE, "ccount": _SURFACE}
         self.surface_ = ax.plot_wireframe(x, y, height, **counts, **looks)
-        field = Field(self.decision, (low[0], high[0], low[1], high[1]), levels=_LEVELS)
-        for curve in field.lines(0.0):
+        (curves,) = level_sets(self.decision, (0.0,), (low[0], high[0], low[1], high[1]))
+        for curve in curves:
             ax.plot(curve[:, 0], curve[:, 1], 0.0, color=ink(), lw=1.8, zorder=4.5)
 
     # --- and back -----------------------------------------------------------------------------
 
     def _plot_back(self, ax: Axes) -> None:
-        field = Field(self.decision, self._frame(ax), levels=_LEVELS)
+        found = level_sets(self.decision, _LEVELS, self._frame(ax))
         # Many points would hide the lines below them.
         above = 2.0 if len(self.points) <= SPARSE else 3.5
         self.boundary_: list[Any] = []
         self.margin_lines_: list[Any] = []
-        for level in _LEVELS:
+        for level, curves in zip(_LEVELS, found, strict=True):
             looks: Looks = {"lw": 1.8} if level == 0 else {"lw": 1.1, "ls": "--"}
             lines = self.boundary_ if level == 0.0 else self.margin_lines_
-            for curve in field.lines(level):
+            for curve in curves:
                 lines += ax.plot(*curve.T, color=ink(), zorder=above, **looks)
         scatter_classes(ax, self.points, self.codes, self.classes)
         self.support_: Any = None

@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.models.registry import stated
 from separatrix.plots.boundaries import extent_of, level_lines, points_of
 from separatrix.plots.display import Display, Looks
@@ -317,8 +318,8 @@ class MarginDisplay(Display):
             x = max(0.0, _NARROW * (top - bottom) - (right - left)) / 2
             y = max(0.0, _NARROW * (right - left) - (top - bottom)) / 2
             self.extent = (left - x, right + x, bottom - y, top + y)
-        lines = {level: level_lines(self.view, self.extent, level) for level in (0.0, -1.0, 1.0)}
-        self.boundary, self.margins = lines.pop(0.0), lines
+        self.boundary, *beside = level_lines(self.view, (0.0, -1.0, 1.0), self.extent)
+        self.margins = dict(zip((-1.0, 1.0), beside, strict=True))
         self.arrow = self._arrow()
 
     def _to_scale(self) -> bool:
@@ -561,14 +562,13 @@ def _require_two_classes(model: Any, y: Any, classes: Any) -> Any:
 
 
 def _width(view: View, model: Any) -> float | None:
-    """``2/|w|``, without overflow on the way; None where the length of the weights says nothing."""
+    """``2/|w|``; None where the length of the weights says nothing."""
     planes = view.planes()
     if planes is None or stated(model, "_any_length"):
         return None
     w = (planes if view.linear is None else view.linear)[0]
-    whole = w[1] - w[0]
-    size = float(np.abs(whole).max())
-    return 2.0 / (size * float(np.linalg.norm(whole / size))) if size > 0.0 else None
+    whole = Hyperplane(w[1] - w[0])
+    return whole.gap_width if whole.norm > 0.0 else None
 
 
 def _is_machine(model: Any) -> bool:

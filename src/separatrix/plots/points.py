@@ -17,9 +17,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.patches import Polygon
+from matplotlib.patches import PathPatch, Polygon
 from matplotlib.text import Annotation, Text
 
+from separatrix.plots.planar import compound
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
 DisplayT = TypeVar("DisplayT")
@@ -237,6 +238,19 @@ def fill(ax: Axes, outline: np.ndarray, **looks: Any) -> Polygon | None:
     polygon = Polygon(outline, **{"edgecolor": "none", "linewidth": 0.0, **looks})
     ax.add_patch(polygon)
     return polygon
+
+
+def fill_regions(
+    ax: Axes, regions: Sequence[list[list[np.ndarray]]], colours: Sequence[str], **looks: Any
+) -> list[PathPatch]:
+    """The polygons of each class, which may have holes, in its colour; a patch a class."""
+    patches = [
+        PathPatch(compound(polygons), facecolor=colour, linewidth=0.0, **looks)
+        for polygons, colour in zip(regions, colours, strict=True)
+    ]
+    for patch in patches:
+        ax.add_patch(patch)
+    return patches
 
 
 def draw_arrow(ax: Axes, start: Any, end: Any, *, zorder: float = 3.0, **looks: Any) -> Annotation:

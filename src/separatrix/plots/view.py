@@ -14,7 +14,14 @@ from separatrix.data.labels import scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
-from separatrix.plots.fitted import column_names, last_step, listed, quietly, take_rows, two_columns
+from separatrix.plots.fitted import (
+    column_names,
+    last_step,
+    quietly,
+    take_rows,
+    two_columns,
+    two_labels,
+)
 from separatrix.plots.style import plain
 
 __all__ = ["View"]
@@ -144,7 +151,10 @@ class View:
         labels = _labels(model)
         # What a search found predicts for it.
         model = getattr(model, "best_estimator_", model)
-        chosen = labels if classes is None else _pair(labels, classes, model)
+        known = labels.tolist()
+        chosen = labels
+        if classes is not None and two_labels("classes", classes, known) and len(known) > 2:
+            chosen = labels[[known.index(label) for label in classes]]
         if not hasattr(X, "shape"):
             X = np.asarray(X)
         if len(X.shape) != 2:
@@ -498,16 +508,6 @@ def _labels(model: Any) -> np.ndarray:
             "points; fit it with the kernel itself."
         )
     return labels
-
-
-def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
-    named = listed(classes)
-    if len(named) != 2 or named[0] == named[1] or not all(c in labels.tolist() for c in named):
-        raise ValueError(
-            f"classes must be two of the labels of {type(model).__name__}, which are "
-            f"{labels.tolist()!r}; they are {named!r}."
-        )
-    return labels[[labels.tolist().index(c) for c in named]] if len(labels) > 2 else labels
 
 
 def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import contourpy
 import numpy as np
 
+from separatrix.geometry.discriminant import Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 
-__all__ = ["Field", "line_in"]
+__all__ = ["Field", "curves_in", "level_sets"]
 
 # Cells a side of the coarse grid, and how often those that a level crosses are halved.
 _COARSE = 32
@@ -23,13 +24,49 @@ _STEPS = 14
 Function = Callable[[np.ndarray], np.ndarray]
 
 
-def line_in(plane: Hyperplane, level: float, extent: Sequence[float]) -> list[np.ndarray]:
-    """The segment on which the score of a hyperplane has a value; an empty list if none is seen."""
-    if not plane.w.any():
-        return []
+def curves_in(
+    surface: Hyperplane | Quadric, extent: Sequence[float], level: float = 0.0
+) -> list[np.ndarray]:
+    """Where the decision of a line or a conic has a value, within an extent, as polylines."""
     lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
-    ends = Hyperplane(plane.w, plane.b - level).clip(lower, upper)
+    if isinstance(surface, Quadric):
+        moved = Quadric(surface.A, surface.b, surface.c - level, surface.origin)
+        return [curve for curve in moved.clip(lower, upper) if len(curve) > 1]
+    if not surface.w.any():
+        return []
+    ends = Hyperplane(surface.w, surface.b - level).clip(lower, upper)
     return [ends] if len(ends) == 2 else []
+
+
+def level_sets(
+    function: Function,
+    levels: Sequence[float],
+    extent: Sequence[float],
+    surface: Hyperplane | Quadric | None = None,
+    **grid: Any,
+) -> list[list[np.ndarray]]:
+    """Where a function of the plane has some values: exactly, where it is that of a surface.
+
+    Parameters
+    ----------
+    function : callable
+        Of points of shape (k, 2) to values of shape (k,).
+    levels : sequence of float
+    extent : (float, float, float, float)
+    surface : Hyperplane or Quadric, optional
+        Whose decision the function is.
+    **grid
+        To :class:`Field`, of any other function.
+
+    Returns
+    -------
+    list of list of ndarray of shape (k, 2)
+        Polylines, by level.
+    """
+    if surface is not None:
+        return [curves_in(surface, extent, level) for level in levels]
+    field = Field(function, extent, levels=levels, **grid)
+    return [field.lines(level) for level in levels]
 
 
 class Field:

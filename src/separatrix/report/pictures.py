@@ -288,7 +288,8 @@ def _errors(model: Any, target: str, key: str, X: Any, y: np.ndarray) -> Any:
     from matplotlib.ticker import MaxNLocator
 
     from separatrix.plots.display import Display
-    from separatrix.plots.style import class_colours, ink
+    from separatrix.plots.points import scatter_one
+    from separatrix.plots.style import ink
 
     display, predicted = Display(), model.predict(X)
     display._begin(_axes())
@@ -297,10 +298,8 @@ def _errors(model: Any, target: str, key: str, X: Any, y: np.ndarray) -> Any:
         ends = np.array([min(ends[0], y.min()), max(ends[1], y.max())])
         ax.set_aspect("equal", adjustable="datalim")
     heights, level = (y, ends) if key == "fitted" else (y - predicted, 0.0 * ends)
-    ax.plot(ends, level, color=ink(), linestyle="--", linewidth=1.1, alpha=0.7)
-    size = float(np.clip(36.0 * (200.0 / max(len(y), 1)) ** 0.5, 6.0, 30.0))
-    faint = float(np.clip((400.0 / max(len(y), 1)) ** 0.5, 0.3, 0.85))
-    ax.scatter(predicted, heights, s=size, alpha=faint, color=class_colours(1)[0], linewidths=0.0)
+    ax.plot(ends, level, color=ink(), linestyle="--", linewidth=1.1, alpha=0.7, zorder=4.0)
+    scatter_one(ax, np.column_stack([predicted, heights]))
     ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.yaxis.set_major_locator(MaxNLocator(6))
     what = f"observed {target}" if key == "fitted" else "observed minus predicted"

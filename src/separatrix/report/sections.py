@@ -251,8 +251,7 @@ def _causes(
             "prediction is not defined"
         )
     X = _numbers(part.X)
-    rows = X[chosen]
-    rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64)
+    rows = dense(X[chosen]).astype(np.float64)
     # Beyond the range of floats nothing has a share, and nothing is warned of twice.
     with np.errstate(over="ignore", invalid="ignore"):
         centre = np.asarray(_numbers(evaluation.shown.X).mean(axis=0, dtype=np.float64)).ravel()

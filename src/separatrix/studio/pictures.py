@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.zero_set import Field, line_in
+from separatrix.plots.zero_set import Field, level_sets
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
 
@@ -44,19 +45,16 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
     # Of least squares the levels are its targets.
     beside = fit.state.model in ("linear_svm", "kernel_svm", "sgd", "least_squares")
     levels = [-1, 0, 1] if beside and not fit.several else [0]
-    if fit.plane is not None:
-        plane = Hyperplane(*fit.plane)
-        found = [line_in(plane, level, fit.state.view) for level in levels]
-    else:
+    view = fit.state.view
+    grid: dict[str, Any] = {"cells": _FINE - 1, "halvings": 0}
+    if fit.several:
         # The votes of pairs jump, and where three classes meet is a kink: the scores at two corners
         # of the grid do not tell what is between them.
-        steps = _STEPS if fit.several else 0
-        field = Field(
-            fit.scores, fit.state.view, levels=levels, cells=_FINE - 1, halvings=0, steps=steps
-        )
+        field = Field(fit.scores, view, steps=_STEPS, **grid)
         # Every border is one of all classes but the last.
-        regions = range(len(fit.classes) - 1) if fit.several else [None]
-        found = [[line for k in regions for line in field.lines(at, k)] for at in levels]
+        found = [[line for k in range(len(fit.classes) - 1) for line in field.lines(k=k)]]
+    else:
+        found = level_sets(fit.scores, levels, view, surface_of(fit), steps=0, **grid)
     return [
         {
             "level": level,
@@ -65,6 +63,14 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
         }
         for level, lines in zip(levels, found, strict=True)
     ]
+
+
+def surface_of(fit: Fitted) -> Hyperplane | Quadric | None:
+    """The line or the conic between two classes; None where the boundary is neither."""
+    if fit.state.model == "qda":
+        second, first = fit.model.classes_[::-1]
+        return Discriminant.from_model(fit.model).boundary(second, first)
+    return None if fit.plane is None else Hyperplane(*fit.plane)
 
 
 def field_of(fit: Fitted) -> dict[str, Any] | None:
@@ -142,7 +148,7 @@ def width_of(fit: Fitted) -> float | None:
     """How wide the street between the margin lines is."""
     if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
         return None
-    return 2.0 / float(np.linalg.norm(fit.plane[0]))
+    return Hyperplane(*fit.plane).gap_width
 
 
 def ellipses_of(fit: Fitted) -> list[dict[str, Any]]:

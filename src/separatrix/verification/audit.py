@@ -58,10 +58,13 @@ from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import L1, L2, NoPenalty, Penalty, penalty_of
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import minimise
+from separatrix.solvers.driver import Solution, minimise
 from separatrix.solvers.protocol import Solver
 
 __all__ = ["kernel_of", "verify"]
+
+
+_BY_PROBLEM: Any = object()
 
 
 @dataclass(frozen=True)
@@ -71,21 +74,20 @@ class _Claim:
     part: str
     problem: LinearProblem
     theta: np.ndarray
-    scale: float = 1.0
-    # What exact arithmetic takes, where float64 has rounded: the point in the coordinates of the
-    # data as they are, the weights of the rows, and numbers that are quotients.
+    scale: Fraction = Fraction(1)
+    # What exact arithmetic takes, where the problem has rounded: the point in the coordinates of
+    # the data as they are, the weights of the rows, and numbers that are quotients.
     given: np.ndarray | None = None
     weights: np.ndarray | None = None
-    exact_C: Fraction | None = None
-    exact_scale: Fraction | None = None
-    exact_tau: Fraction | None = None
+    C: Fraction | None = None
+    tau: Fraction | None = None
     last: Fraction | None = None
     # Where the last weight is an intercept by a number and that quotient is rounded: the same
     # objective without that weight's penalty, the point with the intercept as it is, and an upper
     # bound of the penalty.
     without: tuple[MarginObjective, np.ndarray, float] | None = None
-    # Gives who solves it anew, where that is not for the problem alone to say.
-    solver: Callable[[], Any] | None = None
+    # The solver for a tighter bound, where the problem does not say which; None for no solver.
+    solver: Any = _BY_PROBLEM
 
 
 def verify(
@@ -265,18 +267,14 @@ def _over_blocks(
         raise TypeError(Message("blocks_as_matrix", model=type(model).__name__))
     claims = []
     for part, problem, theta, solver in claimed(data, engine):
-        own = None
+        own = _BY_PROBLEM
         if isinstance(problem, MistakeObjective):
             # Mistakes have no lower bound but zero.
-            own = partial(_as_it_is, None)
+            own = None
         elif problem.penalty.kinked or not problem.smooth:
-            own = partial(_as_it_is, solver)
+            own = solver
         claims.append(_Claim(part, problem, theta, solver=own))
     return _judged(claims, model.certificate_.tol if tol is None else tol, time_limit, start)
-
-
-def _as_it_is(solver: Any) -> Any:
-    return solver
 
 
 def _judged(
@@ -321,28 +319,17 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
             bound = _at_the_quotient(bound, *claim.without, tol)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
     reason = "above_tol"
-    solver = _solver(problem) if claim.solver is None else claim.solver()
-    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
-        # The solver stays within the constraints of the dual, so it must start there.
-        start = np.zeros_like(theta) if first.residual is None else -first.residual
-        theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
-        if not problem.convex:
-            reason, solver = _stationary(problem, claim.theta, tol), None
+    solver = _solver(problem) if claim.solver is _BY_PROBLEM else claim.solver
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective) and not problem.convex:
+        reason, solver = _stationary(problem, theta, tol), None
+    if gap <= tol * abs(primal):
+        solver = None
     deadline = None if time_limit is None else time.perf_counter() + time_limit
-    # A tenth of the tolerance: the bound's own slack must not decide the verdict.  Where it still
-    # could, because the model is within the tolerance of the point found, more tightly.
-    for share in (0.1, 0.01, 0.001):
-        if solver is None or gap <= tol * abs(primal):
-            break
-        solution = minimise(
-            problem,
-            solver,
-            tol=share * tol,
-            max_iter=100_000,
-            time_limit=None if deadline is None else max(deadline - time.perf_counter(), 0.0),
-            theta=theta,
-            seed=0,
-        )
+
+    def left() -> float | None:
+        return None if deadline is None else max(deadline - time.perf_counter(), 0.0)
+
+    for solution in _solutions(problem, solver, theta, first.residual, tol, left):
         n_iter += solution.certificate.n_iter
         if solution.certificate.status in NO_OPTIMUM:
             reason = solution.certificate.status
@@ -350,11 +337,11 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
             dual = solution.certificate.dual
             gap = max(primal - dual, 0.0)
         worse = primal - solution.certificate.primal > tol * abs(primal)
-        if worse or solution.certificate.status != "optimal":
+        if worse or solution.certificate.status != "optimal" or gap <= tol * abs(primal):
             break
     if reason == "above_tol" and gap > tol * abs(primal):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            vanished = problem.has_vanished(claim.theta, primal, tol)
+            vanished = problem.has_vanished(theta, primal, tol)
         reason = "vanishing" if vanished else reason
     found = Certificate.of(
         primal=_scaled(claim, primal, up=True),
@@ -369,7 +356,41 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
 
 def _scaled(claim: _Claim, value: float, up: bool) -> float:
     """A number in the units of the model's own objective, rounded up or down."""
-    return outward(_exact_scale(claim) * Fraction(value), up) if math.isfinite(value) else value
+    return outward(claim.scale * Fraction(value), up) if math.isfinite(value) else value
+
+
+def _solutions(
+    problem: LinearProblem,
+    solver: Solver | None,
+    theta: np.ndarray,
+    residual: np.ndarray | None,
+    tol: float,
+    left: Callable[[], float | None],
+) -> Iterator[Solution]:
+    """Fits of a problem that are ever tighter, each from where the one before it ended.
+
+    None where there is no solver.  ``residual`` is the dual point of ``theta``, and ``left`` gives
+    the seconds that there are for the next fit.
+    """
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
+        # The solver stays within the constraints of the dual, so it must start there.
+        start = np.zeros_like(theta) if residual is None else -residual
+        theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
+    # A tenth of the tolerance: the bound's own slack must not decide the verdict.  Where it still
+    # could, because the model is within the tolerance of the point found, more tightly.
+    for share in () if solver is None else (0.1, 0.01, 0.001):
+        assert solver is not None
+        solution = minimise(
+            problem,
+            solver,
+            tol=share * tol,
+            max_iter=100_000,
+            time_limit=left(),
+            theta=theta,
+            seed=0,
+        )
+        theta = solution.theta
+        yield solution
 
 
 def _at_the_quotient(
@@ -404,14 +425,14 @@ def _rigorous(
                 problem=problem,
                 theta=claim.theta if claim.given is None else claim.given,
                 design=exact.design_of(problem, design),
-                C=Fraction(problem.C) if claim.exact_C is None else claim.exact_C,
+                C=Fraction(problem.C) if claim.C is None else claim.C,
                 weights=_exact_weights(problem, claim.weights),
                 tau=(
                     Fraction(float(getattr(problem, "intercept_penalty", 0.0)))
-                    if claim.exact_tau is None
-                    else claim.exact_tau
+                    if claim.tau is None
+                    else claim.tau
                 ),
-                scale=_exact_scale(claim),
+                scale=claim.scale,
                 last=claim.last,
             ),
             _dual_points(claim, tol, deadline, steps),
@@ -444,10 +465,6 @@ def _rigorous(
     )
 
 
-def _exact_scale(claim: _Claim) -> Fraction:
-    return Fraction(float(claim.scale)) if claim.exact_scale is None else claim.exact_scale
-
-
 def _exact_weights(problem: LinearProblem, weights: np.ndarray | None) -> np.ndarray:
     """The weights that a problem was given, which it keeps as rounded products with ``C``."""
     own = np.ones(len(problem.upper)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -475,23 +492,12 @@ def _dual_points(
         zero if bound.residual is None else bound.residual,
         bound.gap <= 0.5 * tol * abs(bound.primal),
     )
-    solver = _solver(problem)
-    if solver is None:
-        return
-    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
-        start = np.zeros_like(theta) if bound.residual is None else -bound.residual
-        theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
-    for share in (0.1, 0.01, 0.001):
+
+    def left() -> float | None:
         deadline()
-        solution = minimise(
-            problem,
-            solver,
-            tol=share * tol,
-            max_iter=100_000,
-            time_limit=deadline.left,
-            theta=theta,
-            seed=0,
-        )
+        return deadline.left
+
+    for solution in _solutions(problem, _solver(problem), theta, bound.residual, tol, left):
         certificate = solution.certificate
         if solution.interrupted:
             raise KeyboardInterrupt
@@ -502,7 +508,6 @@ def _dual_points(
                 residual = problem.bound(solution.theta).residual
         if residual is None:
             return
-        theta = solution.theta
         worse = bound.primal - certificate.primal > tol * abs(bound.primal)
         yield residual, certificate.ok
         if worse or not certificate.ok:
@@ -585,7 +590,7 @@ def _claims(stated: list[Claimed]) -> list[_Claim]:
             part,
             problem,
             problem.to_internal(theta),
-            exact_scale=problem.multiple,
+            scale=problem.multiple,
             given=theta,
             weights=weights,
         )
@@ -599,62 +604,39 @@ def _one_vs_rest(
     data: _Data,
     loss: Loss,
     penalty: Penalty,
-    C: float,
-    scale: float = 1.0,
-    intercept_penalty: float = 0.0,
+    C: Fraction,
+    scale: Fraction = Fraction(1),
+    tau: Fraction = Fraction(0),
     by_side: bool = False,
-    **exact: Any,
 ) -> list[_Claim]:
-    """One claim a class; ``exact`` are the numbers of :class:`_Claim` that float64 has rounded."""
+    """One claim a class; ``tau`` is the factor of the squared intercept in the penalty.
+
+    LIBLINEAR's intercept is the weight of one more column: under a penalty with a kink it is
+    penalised as such, and not by its square.
+    """
     coef, intercept = np.atleast_2d(dense(model.coef_)), np.atleast_1d(model.intercept_)
-    intercept = np.broadcast_to(intercept, (len(coef),))
+    intercept = np.broadcast_to(intercept, (len(coef),)).astype(np.float64)
+    lifted = model.fit_intercept and tau != 0 and penalty.kinked
+    tau = tau if model.fit_intercept and not lifted else Fraction(0)
+    column = _with_column(design, float(model.intercept_scaling)) if lifted else design
     claims = []
     for k, (part, y) in enumerate(data.labels.parts()):
         weights = data.by_side(k, y) if by_side else data.labels.weights
-        problem = MarginObjective(
-            design,
-            y,
-            loss,
-            penalty,
-            C=C,
-            weights=weights,
-            fit_intercept=model.fit_intercept,
-            intercept_penalty=intercept_penalty if model.fit_intercept else 0.0,
-        )
-        theta = _theta(problem, coef[k], intercept[k])
-        claims.append(_Claim(part, problem, theta, scale, weights=weights, **exact))
-    return claims
-
-
-def _penalised_intercept(
-    model: Any,
-    design: Design,
-    data: _Data,
-    loss: Loss,
-    penalty: Penalty,
-    C: float,
-    by_side: bool = False,
-) -> list[_Claim]:
-    """LIBLINEAR under L1: the intercept is the weight of one more column, and penalised as such."""
-    coef, scaling = np.atleast_2d(dense(model.coef_)), float(model.intercept_scaling)
-    intercept = np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),)).astype(np.float64)
-    column = _with_column(design, scaling) if model.fit_intercept else design
-    claims = []
-    for k, (part, y) in enumerate(data.labels.parts()):
-        weights = data.by_side(k, y) if by_side else data.labels.weights
-        problem = MarginObjective(
-            column, y, loss, penalty, C=C, weights=weights, fit_intercept=False
-        )
-        theta, quotient, without = coef[k].astype(np.float64), None, None
-        if model.fit_intercept:
-            own, last = float(intercept[k]), float(intercept[k] / scaling)
-            quotient = Fraction(own) / Fraction(scaling)
+        given: dict[str, Any] = {"C": float(C), "weights": weights}
+        made = partial(MarginObjective, targets=y, loss=loss, penalty=penalty, **given)
+        plain = made(design=design, fit_intercept=model.fit_intercept, intercept_penalty=float(tau))
+        theta = _theta(plain, coef[k], intercept[k])
+        claim = _Claim(part, plain, theta, scale, weights=weights, C=C, tau=tau)
+        if lifted:
+            own, scaling = float(intercept[k]), float(model.intercept_scaling)
+            quotient, last = Fraction(own) / Fraction(scaling), own / scaling
+            point = np.append(coef[k].astype(np.float64), last)
+            claim = replace(claim, problem=made(design=column, fit_intercept=False), theta=point)
+            claim = replace(claim, last=quotient)
             if quotient != last:
-                plain = MarginObjective(design, y, loss, penalty, C=C, weights=weights)
                 above = penalty.value_above(np.array([math.nextafter(abs(last), math.inf)]))
-                without = plain, _theta(plain, theta, own), above
-            theta = np.append(theta, last)
-        claims.append(_Claim(part, problem, theta, weights=weights, last=quotient, without=without))
+                claim = replace(claim, without=(plain, theta, above))
+        claims.append(claim)
     return claims
 
 
@@ -666,11 +648,9 @@ def _with_column(design: Design, value: float) -> Design:
     return as_design(np.hstack([design.matrix, column]))
 
 
-def _only_l2(model: Any, is_l2: bool) -> None:
-    if not is_l2:
-        raise ValueError(
-            f"{model!r} has a penalty other than L2, which cannot be verified for this model."
-        )
+def _of_scaling(model: Any) -> Fraction:
+    """The factor of the squared intercept where LIBLINEAR penalises it."""
+    return 1 / Fraction(float(model.intercept_scaling)) ** 2
 
 
 def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
@@ -682,22 +662,16 @@ def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
     labels = data.labels
     free = penalty is None or not np.isfinite(model.C)
     shrink: Penalty = NoPenalty() if free else penalty_of(ratio)
-    C = 1.0 if free else float(model.C)
+    C = Fraction(1) if free else Fraction(float(model.C))
     if labels.binary or model.solver == "liblinear":
-        if model.solver == "liblinear" and shrink.kinked:
-            return _penalised_intercept(model, design, data, LogLoss(), shrink, C)
-        penalised = model.solver == "liblinear"
-        tau = 1.0 / model.intercept_scaling**2 if penalised else 0.0
-        exact = 1 / Fraction(float(model.intercept_scaling)) ** 2 if penalised else Fraction(0)
-        return _one_vs_rest(
-            model, design, data, LogLoss(), shrink, C, intercept_penalty=tau, exact_tau=exact
-        )
+        tau = _of_scaling(model) if model.solver == "liblinear" else Fraction(0)
+        return _one_vs_rest(model, design, data, LogLoss(), shrink, C, tau=tau)
     problem = SoftmaxObjective(
         design,
         labels.codes,
         len(labels.classes),
         shrink,
-        C=C,
+        C=float(C),
         weights=labels.weights,
         fit_intercept=model.fit_intercept,
     )
@@ -713,22 +687,9 @@ def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]
             f"multi_class={model.multi_class!r} does not fit a sum of binary problems, so it "
             "cannot be verified; fit with multi_class='ovr'."
         )
-    loss = loss_of(model.loss)
-    if model.penalty == "l1":
-        return _penalised_intercept(model, design, data, loss, L1(), float(model.C), by_side=True)
-    tau = 1.0 / model.intercept_scaling**2
-    exact = 1 / Fraction(float(model.intercept_scaling)) ** 2
-    return _one_vs_rest(
-        model,
-        design,
-        data,
-        loss,
-        L2(),
-        float(model.C),
-        intercept_penalty=tau,
-        by_side=True,
-        exact_tau=exact,
-    )
+    penalty: Penalty = L1() if model.penalty == "l1" else L2()
+    C, tau = Fraction(float(model.C)), _of_scaling(model)
+    return _one_vs_rest(model, design, data, loss_of(model.loss), penalty, C, tau=tau, by_side=True)
 
 
 def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
@@ -739,44 +700,25 @@ def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
             f"loss={model.loss!r} cannot be verified; the losses known here are "
             f"{', '.join(losses)}."
         )
-    _only_l2(model, model.penalty in ("l2", None))
-    n, loss = design.n_samples, loss_of(losses[model.loss])
-    if model.penalty is None or model.alpha == 0:
-        return _one_vs_rest(
-            model,
-            design,
-            data,
-            loss,
-            NoPenalty(),
-            1.0,
-            scale=1.0 / n,
-            by_side=True,
-            exact_scale=Fraction(1, n),
+    if model.penalty not in ("l2", None):
+        raise ValueError(
+            f"{model!r} has a penalty other than L2, which cannot be verified for this model."
         )
-    C = 1.0 / (model.alpha * n)
-    return _one_vs_rest(
-        model,
-        design,
-        data,
-        loss,
-        L2(),
-        C,
-        scale=model.alpha,
-        by_side=True,
-        exact_C=1 / (Fraction(float(model.alpha)) * n),
-    )
+    n, loss = design.n_samples, loss_of(losses[model.loss])
+    alpha = Fraction(0 if model.penalty is None else float(model.alpha))
+    penalty: Penalty = L2() if alpha else NoPenalty()
+    C, scale = (1 / (alpha * n), alpha) if alpha else (Fraction(1), Fraction(1, n))
+    return _one_vs_rest(model, design, data, loss, penalty, C, scale, by_side=True)
 
 
 def _sklearn_ridge(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: sum (y - w.x - b)^2 + alpha |w|^2 with labels -1 and +1.
     if model.positive:
         raise ValueError("RidgeClassifier(positive=True) has constraints and cannot be verified.")
-    alpha = float(model.alpha)
-    penalty: Penalty = L2() if alpha > 0 else NoPenalty()
-    C = 1.0 / alpha if alpha > 0 else 1.0
-    scale = 2.0 * alpha if alpha > 0 else 2.0
-    exact = 1 / Fraction(alpha) if alpha > 0 else None
-    return _one_vs_rest(model, design, data, SquaredError(), penalty, C, scale=scale, exact_C=exact)
+    alpha = Fraction(float(model.alpha))
+    penalty: Penalty = L2() if alpha else NoPenalty()
+    C, scale = (1 / alpha, 2 * alpha) if alpha else (Fraction(1), Fraction(2))
+    return _one_vs_rest(model, design, data, SquaredError(), penalty, C, scale)
 
 
 def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
@@ -843,11 +785,8 @@ def _sklearn_by_loss(model: Any, design: Design, rows: TrainingRows) -> list[_Cl
     own.coef_ = np.asarray(dense(model.coef_), dtype=np.float64)
     own.intercept_ = np.asarray(model.intercept_, dtype=np.float64)
     penalised = alpha > 0.0 and found.get("penalty", "l2") is not None
-    scale = kind._sklearn_factor * (alpha if penalised else 1.0)
-    return [
-        replace(claim, scale=scale, exact_scale=None)
-        for claim in _claims(own._claims(design, rows))
-    ]
+    scale = Fraction(kind._sklearn_factor) * Fraction(alpha if penalised else 1.0)
+    return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
 
 
 def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
 from separatrix._compiled.rounding import EPS
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
 from separatrix.kernels.functions import (
     DeltaKernel,
@@ -219,7 +218,7 @@ def enclose(
         def bound(point: np.ndarray) -> bool:
             """Take up what a dual point proves; whether that is enough."""
             nonlocal lower
-            number = judge.dual(point)
+            number = judge.dual(Exact.of(np.where(np.isfinite(point), point, 0.0)))
             found = None if number is None else evaluate(number, upper)[0]
             if found is not None and (lower is None or found > lower):
                 lower = found
@@ -290,7 +289,7 @@ class _Judge(ABC):
         """The objective, as a ball at the precision that is set."""
 
     @abstractmethod
-    def dual(self, residual: np.ndarray) -> Number | None:
+    def dual(self, residual: Exact) -> Number | None:
         """The dual objective at an exactly feasible point near a residual."""
 
 
@@ -328,6 +327,7 @@ class _Linear(_Judge):
         weights = Exact.of(statement.weights)
         self.upper = weights.times(statement.C)
         self.used = weights.ints != 0
+        self.where = np.flatnonzero(self.used)
         penalty = getattr(problem, "penalty", None)
         if type(penalty) not in (type(None), L1, L2, ElasticNet, NoPenalty):
             raise NotOffered(Message("exact_penalty", penalty=repr(penalty)))
@@ -359,11 +359,12 @@ class _Linear(_Judge):
         beyond = np.maximum(beyond, 0)
         return Exact(beyond, v.den * threshold.denominator).square() / (2 * self.curvature)
 
-    def intercept_conjugate(self, slope: Fraction) -> Fraction:
-        """Return the conjugate of the intercept's penalty; without one the slope is exactly 0."""
+    def intercept_conjugate(self, r: Exact) -> Fraction:
+        """The conjugate of the intercepts' penalty; without one the sums are exactly 0."""
+        sums = Exact(np.atleast_1d(r.sum(axis=0).ints), r.den)
         if self.tau:
-            return slope * slope / (2 * self.tau)
-        if slope != 0 and self.problem.fit_intercept:
+            return sums.square() / (2 * self.tau)
+        if sums.ints.any() and self.problem.fit_intercept:
             raise ArithmeticError("The multipliers of the dual point do not add up to zero.")
         return Fraction(0)
 
@@ -441,18 +442,64 @@ def _pivots(reduced: Any, rank: int) -> np.ndarray:
     return np.array(out, dtype=np.intp)
 
 
-def _scaled_to(a: Exact, factor: Fraction) -> Exact:
-    return a if factor == 1 else a.times(factor)
+class _Summed(_Linear):
+    """A sum of losses over rows and a penalty: all but the losses is the same for all of them."""
+
+    @abstractmethod
+    def feasible(self, residual: Exact) -> Exact:
+        """A residual in the domain of the conjugate of every loss, near another one."""
+
+    @abstractmethod
+    def balanced(self, r: Exact) -> Exact:
+        """The same with sums of zero over the rows."""
+
+    @abstractmethod
+    def interior(self, r: Exact) -> np.ndarray:
+        """How far each row is from the edge of its domain."""
+
+    @abstractmethod
+    def holds(self, r: Exact, rows: np.ndarray) -> bool:
+        """Whether the residuals of some rows are in their domains."""
+
+    @abstractmethod
+    def conjugate(self, r: Exact, rows: np.ndarray) -> Any:
+        """The conjugates of the losses of some rows, added up."""
+
+    def dual(self, residual: Exact) -> Number | None:
+        r = self.feasible(residual)
+        if self.curvature == 0 and self.threshold == 0:
+            return self._without_penalty(r)
+        if self.balances:
+            r = self.balanced(r)
+        self.check_interrupt.begin("exact bound")
+        v = self.rows.t_dot(Exact(-r.ints, r.den), self.check_interrupt)
+        factor = self.dual_scale(v)
+        r, v = r.times(factor), v.times(factor)
+        fixed = -self.penalty_conjugate(v) - self.intercept_conjugate(r)
+        return lambda: ball(fixed) - self.conjugate(r[self.where], self.where)
+
+    def _without_penalty(self, r: Exact) -> Number | None:
+        found = self.correction(r, self.interior(r))
+        if found is None:
+            return None
+        rows, flat = found
+        mine = Exact(flat.ints.reshape(len(rows), *r.ints.shape[1:]), flat.den)
+        if not self.holds(mine, rows):
+            return None
+        rest = np.setdiff1d(self.where, rows)
+        kept, corrected = same(r[rest], mine)
+        together = Exact(np.concatenate([kept.ints, corrected.ints]), kept.den)
+        fixed = -self.intercept_conjugate(together)
+        return lambda: ball(fixed) - self.conjugate(r[rest], rest) - self.conjugate(mine, rows)
 
 
-class _MarginLoss(_Linear):
-    """A loss of the margin."""
+class _MarginLoss(_Summed):
+    """A loss of the margin, whose residual is a multiplier with the label's sign turned."""
 
     def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
         super().__init__(statement, check_interrupt)
         problem: Any = self.problem
-        self.y = _signs(problem.y)
-        self.z = Exact(self.scores.ints * self.y, self.scores.den)
+        self.y, self.z = _margins(problem, self.scores)
         self.loss = _loss_of(problem.loss)
 
     def primal(self) -> Any:
@@ -460,56 +507,37 @@ class _MarginLoss(_Linear):
             self.z[self.used], self.upper[self.used], self.check_interrupt
         )
 
-    def dual(self, residual: np.ndarray) -> Number | None:
-        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        a = self.loss.feasible(Exact(-self.y * given.ints, given.den), self.upper)
-        if self.curvature == 0 and self.threshold == 0:
-            return self._without_penalty(a)
-        if self.balances:
-            a = self.loss.balanced(a, self.y, self.upper)
-        self.check_interrupt.begin("exact bound")
-        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.check_interrupt)
-        factor = self.dual_scale(v)
-        a, v = _scaled_to(a, factor), _scaled_to(v, factor)
-        slope = Fraction(sum_of(a.ints * self.y), a.den)
-        fixed = -self.penalty_conjugate(v) - self.intercept_conjugate(slope)
-        return lambda: (
-            ball(fixed)
-            - self.loss.conjugate(a[self.used], self.upper[self.used], self.check_interrupt)
-        )
+    def turned(self, r: Exact, rows: Any = slice(None)) -> Exact:
+        """Multipliers of residuals, and the other way round."""
+        return Exact(-self.y[rows] * r.ints, r.den)
 
-    def _without_penalty(self, a: Exact) -> Number | None:
-        over, limit = same(a, self.upper)
+    def feasible(self, residual: Exact) -> Exact:
+        return self.turned(self.loss.feasible(self.turned(residual), self.upper))
+
+    def balanced(self, r: Exact) -> Exact:
+        return self.turned(self.loss.balanced(self.turned(r), self.y, self.upper))
+
+    def interior(self, r: Exact) -> np.ndarray:
+        over, limit = same(self.turned(r), self.upper)
         with np.errstate(over="ignore"):
-            interior = np.array(
+            return np.array(
                 [
                     _quotient(self.loss.interior(s, u), over.den) if used else 0.0
                     for s, u, used in zip(over.ints, limit.ints, self.used, strict=True)
                 ]
             )
-        found = self.correction(Exact(-a.ints * self.y, a.den), interior)
-        if found is None:
-            return None
-        rows, r = found
-        mine = Exact(-self.y[rows] * r.ints[:, 0], r.den)
-        if not self.loss.holds(mine, self.upper[rows]):
-            return None
-        rest = self.used.copy()
-        rest[rows] = False
-        slope = -Fraction(sum_of((a.ints * self.y)[~_among(rows, len(rest))]), a.den)
-        slope -= Fraction(sum_of(mine.ints * self.y[rows]), mine.den)
-        fixed = -self.intercept_conjugate(slope)
-        return lambda: (
-            ball(fixed)
-            - self.loss.conjugate(a[rest], self.upper[rest], self.check_interrupt)
-            - self.loss.conjugate(mine, self.upper[rows], self.check_interrupt)
-        )
+
+    def holds(self, r: Exact, rows: np.ndarray) -> bool:
+        return self.loss.holds(self.turned(r, rows), self.upper[rows])
+
+    def conjugate(self, r: Exact, rows: np.ndarray) -> Any:
+        return self.loss.conjugate(self.turned(r, rows), self.upper[rows], self.check_interrupt)
 
 
-def _among(rows: np.ndarray, n: int) -> np.ndarray:
-    out = np.zeros(n, dtype=bool)
-    out[rows] = True
-    return out
+def _margins(problem: Any, scores: Exact) -> tuple[np.ndarray, Exact]:
+    """The signs of the labels, and the scores times these."""
+    y = _signs(problem.y)
+    return y, Exact(scores.ints * y, scores.den)
 
 
 class _Loss(ABC):
@@ -574,8 +602,8 @@ def _balanced(a: Exact, y: np.ndarray) -> Exact:
 class _Kinked(_Loss):
     """``max(0, m - z)``: the hinge for ``m = 1``, the perceptron's for ``m = 0``."""
 
-    def __init__(self, margin: Fraction) -> None:
-        self._margin = margin
+    def __init__(self, margin: Fraction, bounded: bool = True) -> None:
+        self._margin, self.bounded = margin, bounded
 
     def value(self, z: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         m = self._margin
@@ -584,6 +612,11 @@ class _Kinked(_Loss):
 
     def conjugate(self, a: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         return ball(-self._margin * a.sum())
+
+
+_HINGE = _Kinked(Fraction(1))
+# Of a hard margin no multiplier has an upper end.
+_HARD = _Kinked(Fraction(1), bounded=False)
 
 
 class _Squared(_Loss):
@@ -619,12 +652,9 @@ class _Squared(_Loss):
         arb = require_balls().arb
         a, upper = same(a, upper)
         total = arb(0)
-        check_interrupt.begin("exact bound")
-        for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
+        for s, u in check_interrupt.over("exact bound", _pairs(a, upper)):
             if s:
                 total += arb(s) ** 2 / arb(u)
-            if i % 4096 == 0:
-                check_interrupt(i / len(a.ints))
         return total * arb(self._divisor) / arb(4 * a.den) - ball(a.sum())
 
 
@@ -634,29 +664,33 @@ class _Logistic(_Loss):
     def value(self, z: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         arb = require_balls().arb
         total, den = arb(0), arb(z.den)
-        check_interrupt.begin("objective")
-        for i, (margin, weight) in enumerate(zip(z.ints, upper.ints, strict=True)):
+        for margin, weight in check_interrupt.over("objective", _pairs(z, upper)):
             size = arb(abs(margin)) / den
             value = (-size).exp().log1p()
             total += arb(weight) * (value if margin >= 0 else value + size)
-            if i % 4096 == 0:
-                check_interrupt(i / len(z.ints))
         return total / arb(upper.den)
 
     def conjugate(self, a: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
-        arb = require_balls().arb
         a, upper = same(a, upper)
-        total = arb(0)
-        check_interrupt.begin("exact bound")
-        for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
-            whole = arb(u)
-            for share in (s, u - s):
-                if share:
-                    part = arb(share)
-                    total += part * (part / whole).log()
-            if i % 4096 == 0:
-                check_interrupt(i / len(a.ints))
-        return total / arb(a.den)
+        pairs = [(s, u - s) for s, u in _pairs(a, upper)]
+        return _negative_entropy(pairs, a.den, check_interrupt)
+
+
+def _pairs(first: Exact, second: Exact) -> list[tuple[int, int]]:
+    return list(zip(first.ints, second.ints, strict=True))
+
+
+def _negative_entropy(rows: Sequence[Sequence[int]], den: int, check_interrupt: Pulse) -> Any:
+    """``sum s log(s / sum of the row)`` over the entries of rows of integers >= 0, over ``den``."""
+    arb = require_balls().arb
+    total = arb(0)
+    for shares in check_interrupt.over("exact bound", rows):
+        whole = arb(sum(shares))
+        for share in shares:
+            if share:
+                part = arb(share)
+                total += part * (part / whole).log()
+    return total / arb(den)
 
 
 def _loss_of(loss: Any) -> _Loss:
@@ -664,7 +698,7 @@ def _loss_of(loss: Any) -> _Loss:
     if type(loss) is MarginPerceptronLoss:
         return _Kinked(Fraction(loss.margin))
     known: dict[type, Callable[[], _Loss]] = {
-        Hinge: lambda: _Kinked(Fraction(1)),
+        Hinge: lambda: _HINGE,
         PerceptronLoss: lambda: _Kinked(Fraction(0)),
         SquaredHinge: lambda: _Squared(1, signed=False),
         SquaredError: lambda: _Squared(2, signed=True),
@@ -682,7 +716,7 @@ def _quotient(over: int, under: int) -> float:
         return math.inf
 
 
-class _SoftmaxLoss(_Linear):
+class _SoftmaxLoss(_Summed):
     """The multinomial log loss; a row of the dual is a mixture of classes less the label."""
 
     def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
@@ -690,14 +724,11 @@ class _SoftmaxLoss(_Linear):
         problem: Any = self.problem
         self.codes = np.asarray(problem.codes)
         self.n_classes = int(problem.output_shape[0])
-        # Rows without weight say nothing, and would be divided by.
-        self.where = np.flatnonzero(self.used)
 
     def primal(self) -> Any:
         arb = require_balls().arb
         total, den = arb(0), arb(self.scores.den)
-        self.check_interrupt.begin("objective")
-        for count, i in enumerate(self.where):
+        for i in self.check_interrupt.over("objective", self.where.tolist()):
             row = self.scores.ints[i]
             largest = max(row)
             others = arb(0)
@@ -709,29 +740,11 @@ class _SoftmaxLoss(_Linear):
                 others += (arb(score - largest) / den).exp()
             value = others.log1p() + arb(largest - row[self.codes[i]]) / den
             total += arb(self.upper.ints[i]) * value
-            if count % 4096 == 0:
-                self.check_interrupt(count / len(self.where))
         return ball(self.penalty_value()) + total / arb(self.upper.den)
 
-    def dual(self, residual: np.ndarray) -> Number | None:
-        r = self._mixtures(residual)
-        if self.curvature == 0 and self.threshold == 0:
-            return self._without_penalty(r)
-        if self.balances:
-            r = self._balanced(r)
-        self.check_interrupt.begin("exact bound")
-        v = self.rows.t_dot(Exact(-r.ints, r.den), self.check_interrupt)
-        factor = self.dual_scale(v)
-        r, v = _scaled_to(r, factor), _scaled_to(v, factor)
-        fixed = -self.penalty_conjugate(v)
-        for k in range(self.n_classes):
-            fixed -= self.intercept_conjugate(Fraction(sum_of(r.ints[:, k]), r.den))
-        return lambda: ball(fixed) - self._conjugate(r, self.where)
-
-    def _mixtures(self, residual: np.ndarray) -> Exact:
+    def feasible(self, residual: Exact) -> Exact:
         """A residual whose every row is a weight times a probability vector less a label's."""
-        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        r, upper = same(given, self.upper)
+        r, upper = same(residual, self.upper)
         rows = np.arange(len(self.codes))
         ints = np.maximum(r.ints, 0)
         # A class without a row of weight takes no share: its own sum has to be zero.
@@ -750,7 +763,7 @@ class _SoftmaxLoss(_Linear):
         ints[rows, self.codes] = -np.add.reduce(ints, axis=1)
         return Exact(ints, den)
 
-    def _balanced(self, r: Exact) -> Exact:
+    def balanced(self, r: Exact) -> Exact:
         """Every row mixed with one probability vector, so that the sums of all classes are zero."""
         r, upper = same(r, self.upper)
         excess = np.add.reduce(r.ints, axis=0)
@@ -777,46 +790,33 @@ class _SoftmaxLoss(_Linear):
         out = np.where(self.used[:, None], ints - label, 0)
         return Exact(out, r.den * unit * total)
 
-    def _without_penalty(self, r: Exact) -> Number | None:
+    def interior(self, r: Exact) -> np.ndarray:
         over, upper = same(r, self.upper)
-        interior = np.zeros(len(self.codes))
+        out = np.zeros(len(self.codes))
         weighed = np.unique(self.codes[self.where]).tolist()
         for i in self.where:
             p = [int(value) for value in over.ints[i]]
             p[self.codes[i]] += int(upper.ints[i])
-            interior[i] = _quotient(min(p[k] for k in weighed), over.den)
-        found = self.correction(r, interior)
-        if found is None:
-            return None
-        rows, mine = found
-        for k, row in zip(rows, mine.ints, strict=True):
-            label = Fraction(int(self.upper.ints[k]), self.upper.den)
-            shares = [Fraction(int(value), mine.den) for value in row]
-            shares[self.codes[k]] += label
-            if min(shares) < 0 or sum(shares) != label:
-                return None
-        whole = np.setdiff1d(self.where, rows)
-        return lambda: -self._conjugate(r, whole) - self._conjugate(mine, rows, own=True)
+            out[i] = _quotient(min(p[k] for k in weighed), over.den)
+        return out
 
-    def _conjugate(self, r: Exact, rows: np.ndarray, own: bool = False) -> Any:
-        """``sum U sum_k p_k log p_k``; with ``own``, of a residual that has these rows alone."""
-        arb = require_balls().arb
-        total = arb(0)
-        self.check_interrupt.begin("exact bound")
-        den = math.lcm(r.den, self.upper.den)
-        to, weight = den // r.den, den // self.upper.den
-        for count, i in enumerate(rows):
-            row = r.ints[count if own else i]
-            u = int(self.upper.ints[i]) * weight
-            whole = arb(u)
-            for k in range(self.n_classes):
-                share = int(row[k]) * to + (u if k == self.codes[i] else 0)
-                if share:
-                    part = arb(share)
-                    total += part * (part / whole).log()
-            if count % 1024 == 0:
-                self.check_interrupt(count / len(rows))
-        return total / arb(den)
+    def holds(self, r: Exact, rows: np.ndarray) -> bool:
+        shares, sums = self._shares(r, rows)
+        return not np.any(shares.ints < 0) and not np.any(
+            np.add.reduce(shares.ints, axis=1) != sums.ints
+        )
+
+    def conjugate(self, r: Exact, rows: np.ndarray) -> Any:
+        """``sum U sum_k p_k log p_k``."""
+        shares, _ = self._shares(r, rows)
+        return _negative_entropy(shares.ints.tolist(), shares.den, self.check_interrupt)
+
+    def _shares(self, r: Exact, rows: np.ndarray) -> tuple[Exact, Exact]:
+        """``U p`` of some rows, and ``U``, over one denominator."""
+        r, upper = same(r, self.upper[rows])
+        shares = r.ints.copy()
+        shares[np.arange(len(rows)), self.codes[rows]] += upper.ints
+        return Exact(shares, r.den), upper
 
 
 def _exponent(value: Fraction) -> int:
@@ -831,15 +831,12 @@ class _Mistakes(_Linear):
 
     def primal(self) -> Any:
         problem: Any = self.problem
-        z, margin = same(
-            Exact(self.scores.ints * _signs(problem.y), self.scores.den),
-            Exact.of(np.array([problem.margin])),
-        )
+        z, margin = same(_margins(problem, self.scores)[1], Exact.of(np.array([problem.margin])))
         least = margin.ints[0]
         wrong = z.ints < least if least > 0 else z.ints <= 0
         return ball(self.upper[wrong & self.used].sum())
 
-    def dual(self, residual: np.ndarray) -> Number | None:
+    def dual(self, residual: Exact) -> Number | None:
         return None
 
 
@@ -848,10 +845,8 @@ class _HardMargin(_Linear):
 
     def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
         super().__init__(statement, check_interrupt)
-        problem: Any = self.problem
-        self.y = _signs(problem.y)
-        margins = (self.scores.ints * self.y)[self.used]
-        self.margin = Fraction(int(min(margins)), self.scores.den)
+        self.y, self.z = _margins(self.problem, self.scores)
+        self.margin = Fraction(int(min(self.z.ints[self.used])), self.z.den)
         self.finite = self.margin > 0
 
     def primal(self) -> Any:
@@ -860,17 +855,14 @@ class _HardMargin(_Linear):
             square += self.tau * self.b.square()
         return ball(square / (2 * self.margin**2))
 
-    def dual(self, residual: np.ndarray) -> Number | None:
-        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        ints = np.where(self.used, np.maximum(-self.y * given.ints, 0), 0)
-        a = Exact(ints, given.den)
+    def dual(self, residual: Exact) -> Number | None:
+        a = _HARD.feasible(Exact(-self.y * residual.ints, residual.den), self.upper)
         if self.balances:
             a = _balanced(a, self.y)
         self.check_interrupt.begin("exact bound")
-        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.check_interrupt)
-        square = v.square() + self.intercept_conjugate(
-            Fraction(sum_of(a.ints * self.y), a.den)
-        ) * 2  # fmt: skip
+        signed = Exact(a.ints * self.y, a.den)
+        square = self.rows.t_dot(signed, self.check_interrupt).square()
+        square += 2 * self.intercept_conjugate(signed)
         total = a.sum()
         if total == 0:
             return None
@@ -956,14 +948,9 @@ class _KernelMachine(_Judge):
             total += int(self.upper.ints[i]) * (1 - margin).max(zero)
         return square / 2 + total / flint.arb(self.upper.den)
 
-    def dual(self, residual: np.ndarray) -> Number | None:
-        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        a = Exact(-self.y * given.ints, given.den)
-        if self.hard:
-            ints = np.where(self.upper.ints != 0, np.maximum(a.ints, 0), 0)
-            a = Exact(ints, a.den)
-        else:
-            a = _Kinked(Fraction(1)).feasible(a, self.upper)
+    def dual(self, residual: Exact) -> Number | None:
+        loss = _HARD if self.hard else _HINGE
+        a = loss.feasible(Exact(-self.y * residual.ints, residual.den), self.upper)
         a = _balanced(a, self.y)
         total = a.sum()
         if total == 0:
@@ -1042,9 +1029,7 @@ def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
             matrix = values_of(kernel, design.matrix, design.matrix)
 
         def given(rows: np.ndarray, columns: np.ndarray) -> list[Any]:
-            block = matrix[rows][:, columns]
-            block = block.toarray() if sp.issparse(block) else np.asarray(block)
-            return [arb(float(value)) for value in block.ravel()]
+            return [arb(float(value)) for value in dense(matrix[rows][:, columns]).ravel()]
 
         return given
     points = rows_of(design)
@@ -1096,9 +1081,4 @@ def design_of(problem: Any, design: Design) -> Design:
         return out
     if not isinstance(problem.matrix.kernel, PrecomputedKernel):
         return design.take(samples)
-    return as_design(np.ascontiguousarray(_square(design.matrix, samples)))
-
-
-def _square(matrix: Any, samples: np.ndarray) -> np.ndarray:
-    block = matrix[samples][:, samples]
-    return block.toarray() if sp.issparse(block) else np.asarray(block)
+    return as_design(np.ascontiguousarray(dense(design.matrix[samples][:, samples])))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,8 +40,12 @@ __all__ = [
     "watch_exact",
 ]
 
+Item = TypeVar("Item")
+
 # Entries that are made integers at a time.
 BLOCK = 200_000
+# Numbers that are made balls between two looks at the time.
+_FEW = 1024
 # Numbers below this power of two are not distinguished from zero, whatever their logarithm.
 _LEAST_EXPONENT = 20_000
 
@@ -107,6 +111,14 @@ class Pulse:
         for callback in _watchers.get():
             callback(self._what, share)
 
+    def over(self, what: str, items: Sequence[Item]) -> Iterator[Item]:
+        """The items, with a look at the time after every few of them."""
+        self.begin(what)
+        for i, item in enumerate(items):
+            yield item
+            if i % _FEW == 0:
+                self(i / len(items))
+
 
 # --- numbers without rounding ---------------------------------------------------------------
 
@@ -150,6 +162,8 @@ class Exact:
         return cls(objects(ints), den)
 
     def times(self, factor: Fraction) -> Exact:
+        if factor == 1:
+            return self
         return Exact(self.ints * factor.numerator, self.den * factor.denominator)
 
     def over(self, den: int) -> Exact:
@@ -210,23 +224,19 @@ class ExactRows(ABC):
 
     def t_dot(self, r: Exact, check_interrupt: Pulse) -> Exact:
         """``X' r``."""
-        sums = self.columns(r.ints, check_interrupt)
-        low = self.low - min(int(self.low.min(initial=0)), 0)
-        shift = low.astype(object)
-        out = sums << (shift if sums.ndim == 1 else shift[:, None]) if len(sums) else sums
-        return Exact(out, r.den << -min(int(self.low.min(initial=0)), 0))
+        return self._in_units(self.columns(r.ints, check_interrupt), r.den)
 
     def common(self, index: np.ndarray) -> tuple[np.ndarray, int]:
         """Return rows as integers over one denominator, and the denominator."""
-        base = min(int(self.low.min(initial=0)), 0)
-        return self.take(index) << (self.low - base).astype(object), 1 << -base
+        found = self._in_units(self.take(index).T, 1)
+        return found.ints.T, found.den
 
-    def _factor(self, w: Exact) -> Exact:
-        """``w`` with the columns' units taken up."""
+    def _in_units(self, ints: np.ndarray, den: int) -> Exact:
+        """Numbers over ``den``, one a column or a row of them, times the units of the columns."""
         base = min(int(self.low.min(initial=0)), 0)
         shift = (self.low - base).astype(object)
-        ints = w.ints << (shift if w.ints.ndim == 1 else shift[:, None]) if len(w.ints) else w.ints
-        return Exact(ints, w.den << -base)
+        out = ints << (shift if ints.ndim == 1 else shift[:, None]) if len(ints) else ints
+        return Exact(out, den << -base)
 
 
 class _DenseRows(ExactRows):
@@ -253,7 +263,7 @@ class _DenseRows(ExactRows):
         return np.asarray(self._x[index], dtype=np.float64)
 
     def dot(self, w: Exact, check_interrupt: Pulse) -> Exact:
-        factor = self._factor(w)
+        factor = self._in_units(w.ints, w.den)
         out = np.zeros((self.shape[0], *w.ints.shape[1:]), dtype=object)
         for rows in self._slices():
             if self.shape[1]:
@@ -319,7 +329,7 @@ class _SparseRows(ExactRows):
         return out
 
     def dot(self, w: Exact, check_interrupt: Pulse) -> Exact:
-        factor, rows = self._factor(w), self._row_numbers()
+        factor, rows = self._in_units(w.ints, w.den), self._row_numbers()
         ints = self._gathered(
             factor.ints, rows, lambda part, columns: columns, self.shape[0], check_interrupt
         )

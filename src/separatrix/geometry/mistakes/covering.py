@@ -16,12 +16,12 @@ import math
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy
 import scipy.sparse as sp
 
+from separatrix.data.design import dense
 from separatrix.geometry.exact.active_set import Unbounded, exact_minimum
 from separatrix.geometry.exact.deadline import NO_DEADLINE, Deadline
 from separatrix.geometry.exact.products import product_signs
@@ -136,9 +136,7 @@ class Covering:
         rest = np.setdiff1d(np.arange(self.cloud.n), self._working.rows)
         if len(rest):
             self._working.add(rest)
-        z: Any = self._working.matrix[np.argsort(self._working.rows)]
-        out: np.ndarray = z.toarray() if sp.issparse(z) else z
-        return out
+        return dense(self._working.matrix[np.argsort(self._working.rows)])
 
     def guess(self) -> None:
         """Upper bounds, from other losses and from line searches."""
