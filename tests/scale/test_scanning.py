@@ -538,6 +538,15 @@ def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not [*(tmp_path / "cache").rglob("*.raw"), *(tmp_path / "cache").rglob("*.sums")]
 
 
+def test_a_table_that_is_refused_leaves_no_rows_that_were_put_aside(tmp_path: Path) -> None:
+    odd = "CASE WHEN i = 8999 THEN 'inf'::FLOAT ELSE 1 END"
+    sql = f"SELECT random()::FLOAT AS a, {odd} AS b, i % 2 AS y FROM range(9000) t(i)"
+    path = write(tmp_path / "odd.parquet", sql)
+    with pytest.raises(DataError, match="row 9,000: column 'b' is infinite"):
+        scan(path, "y", cache=tmp_path / "cache", memory="1MB")
+    assert {file.name for file in (tmp_path / "cache").rglob("*") if file.is_file()} == {"lock"}
+
+
 KILLED = """
 import os, signal, sys
 from separatrix.scale import scan

@@ -273,7 +273,8 @@ def _reading_options(options: ScanOptions) -> dict[str, Any]:
         "missing": options.missing,
         "target": options.target,
         "sql": options.sql,
-        "needed": [name for name, _ in _roles(options)],
+        # Columns of other roles are looked for by name, so that a message says what they are for.
+        "needed": [] if options.target is None else [options.target],
         **_by_encoder(options),
     }
 
@@ -539,7 +540,8 @@ class _Scan:
             if name not in layout.groups:
                 if name in layout.parts[0].places:
                     raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
-                raise NoSuchColumn(name, layout.parts[0].names, layout.source)
+                role = None if what == "target" else what
+                raise NoSuchColumn(name, layout.parts[0].names, layout.source, role)
 
     def data(self) -> BlockedData:
         options = self.options
@@ -547,6 +549,10 @@ class _Scan:
         self.session = Session(identity, options.reading_memory, str(self.folder), 1)
         try:
             return self._data()
+        except DataError:
+            # The same rows are refused again: what was put aside for another scan is of no use.
+            self._read_again()
+            raise
         finally:
             self.readers.close(self.session)
 
