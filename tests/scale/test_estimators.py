@@ -195,6 +195,17 @@ def test_targets_without_weight_may_have_any_size():
     assert chosen.alpha_ == RidgeCV().fit(X, NUMBERS, weights).alpha_
 
 
+def test_the_share_of_the_deviance_is_that_of_rows_in_memory():
+    counts = TARGETS["counts"]
+    for weight in (None, np.where(np.arange(N) % 3 == 1, 0.0, WEIGHTS)):
+        data = blocks_of("counts", weight)
+        model = PoissonRegressor(alpha=0.1).fit(data)
+        expected = model.score(X, counts, weight)
+        assert model.score(data) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match="negative number, -"):
+        model.score(blocks_of("numbers", None))
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_single_rows_are_left_out_as_in_memory(fit_intercept):
     options = {"alphas": np.geomspace(0.1, 1e5, 13), "fit_intercept": fit_intercept}

@@ -76,6 +76,8 @@ class Terminal(Wording):
         "larger than --memory is read: {why}.",
         "no_penalty_in_passes": "without a penalty there is no bound in passes: give a large "
         "-C, or a small --lam",
+        "multinomial_in_passes": "without a penalty there is no bound in passes for several "
+        "classes at once: give a large -C, a small --lam, or --multiclass ovr",
         "calibrate_in_passes": "calibration needs the rows of its folds: leave out --calibrate",
         "kernel_in_passes": "a kernel matrix has a row and a column for every row; fit --model "
         "svm, or give a larger --memory",

@@ -43,6 +43,7 @@ __all__ = [
     "refuse",
     "require_alone",
     "require_blocks",
+    "require_numbers",
     "require_passes",
     "require_same",
     "share",
@@ -172,7 +173,6 @@ class InPasses:
         """The objective of all classes at once."""
         from separatrix.scale.softmax import BlockedSoftmax
 
-        self._require_bound(penalty)
         return BlockedSoftmax(self.data, self.engine, penalty, **options, **self.options)
 
     def _require_bound(self, penalty: Penalty) -> None:
@@ -214,17 +214,20 @@ def refuse(model: Any, why: str) -> TypeError:
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
 
 
-def refusal(model: Any) -> TypeError | None:
-    """The error of a model that takes no row blocks, known before there are any; else None."""
+def refusal(model: Any, n_classes: int | None = None) -> TypeError | None:
+    """The error of a model that takes no row blocks, known before there are any; else None.
+
+    ``n_classes``: how many classes the target has, as far as that is known.
+    """
     if not hasattr(model, "_needs_all_rows"):
         return TypeError(Message("blocks_to_fit", model=type(model).__name__))
-    why = model._needs_all_rows()
+    why = model._needs_all_rows(n_classes)
     return None if why is None else refuse(model, why)
 
 
-def require_passes(model: Any) -> None:
+def require_passes(model: Any, n_classes: int | None = None) -> None:
     """Refuse a model, or parameters, that need all rows at once."""
-    error = refusal(model)
+    error = refusal(model, n_classes)
     if error is not None:
         raise error
 
@@ -422,10 +425,8 @@ def accuracy_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> 
     ).accuracy
 
 
-def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
-    """The share of the variation of a quantity that is explained, over blocks."""
-    from separatrix.scale.scores import errors_over
-
+def require_numbers(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> None:
+    """Raise ValueError unless a model that predicts numbers can be scored on blocks."""
     require_alone(y, sample_weight)
     require_columns(model, data)
     if data.classes is not None:
@@ -433,6 +434,13 @@ def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
             f"The target of {data.source} has classes; {type(model).__name__} predicts numbers: "
             "scan it with quantity=True."
         )
+
+
+def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
+    """The share of the variation of a quantity that is explained, over blocks."""
+    from separatrix.scale.scores import errors_over
+
+    require_numbers(model, data, y, sample_weight)
     found = errors_over(data, PredictionAdapter(model).numbers)
     if found["r2"] is None:
         # As scikit-learn has it.

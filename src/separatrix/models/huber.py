@@ -108,7 +108,7 @@ class HuberRegressor(LinearRegressor):
         "outliers_": rules.flags("n"),
     }
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         if not self.alpha > 0.0:
             return Message("no_penalty_in_passes")
         if self.epsilon > 1.0:
