@@ -290,12 +290,12 @@ class BlockedObjective(LinearProblem):
         scores: Any = None,
         adjoint: np.ndarray | None = None,
     ) -> Bound:
-        found = self.account(theta)
+        found: Any = self.account(theta)
         primal = self.penalty_value(theta) + float(found["loss"])
         gap, dual = self._gap(theta, found)
         if not (gap < np.inf and dual > 0.0):
-            return Bound(primal, 0.0, primal, found)  # type: ignore[arg-type]
-        return Bound(primal, dual, gap, found)  # type: ignore[arg-type]
+            return Bound(primal, 0.0, primal, found, found)
+        return Bound(primal, dual, gap, found, found)
 
     def _gap_of(
         self, theta: np.ndarray, loss: float, v: np.ndarray, conjugate: float, cost: float
@@ -350,7 +350,7 @@ class BlockedObjective(LinearProblem):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         # A point that has been looked at brings its sums along, however long ago that was.
-        here: Any = None if known is None else known.residual
+        here: Any = None if known is None else known.scores
         if not isinstance(here, dict):
             here = self.account(theta)
         return self._charged(theta, here, proof.residual)  # type: ignore[arg-type]
