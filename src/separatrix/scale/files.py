@@ -35,6 +35,7 @@ from separatrix.messages import (
     record_of,
 )
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
+from separatrix.scale.column_pairs import alert_about_blocks
 from separatrix.scale.dask_engine import Dask
 from separatrix.scale.encoding import (
     EncodingPlan,
@@ -534,6 +535,8 @@ class _Scan:
         )
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
+        # Columns that the table does not have as such: parts of its dates.
+        self.derived: set[str] = set()
         self.stage: Stage | None = None
         self.resumed = ""
         for name, what in _roles(options):
@@ -709,6 +712,7 @@ class _Scan:
         if extra:
             self.notes.append(unknown_columns(extra))
         used = {one.name for one in encoder.encodings}
+        self.derived = {one.name for one in facts if one.derived}
         dates = {one.name for one in facts if one.derived and one.name in used}
         kept = [
             one
@@ -1043,6 +1047,9 @@ class _Scan:
             ),
             engine=options.engine,
         )
+        if options.encoder is None:
+            alert_about_blocks(data, self.derived)
+            meta = encoder.state()[0]
         if stored:
             self._remember(meta, state, data, sample)
         return data
