@@ -168,8 +168,8 @@ def _alerts(
 
     def scaled(number: _Column, other: _Column) -> bool:
         """Whether a number is another one on another scale."""
-        pair = [place[int(one.features[0])] for one in (other, number)]
-        return _are_scaled(*pair, products, d)
+        first, second = (place[int(one.features[0])] for one in (other, number))
+        return _are_scaled(first, second, products, d)
 
     for column in columns:
         if column.number:

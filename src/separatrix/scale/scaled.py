@@ -157,41 +157,32 @@ class BlockedScaled(BlockedPointwise):
 
     # --- curvature: that at the scale, and less of it, for the scale follows ---------------------
 
+    def look_twice(self, theta: np.ndarray, *, diagonal: bool = False) -> None:
+        # The first passes for the scale are none at the best one.
+        self.account(theta)
+
+    def _sums_at(self, task: Any, theta: np.ndarray, *more: Any) -> dict[str, np.ndarray]:
+        return self._sums(task, (self._rows_at(self.scale_at(At(theta))), theta, *more))
+
     def _along(self, theta: np.ndarray) -> np.ndarray:
         """The direction whose square is taken from the Hessian at the scale."""
-        scale = self.scale_at(At(theta))
-        found = self._sums(_bent, (self._rows_at(scale), theta))
+        found = self._sums_at(_bent, theta)
         length = float(found["length"])
-        free = length > 0.0 and scale > self.least_scale
+        free = length > 0.0 and self.scale_at(At(theta)) > self.least_scale
         along: np.ndarray = found["along"]
         return along * (_SHARE / math.sqrt(length)) if free else np.zeros_like(along)
 
-    def _at_scale(self, theta: np.ndarray) -> BlockedPointwise:
-        """The objective with the scale held that is best at a point."""
-        options: dict[str, Any] = {
-            "C": self.C,
-            "fit_intercept": self.fit_intercept,
-            "factors": self.factors,
-            "passes": self.passes,
-            "fold": self.fold,
-            "totals": self.class_totals,
-        }
-        loss = Huber(self.loss.threshold, self.scale_at(At(theta)))
-        return BlockedPointwise(self.data, self.engine, loss, self.penalty, **options)
-
     def hessian(self, curvature: At) -> np.ndarray:
         along = self._along(curvature.theta)
-        return self._at_scale(curvature.theta).hessian(curvature) - np.outer(along, along)
+        return super().hessian(curvature) - np.outer(along, along)
 
     def hessian_diagonal(self, curvature: At) -> np.ndarray:
         along = self._along(curvature.theta)
-        whole = self._at_scale(curvature.theta).hessian_diagonal(curvature)
-        return np.maximum(whole - np.square(along), 0.0)
+        return np.maximum(super().hessian_diagonal(curvature) - np.square(along), 0.0)
 
     def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
         along = self._along(curvature.theta)
-        whole = self._at_scale(curvature.theta).hessian_product(curvature, direction)
-        return whole - along * inner(along, direction)
+        return super().hessian_product(curvature, direction) - along * inner(along, direction)
 
     # --- the certificate ------------------------------------------------------------------------
 
@@ -220,11 +211,11 @@ class BlockedScaled(BlockedPointwise):
             _, dual = self._dual_of(*found)
         return self.penalty_value(theta) + float(account["loss"]) - dual, dual
 
-    def _primal_above(self, theta: np.ndarray, here: dict[str, Any], rounding: float) -> float:
+    def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
         # Nothing is computed of numbers that are all zero, and nothing rounded.
         if self.unitless and not theta.any():
             return 0.0
-        return super()._primal_above(theta, here, rounding)
+        return super()._primal_above(theta, here)
 
     def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
         found = super()._dual_point(proof)
