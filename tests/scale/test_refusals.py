@@ -98,6 +98,13 @@ def test_arrays_are_refused_as_a_fit_refuses_them():
         scan("rows.parquet", "y", group="a", time="b", test_size=0.2)
 
 
+def test_a_class_of_no_weight_is_refused_as_in_memory():
+    for model in (separatrix.LogisticRegression, separatrix.RidgeClassifier):
+        for rows in ((CLASSES,), (X, LABELS)):
+            with pytest.raises(ValueError, match=r"one class only of positive weight \('yes'\)"):
+                model(class_weight={"no": 0.0, "yes": 1.0}).fit(*rows)
+
+
 def test_a_checkpoint_is_a_file_in_a_folder(tmp_path):
     for path, why in (
         (3, "is not a path"),

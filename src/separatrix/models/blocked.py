@@ -267,11 +267,8 @@ def begin(
             f"The target of {data.source} has classes; a regression needs numbers: scan it with "
             "quantity=True."
         )
-    if classes and (data.classes is None or np.count_nonzero(data.class_totals) < 2):
-        raise ValueError(
-            f"The target of {data.source} has {_found(data)}; a classifier needs rows of at least "
-            "two classes."
-        )
+    if classes:
+        _require_two(data, data.class_totals)
     model.n_features_in_ = data.n_features
     vars(model).pop("feature_names_in_", None)
     # An encoder's matrices have no names, as those of tables in memory have none.
@@ -285,6 +282,7 @@ def begin(
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
+        _require_two(data, factors * data.class_totals)
     if data.classes is None and not model._in_closed_form:
         facts = _facts_over(passes)
         return InPasses(model, data, passes, labels, facts.total, np.ones(1), facts=facts)
@@ -316,16 +314,21 @@ def _facts(rows: Any, shared: None, own: Any) -> TargetFacts:
     return TargetFacts.of(rows.target, rows.weights)
 
 
-def _found(data: BlockedData) -> str:
-    """What a target holds in place of two classes."""
+def _require_two(data: BlockedData, totals: np.ndarray) -> None:
+    """Raise ValueError unless two classes have a weight; ``totals``: those of the classes."""
+    if data.classes is not None and np.count_nonzero(totals) >= 2:
+        return
     if data.classes is None:
-        return "a quantity"
-    if len(data.classes) == 1:
-        return f"1 class ({data.classes[0].item()!r})"
-    weighed = data.classes[data.class_totals > 0.0]
-    if len(weighed) == 0:
-        return "no row of positive weight"
-    return f"one class only of positive weight ({weighed[0].item()!r})"
+        found = "a quantity"
+    elif len(data.classes) == 1:
+        found = f"1 class ({data.classes[0].item()!r})"
+    elif not totals.any():
+        found = "no row of positive weight"
+    else:
+        found = f"one class only of positive weight ({data.classes[totals > 0.0][0].item()!r})"
+    raise ValueError(
+        f"The target of {data.source} has {found}; a classifier needs rows of at least two classes."
+    )
 
 
 def _identity(model: Any, data: BlockedData) -> str:

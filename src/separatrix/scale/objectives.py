@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
+from separatrix.data.design import as_design
 from separatrix.losses import Loss
 from separatrix.objectives.base import (
     Bound,
@@ -48,7 +50,6 @@ __all__ = [
     "BlockedObjective",
     "BlockedPointwise",
     "PointwiseRows",
-    "null_loss_of_labels",
     "summable",
 ]
 
@@ -412,22 +413,6 @@ def uppers(of: Any, rows: Rows) -> np.ndarray:
     return out if of.fold is None else out * of.fold.kept(rows)
 
 
-def weights_by_label(problem: Any) -> tuple[float, float]:
-    """The sums of the weights of the rows of both labels."""
-    totals = problem.factors * problem.class_totals
-    right = float(totals[problem.positive])
-    return float(totals.sum()) - right, right
-
-
-def null_loss_of_labels(problem: Any) -> float:
-    """The loss of scores of zero, which is the same for all rows of a label."""
-    left, right = problem.loss(np.zeros(2), _LABELS)
-    if left == right:
-        return float(problem.total_upper * left)
-    weights = weights_by_label(problem)
-    return float(problem.C * (weights[0] * left + weights[1] * right))
-
-
 def _has_kernel(loss: Loss) -> bool:
     """Whether compiled scalars of a loss make its sums at one reading of the rows."""
     return hasattr(loss, "shift_at")
@@ -671,9 +656,19 @@ class BlockedLoss(BlockedObjective):
         out: PointwiseObjective = self._shared().objective(rows)
         return out
 
+    def _at_origin(self) -> PointwiseObjective:
+        """The objective of a row of each label at the origin, which has all weight of the label."""
+        design = as_design(sp.csr_matrix((2, self.design.n_features)))
+        options = {"fit_intercept": self.fit_intercept}
+        part: PointwiseObjective = objective_of(design, _LABELS, self.loss, self.penalty, **options)
+        totals = self.factors * self.class_totals
+        right = float(totals[self.positive])
+        part.upper = self.C * np.array([float(totals.sum()) - right, right])
+        return part
+
     def null_loss(self) -> float:
         if self.data.classes is not None:
-            return null_loss_of_labels(self)
+            return self._at_origin().null_loss()
         if self._null is None:
             self._null = float(self.account(self.zero())["loss"])
         return self._null
@@ -704,14 +699,7 @@ class BlockedPointwise(BlockedLoss):
             if part is not self:
                 theta[-1] = part.best_intercept(np.zeros(part.design.n_samples))
         elif self.fit_intercept:
-            left, right = weights_by_label(self)
-            # Where the slopes add up to zero, by bisection: of log loss log(right / left).
-            low, high = -800.0, 800.0
-            for _ in range(200):
-                b = 0.5 * (low + high)
-                slopes = self.loss.slope(np.array([b, b]), _LABELS)
-                low, high = (b, high) if left * slopes[0] + right * slopes[1] < 0.0 else (low, b)
-            theta[-1] = 0.5 * (low + high)
+            theta[-1] = self._at_origin().null_scores()[0]
         return theta
 
     def _row_sums(self, of: PointwiseRows, theta: np.ndarray) -> dict[str, np.ndarray]:
