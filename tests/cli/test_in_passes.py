@@ -517,7 +517,7 @@ def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options
         (["--model", "kernel-svm"], "fit --model svm, or give a larger --memory"),
         (["--model", "svm", "--calibrate", "sigmoid"], "leave out --calibrate"),
         (["--model", "stump"], "give a larger --memory"),
-        (["--target", "town", "--penalty", "none"], "give a large -C"),
+        (["--target", "town", "--penalty", "none"], "a small --lam, or --multiclass ovr"),
         (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
         (["--memory", "a lot"], "'--memory': 'a lot' is not an amount of memory"),
         (["--cache-limit", "-1"], "'--cache-limit': '-1' is not an amount of memory"),
@@ -533,8 +533,17 @@ def test_what_needs_the_whole_table_is_refused_in_one_sentence(run, table, optio
     errors = [line for line in result.err.splitlines() if line.startswith("error")]
     assert len(errors) == 1 and said in errors[0]
     assert not (table.parent / "m.separatrix").exists()
-    # What no table changes is refused before one is read.
+    # What no table changes is refused before one is read, and what its classes do before rows are
+    # encoded.
     assert "--model" not in options or not (table.parent / "cache").exists()
+    assert not list((table.parent / "cache").rglob("*.block"))
+
+
+def test_a_column_that_is_not_there_is_refused_with_the_option_that_names_it(run, table, large):
+    for option in ("--group", "--weight", "--time"):
+        words = ["fit", str(table), "--target", "paid", option, "nope"]
+        errors = [run(*words, *more).err for more in ((), ("--memory", "100MB"))]
+        assert all(f"{option} nope: {table} has no column 'nope'" in error for error in errors)
 
 
 KILLED = """

@@ -1,5 +1,7 @@
 """Closed forms over row blocks: the same as in memory, the same bits whoever goes over them."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,10 +11,13 @@ from separatrix import (
     LeastSquaresClassifier,
     LinearDiscriminantAnalysis,
     LinearRegression,
+    PolynomialRegression,
     QuadraticDiscriminantAnalysis,
     Ridge,
     RidgeClassifier,
+    verify,
 )
+from separatrix.closed_form.polynomial import DegreeWarning
 from separatrix.scale import Local, scan
 from separatrix.scale.passes import watch_passes
 
@@ -71,6 +76,42 @@ def test_gaussian_classes_take_one_pass(model):
     assert blocked.n_passes_ == 1
     assert blocked.classes_.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(blocked.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PolynomialRegression(),
+        PolynomialRegression(5),
+        PolynomialRegression(3, interactions=False, lam=0.01),
+        PolynomialRegression(0),
+    ],
+    ids=str,
+)
+def test_polynomials_take_a_pass_for_each_degree(model):
+    rng = np.random.default_rng(6)
+    X = np.column_stack([rng.normal(size=900) + 1e3, rng.integers(0, 3, 900), np.full(900, 2.0)])
+    y = np.sin(X[:, 0]) + X[:, 0] * X[:, 1] + rng.normal(size=900)
+    s = np.where(np.arange(900) % 4 == 1, 0.0, rng.uniform(0.5, 2.0, size=900))
+    with pytest.warns(DegreeWarning) if model.degree else nullcontext() as ours:
+        blocked = in_blocks(model, X, y, s, quantity=True)
+    with pytest.warns(DegreeWarning) if model.degree else nullcontext() as theirs:
+        whole = model.fit(X, y, s)
+    if model.degree:
+        assert str(ours[0].message) == str(theirs[0].message)
+    names = ["coef_", "basis_coef_"] if model.degree else []
+    agree(blocked, whole, [*names, "intercept_", "mse_"])
+    assert blocked.terms_ == whole.terms_ and blocked.rank_ == whole.rank_
+    assert blocked.n_passes_ <= 10 + model.degree
+    data = scan(X, y, weight=s, quantity=True, block_rows=190)
+    assert verify(blocked, data).ok
+    assert blocked.score(data) == pytest.approx(whole.score(X, y, s), rel=1e-12)
+    if model.degree and not model.lam:
+        np.testing.assert_allclose(
+            blocked.summary().standard_error, whole.summary().standard_error, rtol=1e-9
+        )
+    blocked.coef_ = blocked.coef_ + 1e-3
+    assert not model.degree or not verify(blocked, data).ok
 
 
 def test_blocks_and_further_rows_are_one_fit():

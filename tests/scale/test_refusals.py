@@ -28,6 +28,7 @@ TAKE_BLOCKS = {
     "LassoCV",
     "LinearSVR",
     "PoissonRegressor",
+    "PolynomialRegression",
     "SGDRegressor",
     "LeastSquaresClassifier",
     "LinearDiscriminantAnalysis",
@@ -68,9 +69,7 @@ def test_every_estimator_fits_blocks_or_says_why_not(name):
     else:
         refused(lambda: model.fit(data), name)
         model.fit(X, np.arange(40.0) if is_regressor(model) else LABELS)
-    if name == "PoissonRegressor":
-        refused(lambda: model.score(data), name)
-    elif name != "OneClassSVM":
+    if name != "OneClassSVM":
         # What was fitted in memory is scored over blocks all the same.
         assert np.isfinite(model.score(data))
     for method in ("predict", "decision_function", "predict_proba", "transform"):
@@ -97,6 +96,13 @@ def test_arrays_are_refused_as_a_fit_refuses_them():
         scan(X, LABELS, block_rows=-1)
     with pytest.raises(DataError, match="group and time both choose"):
         scan("rows.parquet", "y", group="a", time="b", test_size=0.2)
+
+
+def test_a_class_of_no_weight_is_refused_as_in_memory():
+    for model in (separatrix.LogisticRegression, separatrix.RidgeClassifier):
+        for rows in ((CLASSES,), (X, LABELS)):
+            with pytest.raises(ValueError, match=r"one class only of positive weight \('yes'\)"):
+                model(class_weight={"no": 0.0, "yes": 1.0}).fit(*rows)
 
 
 def test_a_checkpoint_is_a_file_in_a_folder(tmp_path):

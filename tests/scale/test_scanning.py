@@ -551,6 +551,57 @@ def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not [*(tmp_path / "cache").rglob("*.raw"), *(tmp_path / "cache").rglob("*.sums")]
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"cache_limit": 0}, {"standardise": False}, {"reference": True}], ids=str
+)
+def test_columns_that_repeat_others_are_alerted_of_as_in_memory(tmp_path: Path, options) -> None:
+    rng, n = np.random.default_rng(0), 3000
+    place = rng.integers(0, 5, n)
+    town, level = np.array(list("VWXYZ"))[place], np.array(list("klmno"))[place]
+    # But for one row they would be one-to-one.
+    level[17] = "k" if level[17] != "k" else "l"
+    celsius = rng.normal(15.0, 8.0, n).round(3)
+    y = np.where(rng.random(n) < 0.4, "yes", "no")
+    plan = np.where(y == "yes", *(rng.choice(list(pair), n) for pair in ("ab", "pq")))
+    almost = np.where(np.arange(n) == 2900, "p", plan)
+    table = {
+        "town": town,
+        "code": np.array([31, 7, 55, 12, 9])[place],
+        "level": level,
+        "celsius": celsius,
+        "fahrenheit": celsius * 1.8 + 32.0,
+        "near": celsius + 1e-4 * rng.normal(size=n),
+        "plan": plan,
+        "almost": almost,
+        "answer": np.where(y == "yes", 1, 2),
+        "y": y,
+    }
+    rows = [
+        ",".join(table),
+        *(",".join(map(str, row)) for row in zip(*table.values(), strict=True)),
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    features, labels = take_target(read_table(tmp_path / "t.csv", target="y"), "y")
+    expected = Encoder().fit(features, labels)
+    assert len(expected.alerts_) == 4
+    for _ in range(2):
+        # The second time they are found in the cache.
+        path, cache = str(tmp_path / "t.csv"), tmp_path / "cache"
+        data = scan(path, "y", cache=cache, memory="2MB", **options)
+        assert [*map(str, data.encoder.alerts_)] == [*map(str, expected.alerts_)]
+        found, known = ({one[:2] for one in e.alerted_} for e in (data.encoder, expected))
+        assert found == known
+
+
+def test_a_table_that_is_refused_leaves_no_rows_that_were_put_aside(tmp_path: Path) -> None:
+    odd = "CASE WHEN i = 8999 THEN 'inf'::FLOAT ELSE 1 END"
+    sql = f"SELECT random()::FLOAT AS a, {odd} AS b, i % 2 AS y FROM range(9000) t(i)"
+    path = write(tmp_path / "odd.parquet", sql)
+    with pytest.raises(DataError, match="row 9,000: column 'b' is infinite"):
+        scan(path, "y", cache=tmp_path / "cache", memory="1MB")
+    assert {file.name for file in (tmp_path / "cache").rglob("*") if file.is_file()} == {"lock"}
+
+
 KILLED = """
 import os, signal, sys
 from separatrix.scale import scan

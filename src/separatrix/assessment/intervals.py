@@ -88,7 +88,14 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
         weight = np.where(chosen, len(y) / m, len(y) / n) / len(positives)
         influence += weight * (share - one)
     # Each side's mean has an error of its own, which the weights bring to that of all rows.
-    half = Z * _error(influence)
+    return _around(area, Z * _error(influence), smallest)
+
+
+def _around(area: float, half: float, smallest: int) -> list[float]:
+    """The interval about an area, whose standard error times ``Z`` is ``half``.
+
+    ``smallest``: how many rows the smallest side has.
+    """
     if half == 0.0 or not 0.0 < area < 1.0:
         # Every pair is in order, which of few rows does not prove that all others are.
         return list(wilson_interval(round(area * smallest), smallest))
@@ -134,12 +141,7 @@ def area_interval_of_levels(hits: np.ndarray, others: np.ndarray) -> list[float]
     total = m + n
     squares = float(hits @ (below - area) ** 2) / m**2 + float(others @ (above - area) ** 2) / n**2
     # Both means of the influence are zero, and its spread is that of one sample.
-    half = Z * math.sqrt(squares * total / (total - 1.0))
-    if half == 0.0 or not 0.0 < area < 1.0:
-        smallest = int(min(m, n))
-        return list(wilson_interval(round(area * smallest), smallest))
-    odds, half = math.log(area / (1.0 - area)), half / (area * (1.0 - area))
-    return [1.0 / (1.0 + math.exp(min(700.0, end))) for end in (half - odds, -half - odds)]
+    return _around(area, Z * math.sqrt(squares * total / (total - 1.0)), int(min(m, n)))
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

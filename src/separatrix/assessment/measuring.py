@@ -57,8 +57,12 @@ def measure(part: Part) -> dict[str, Any]:
         unit = unit_of_weights(float(part.weights.max()))
         weights = part.weights / unit
         confusion = confusion / unit * (weights.sum() / float(weights @ weights))
-    intervals = class_intervals(confusion)
-    for entry, found in zip(record["per_class"], intervals, strict=True):
+    return _with_class_intervals(record, confusion)
+
+
+def _with_class_intervals(record: dict[str, Any], confusion: np.ndarray) -> dict[str, Any]:
+    """The figures with the intervals of those of every class, from the confusion matrix."""
+    for entry, found in zip(record["per_class"], class_intervals(confusion), strict=True):
         entry |= {f"{name}_interval": found[name] for name in ("precision", "recall", "f1")}
     return record
 
@@ -81,10 +85,7 @@ def measure_blocks(
     if "mse" in record:
         return record | {f"{one}_interval": None for one in ("r2", "rmse", "mae")}
     record["calibration_z"] = None
-    intervals = class_intervals(np.asarray(record["confusion_matrix"]))
-    for entry, found in zip(record["per_class"], intervals, strict=True):
-        entry |= {f"{one}_interval": found[one] for one in ("precision", "recall", "f1")}
-    return record
+    return _with_class_intervals(record, np.asarray(record["confusion_matrix"]))
 
 
 def calibration_z(probabilities: np.ndarray, own: np.ndarray) -> float | None:

@@ -53,6 +53,8 @@ class Terminal(Wording):
         "larger than --memory is read: {why}.",
         "no_penalty_in_passes": "without a penalty there is no bound in passes: give a large "
         "-C, or a small --lam",
+        "multinomial_in_passes": "without a penalty there is no bound in passes for several "
+        "classes at once: give a large -C, a small --lam, or --multiclass ovr",
         "kernel_in_passes": "a kernel matrix has a row and a column for every row; fit --model "
         "svm, or give a larger --memory",
         "hinge_needs_l2": "--loss hinge goes with the L2 penalty only; for weights that are "

@@ -173,9 +173,18 @@ class LeastSquaresProblem:
             bounds = self.bounds and (self.bounds[0] * unit, self.bounds[1] * unit)
         return replace(self, targets=self.targets * unit, bounds=bounds), unit
 
-    def equations(self, mean: np.ndarray, lengths: np.ndarray, weight: float) -> NormalEquations:
-        """The normal equations, for the columns' means and lengths; see there."""
-        return NormalEquations(self, mean, lengths, weight)
+    def equations(
+        self,
+        mean: np.ndarray,
+        lengths: np.ndarray,
+        weight: float,
+        kind: type[NormalEquations] | None = None,
+    ) -> NormalEquations:
+        """The normal equations, for the columns' means and lengths; see there.
+
+        ``kind``: the class of the equations of rows in memory.
+        """
+        return (kind or NormalEquations)(self, mean, lengths, weight)
 
     @property
     def entries(self) -> float:

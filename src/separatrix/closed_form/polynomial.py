@@ -58,6 +58,7 @@ __all__ = [
     "DegreeWarning",
     "PolynomialBasis",
     "PolynomialDesign",
+    "PolynomialEquations",
     "PolynomialFit",
     "count_terms",
     "degree_errors",
@@ -268,6 +269,86 @@ def _slopes(x, weights, y, centre, scale, recurrence, top, offset, parent, facto
 # --- the basis ------------------------------------------------------------------------------
 
 
+def _ones_or(weights: np.ndarray | None, n: int) -> np.ndarray:
+    return np.ones(n) if weights is None else np.ascontiguousarray(weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """The values of positive weight of each column: least, largest, and as many as are wanted.
+
+    ``known`` has the distinct values, and ``count`` how many of these there are; ``total`` is the
+    sum of the weights.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    known: np.ndarray
+    count: np.ndarray
+    total: float
+
+    @classmethod
+    def of(cls, design: Design, weights: np.ndarray | None, *, most: int) -> _Values:
+        s, d = _ones_or(weights, design.n_samples), design.n_features
+        low, high = np.full(d, np.inf), np.full(d, -np.inf)
+        known, count = np.empty((d, most)), np.zeros(d, dtype=np.int64)
+        used: Any = slice(None)
+        for rows, block in design.blocks(owned=True):
+            if weights is not None:
+                used = s[rows] > 0.0
+            np.minimum(low, block[used].min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, block[used].max(axis=0, initial=-np.inf), out=high)
+            _distinct(block, s[rows], known, count)
+        return cls(low, high, known, count, float(s.sum()))
+
+    def merge(self, other: _Values) -> _Values:
+        known, count = self.known.copy(), self.count.copy()
+        for own, j in zip(known, range(len(count)), strict=True):
+            both = np.union1d(own[: count[j]], other.known[j, : other.count[j]])[: len(own)]
+            own[: len(both)], count[j] = both, len(both)
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return _Values(low, high, known, count, self.total + other.total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums over rows, which those of other rows are added to."""
+
+    values: np.ndarray
+
+    def merge(self, other: _Sums) -> _Sums:
+        return _Sums(self.values + other.values)
+
+
+def _squares(
+    centre: np.ndarray,
+    scale: np.ndarray,
+    recurrence: np.ndarray,
+    level: int,
+    active: np.ndarray,
+    design: Design,
+    weights: np.ndarray | None,
+) -> _Sums:
+    """The sums of :func:`_lengths` over some rows."""
+    s, sums = _ones_or(weights, design.n_samples), np.zeros((len(centre), 2))
+    for rows, block in design.blocks(owned=True):
+        _lengths(block, s[rows], centre, scale, recurrence, level, active, sums)
+    return _Sums(sums)
+
+
+def _square_errors(
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    design: Design,
+    targets: np.ndarray,
+    weights: np.ndarray | None,
+) -> _Sums:
+    """The weighted sum of the squared residuals of each target, and after them of the weights."""
+    s = np.ones(len(targets)) if weights is None else weights
+    residuals = targets - design.dot(np.ascontiguousarray(coef.T)) - intercept
+    return _Sums(np.append(s @ np.square(residuals), s.sum()))
+
+
 @dataclass(frozen=True, eq=False)
 class PolynomialBasis:
     """Products of polynomials of single columns, orthonormal over the values of each.
@@ -336,19 +417,22 @@ class PolynomialBasis:
         ValueError
             For more than ``MOST_TERMS`` terms.
         """
-        s = np.ones(design.n_samples) if weights is None else np.ascontiguousarray(weights)
-        d = design.n_features
-        low, high = np.full(d, np.inf), np.full(d, -np.inf)
+        return cls.gathered(
+            lambda of: of(design, weights), design.n_samples, degree, interactions=interactions
+        )
+
+    @classmethod
+    def gathered(
+        cls, over: Callable[..., Any], n_samples: int, degree: int, *, interactions: bool = True
+    ) -> PolynomialBasis:
+        """:meth:`of` rows in parts: ``over`` gives what a function makes of them, merged.
+
+        The function takes a design and the weights of its rows, which may be None.
+        """
         # More distinct values than rows there are none: a degree of a million costs no more.
-        whole, degree = degree, min(degree, max(design.n_samples - 1, 0))
-        known, count = np.empty((d, degree + 1)), np.zeros(d, dtype=np.int64)
-        used: Any = slice(None)
-        for rows, block in design.blocks(owned=True):
-            if weights is not None:
-                used = s[rows] > 0.0
-            np.minimum(low, block[used].min(axis=0, initial=np.inf), out=low)
-            np.maximum(high, block[used].max(axis=0, initial=-np.inf), out=high)
-            _distinct(block, s[rows], known, count)
+        whole, degree = degree, min(degree, max(n_samples - 1, 0))
+        values = over(partial(_Values.of, most=degree + 1))
+        low, high, count, d = values.low, values.high, values.count, len(values.low)
         # Halved before they are subtracted: nothing overflows.
         half = 0.5 * high - 0.5 * low
         with np.errstate(divide="ignore", over="ignore"):
@@ -358,13 +442,10 @@ class PolynomialBasis:
         scale[~np.isfinite(scale)] = 0.0
         centre = 0.5 * low + 0.5 * high
         recurrence = np.zeros((d, degree, 3))
-        total = float(s.sum())
         for level in range(int(top.max(initial=0)) + 1):
             active = top >= level
-            sums = np.zeros((d, 2))
-            for rows, block in design.blocks(owned=True):
-                _lengths(block, s[rows], centre, scale, recurrence, level, active, sums)
-            length = np.sqrt(sums[:, 0] / total)
+            sums = over(partial(_squares, centre, scale, recurrence, level, active)).values
+            length = np.sqrt(sums[:, 0] / values.total)
             short = active & ~(length > _SHORT)
             top[short] = level - 1
             active &= ~short
@@ -727,7 +808,7 @@ class PolynomialFit(LeastSquaresSolution):
     plain_intercept: np.ndarray
 
 
-def solve(problem: LeastSquaresProblem) -> PolynomialFit:
+def solve(problem: LeastSquaresProblem, basis: PolynomialBasis) -> PolynomialFit:
     r"""Minimise ``1/2 sum_i s_i |y_i - f(x_i)|^2 + ridge/2 |c|^2`` over polynomials f.
 
     ``c`` are the coefficients in the basis, without that of the constant.  Where the design has
@@ -738,22 +819,24 @@ def solve(problem: LeastSquaresProblem) -> PolynomialFit:
     Parameters
     ----------
     problem : LeastSquaresProblem
-        Its design has the terms.
+        Its design has the terms; of rows in memory, or in blocks.
+    basis : PolynomialBasis
 
     Returns
     -------
     PolynomialFit
     """
-    terms, targets, weights = problem.design, problem.targets, problem.weights
-    assert isinstance(terms, PolynomialDesign)
-    basis, solution = terms.basis, least_squares.solve(problem)
+    solution = least_squares.solve(problem)
     coef, intercept, factor = solution.coef, solution.intercept, solution.factor
     certificate = solution.certificate
     high = np.column_stack([intercept, coef])
     low = np.zeros_like(high)
     determined = solution.rank == basis.n_terms or problem.ridge > 0.0
-    if determined and terms.n_stored * targets.shape[1] <= _REFINED and factor is not None:
-        equations = _ExactEquations(problem, factor.mean, lengths_of(factor.r), factor.weight)
+    # Blocks give their targets in units, where the squares of these are out of range.
+    as_given = not problem.in_passes or problem.in_units()[1] is None
+    if determined and as_given and problem.entries <= _REFINED and factor is not None:
+        known_rows = factor.mean, lengths_of(factor.r), factor.weight
+        equations = problem.equations(*known_rows, kind=PolynomialEquations)
         # The step after the last one is its rounding, as the equations amplify it.
         still = _STILL / min(1.0, EPS * solution.condition**2)
         refined = refine_in_parts(equations, factor.inverse(problem.ridge), high, still)
@@ -769,21 +852,20 @@ def solve(problem: LeastSquaresProblem) -> PolynomialFit:
     if not basis.n_terms:
         certificate = replace(certificate, equations="the residuals' sum is zero")
     plain_coef, plain_intercept = basis.to_powers(high, low)
-    s = np.ones(len(targets)) if weights is None else weights
-    residuals = targets - terms.dot(np.ascontiguousarray(coef.T)) - intercept
     own = {
         "coef": np.ascontiguousarray(coef),
         "intercept": np.array(intercept),
-        "rss": s @ np.square(residuals),
-        "weight": s.sum(),
         "certificate": certificate,
     }
+    if as_given:
+        errors = problem.gathered(partial(_square_errors, coef, intercept)).values
+        own |= {"rss": errors[:-1], "weight": errors[-1]}
     return PolynomialFit(
         **{**vars(solution), **own}, plain_coef=plain_coef, plain_intercept=plain_intercept
     )
 
 
-class _ExactEquations(NormalEquations):
+class PolynomialEquations(NormalEquations):
     """The equations of the polynomials themselves, of which a design has rounded values."""
 
     def sums_in_parts(

@@ -131,6 +131,8 @@ TEMPLATES: dict[str, str] = {
     "hard_margin_in_passes": "single rows decide a hard margin: give a finite {name:C}",
     "calibrate_in_passes": "calibration needs the rows of its folds: leave out {name:calibrate}",
     "no_penalty_in_passes": "without a penalty there is no bound in passes: give a weak penalty",
+    "multinomial_in_passes": "without a penalty there is no bound in passes for several classes at "
+    "once: give a weak penalty, or multiclass='ovr'",
     "kernel_in_passes": "a kernel matrix has a row and a column for every row; lift the blocks by "
     "an approximation (separatrix.scale.lifting.lifted) and fit a linear model to them",
     "scoring_in_passes": "its folds are scored by accuracy: leave out {name:scoring}",

@@ -43,6 +43,7 @@ __all__ = [
     "refuse",
     "require_alone",
     "require_blocks",
+    "require_numbers",
     "require_passes",
     "require_same",
     "share",
@@ -172,7 +173,6 @@ class InPasses:
         """The objective of all classes at once."""
         from separatrix.scale.softmax import BlockedSoftmax
 
-        self._require_bound(penalty)
         return BlockedSoftmax(self.data, self.engine, penalty, **options, **self.options)
 
     def _require_bound(self, penalty: Penalty) -> None:
@@ -214,17 +214,20 @@ def refuse(model: Any, why: str) -> TypeError:
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
 
 
-def refusal(model: Any) -> TypeError | None:
-    """The error of a model that takes no row blocks, known before there are any; else None."""
+def refusal(model: Any, n_classes: int | None = None) -> TypeError | None:
+    """The error of a model that takes no row blocks, known before there are any; else None.
+
+    ``n_classes``: how many classes the target has, as far as that is known.
+    """
     if not hasattr(model, "_needs_all_rows"):
         return TypeError(Message("blocks_to_fit", model=type(model).__name__))
-    why = model._needs_all_rows()
+    why = model._needs_all_rows(n_classes)
     return None if why is None else refuse(model, why)
 
 
-def require_passes(model: Any) -> None:
+def require_passes(model: Any, n_classes: int | None = None) -> None:
     """Refuse a model, or parameters, that need all rows at once."""
-    error = refusal(model)
+    error = refusal(model, n_classes)
     if error is not None:
         raise error
 
@@ -264,11 +267,8 @@ def begin(
             f"The target of {data.source} has classes; a regression needs numbers: scan it with "
             "quantity=True."
         )
-    if classes and (data.classes is None or np.count_nonzero(data.class_totals) < 2):
-        raise ValueError(
-            f"The target of {data.source} has {_found(data)}; a classifier needs rows of at least "
-            "two classes."
-        )
+    if classes:
+        _require_two(data, data.class_totals)
     model.n_features_in_ = data.n_features
     vars(model).pop("feature_names_in_", None)
     # An encoder's matrices have no names, as those of tables in memory have none.
@@ -282,6 +282,7 @@ def begin(
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
+        _require_two(data, factors * data.class_totals)
     if data.classes is None and not model._in_closed_form:
         facts = _facts_over(passes)
         return InPasses(model, data, passes, labels, facts.total, np.ones(1), facts=facts)
@@ -313,16 +314,21 @@ def _facts(rows: Any, shared: None, own: Any) -> TargetFacts:
     return TargetFacts.of(rows.target, rows.weights)
 
 
-def _found(data: BlockedData) -> str:
-    """What a target holds in place of two classes."""
+def _require_two(data: BlockedData, totals: np.ndarray) -> None:
+    """Raise ValueError unless two classes have a weight; ``totals``: those of the classes."""
+    if data.classes is not None and np.count_nonzero(totals) >= 2:
+        return
     if data.classes is None:
-        return "a quantity"
-    if len(data.classes) == 1:
-        return f"1 class ({data.classes[0].item()!r})"
-    weighed = data.classes[data.class_totals > 0.0]
-    if len(weighed) == 0:
-        return "no row of positive weight"
-    return f"one class only of positive weight ({weighed[0].item()!r})"
+        found = "a quantity"
+    elif len(data.classes) == 1:
+        found = f"1 class ({data.classes[0].item()!r})"
+    elif not totals.any():
+        found = "no row of positive weight"
+    else:
+        found = f"one class only of positive weight ({data.classes[totals > 0.0][0].item()!r})"
+    raise ValueError(
+        f"The target of {data.source} has {found}; a classifier needs rows of at least two classes."
+    )
 
 
 def _identity(model: Any, data: BlockedData) -> str:
@@ -422,10 +428,8 @@ def accuracy_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> 
     ).accuracy
 
 
-def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
-    """The share of the variation of a quantity that is explained, over blocks."""
-    from separatrix.scale.scores import errors_over
-
+def require_numbers(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> None:
+    """Raise ValueError unless a model that predicts numbers can be scored on blocks."""
     require_alone(y, sample_weight)
     require_columns(model, data)
     if data.classes is not None:
@@ -433,6 +437,13 @@ def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
             f"The target of {data.source} has classes; {type(model).__name__} predicts numbers: "
             "scan it with quantity=True."
         )
+
+
+def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
+    """The share of the variation of a quantity that is explained, over blocks."""
+    from separatrix.scale.scores import errors_over
+
+    require_numbers(model, data, y, sample_weight)
     found = errors_over(data, PredictionAdapter(model).numbers)
     if found["r2"] is None:
         # As scikit-learn has it.

@@ -185,7 +185,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         self._check_parameters()
         fit = FitContext(begin=begin, given=(X, y, groups))
         if blocks:
-            blocked.require_passes(self)
+            blocked.require_passes(self, None if X.classes is None else len(X.classes))
             fit.blocks = blocked.begin(self, X, engine, checkpoint)
             fit.design = fit.target = fit.blocks
         else:
@@ -330,8 +330,11 @@ class Certified(Parameters, metaclass=ABCMeta):
 
     # --- in passes --------------------------------------------------------------------------
 
-    def _needs_all_rows(self) -> str | None:
-        """Why the model, or its parameters, cannot be fitted in passes; None where it can."""
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
+        """Why the model, or its parameters, cannot be fitted in passes; None where it can.
+
+        ``n_classes``: how many classes the target has, as far as that is known.
+        """
         return None
 
     def _blocked_claims(

@@ -206,7 +206,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         weights = sample_weight_of(sample_weight, matrix)
         return as_design(matrix), encode_as(self.classes_, y, matrix.shape[0], weights)
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         if self.covariance_estimator is None:
             return None
         return "covariance_estimator needs all rows of a class at once: give shrinkage"

@@ -108,15 +108,10 @@ class HuberRegressor(LinearRegressor):
         "outliers_": rules.flags("n"),
     }
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         if not self.alpha > 0.0:
             return Message("no_penalty_in_passes")
-        if self.epsilon > 1.0:
-            return None
-        return (
-            "with epsilon=1 the scale vanishes: fit LinearSVR(epsilon=0, C=1/alpha), which has the "
-            "same optimum"
-        )
+        return None
 
     def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> Any:
         penalty, C = (L2(), 1.0 / self.alpha) if self.alpha > 0 else (NoPenalty(), 1.0)
@@ -127,9 +122,7 @@ class HuberRegressor(LinearRegressor):
         super()._keep(problems, solutions)
         problem: Any = problems[0][1]
         self.__dict__.pop("outliers_", None)
-        if problem.in_passes:
-            self.scale_ = problem.scale_at(solutions[0].theta)
-            return
-        z = problem.targets - problem.linear(solutions[0].theta)
-        self.scale_ = problem.scale_of(z)
-        self.outliers_ = np.abs(z) > self.epsilon * self.scale_
+        scores = problem.linear(solutions[0].theta)
+        self.scale_ = problem.scale_at(scores)
+        if not problem.in_passes:
+            self.outliers_ = np.abs(problem.targets - scores) > self.epsilon * self.scale_

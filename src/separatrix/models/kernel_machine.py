@@ -275,7 +275,7 @@ class KernelMachine(Certified):
         """
         return decisions(self, X)[:, 0]
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         return Message("kernel_in_passes")
 
     def _limits(self) -> dict[str, Any]:

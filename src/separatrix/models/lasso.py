@@ -625,7 +625,7 @@ class _Chosen(_Sparse):
         conclude(self, interrupt.requested)
         return self
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         return no_splitter(self.cv)
 
     def _rows_alone(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:

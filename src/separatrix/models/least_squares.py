@@ -117,7 +117,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
             for k, ridge in enumerate(ridges)
         ]
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         return f"{self._bounding} all rows to choose the columns" if self._bounding else None
 
     def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:

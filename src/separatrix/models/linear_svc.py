@@ -287,7 +287,7 @@ class LinearSVC(CallbackSupportMixin, LinearClassifier):
             (part, pointwise(design, y, loss, penalty, C=C, **shared)) for part, y in labels.parts()
         ]
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         if self._hard:
             return Message("hard_margin_in_passes")
         if self.calibrate is not None:

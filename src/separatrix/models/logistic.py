@@ -284,6 +284,11 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
     def _multinomial(self) -> bool:
         return self.multiclass == "multinomial" and self.multi_class != "ovr"
 
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
+        several = n_classes is not None and n_classes > 2 and self._multinomial
+        free = several and not self._penalised and self.bounds is None
+        return Message("multinomial_in_passes") if free else None
+
     @property
     def _penalised(self) -> bool:
         return not (self.penalty is None or self.lam == 0 or np.inf == self.C)

@@ -328,7 +328,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
         for (_, problem), point in zip(problems, points, strict=True):
             problem.start = point
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         whys = (
             (self.calibrate is not None, "calibration needs the rows of its folds"),
             (self.early_stopping is True, "early_stopping draws rows to hold out"),

@@ -13,7 +13,7 @@ from separatrix.data.design import Design
 from separatrix.data.targets import TargetFacts, TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.losses import PoissonDeviance
-from separatrix.models.blocked import is_blocked
+from separatrix.models.blocked import is_blocked, require_numbers
 from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import LinearRegressor
@@ -147,46 +147,48 @@ class PoissonRegressor(LinearRegressor):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks contain their counts and weights.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         float
-
-        Raises
-        ------
-        TypeError
-            For row blocks.
         """
         check_is_fitted(self)
         if is_blocked(X):
-            raise TypeError(
-                "PoissonRegressor has no sum of its deviances over row blocks: score a matrix, or "
-                "measure what it predicts for the rows of each block."
-            )
-        matrix, counts = validate(self, X, y, regression=True, reset=False)
-        counts = column_or_1d(counts)
+            from separatrix.scale.scores import losses_over
+
+            require_numbers(self, X, y, sample_weight)
+            loss, least = losses_over(X, self._losses).tolist()
+        else:
+            matrix, counts = validate(self, X, y, regression=True, reset=False)
+            counts, weights = column_or_1d(counts), sample_weight_of(sample_weight, matrix)
+            mean = float(np.average(counts, weights=weights))
+            loss, least = self._losses(matrix, counts, weights, mean).tolist()
+        if least == 0.0:
+            # As scikit-learn has it.
+            return 1.0 if loss == 0.0 else 0.0
+        return 1.0 - loss / least
+
+    def _losses(
+        self, matrix: Any, counts: np.ndarray, weights: np.ndarray | None, mean: float
+    ) -> np.ndarray:
+        """The sums of the losses of some rows, and of those from the mean of all rows."""
         self._require_counts(TargetFacts.of(counts, None))
-        given = sample_weight_of(sample_weight, matrix)
-        weights = np.ones(len(counts)) if given is None else given
         used: Any = slice(None)
-        if not weights.all():
+        if weights is None:
+            weights = np.ones(len(counts))
+        elif not weights.all():
             # Rows without weight count as absent, and may be infinitely far from the mean.
             used = weights > 0.0
         found = scores_of(self, matrix, self.coef_[None, :], self.intercept_)[:, 0]
         weights, counts, scores = weights[used], counts[used], found[used]
         # Zero where nothing has been counted, for then all losses from the mean are.
-        mean = np.average(counts, weights=weights)
         level = np.log(mean) if mean > 0.0 else -np.inf
-        loss, least = (
-            float(weights @ self._loss(s, counts)) for s in (scores, np.full(len(counts), level))
-        )
-        if least == 0.0:
-            # As scikit-learn has it.
-            return 1.0 if loss == 0.0 else 0.0
-        return 1.0 - loss / least
+        both = scores, np.full(len(counts), level)
+        return np.array([weights @ self._loss(s, counts) for s in both])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -187,25 +188,30 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         "certificate_",
     )
 
-    def _needs_all_rows(self) -> str | None:
-        return (
-            "its basis is orthogonal on the rows, which are read often; lift the blocks by "
-            "scikit-learn's PolynomialFeatures (separatrix.scale.lifting.lifted) and fit a linear "
-            "model to them"
-        )
-
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, sample_weight: Any = None
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
     ) -> PolynomialRegression:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Used without a copy; the powers are computed for one block of rows at a time.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Used without a copy; the powers are computed for one block of rows at a time. Row
+            blocks of :func:`separatrix.scale.scan` are fitted in passes, one for each degree and a
+            few more; they contain their targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            What computes the passes over row blocks; by default the threads of this process.
+        checkpoint : path, optional
+            Not supported: the fit needs only a few passes.
 
         Returns
         -------
@@ -225,26 +231,51 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         ConvergenceWarning
             If the certificate is above its tolerance; the text is the certificate.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
     def _settled(self, fit: FitContext) -> Problems:
-        basis = PolynomialBasis.of(
-            fit.design, int(self.degree), interactions=self.interactions, weights=fit.target.weights
-        )
-        return self._problems(PolynomialDesign(fit.design, basis), fit.target)
+        degree, interactions = int(self.degree), self.interactions
+        if fit.blocks is None:
+            own = PolynomialBasis.of(
+                fit.design, degree, interactions=interactions, weights=fit.target.weights
+            )
+            fit.design = PolynomialDesign(fit.design, own)
+        else:
+            from separatrix.scale.equations import gathered
+
+            over, n_rows = partial(gathered, fit.blocks.passes), fit.blocks.data.n_rows
+            own = PolynomialBasis.gathered(over, n_rows, degree, interactions=interactions)
+            self._take_terms(fit, own)
+        self._basis = own
+        return self._problems(fit.design, fit.target)
+
+    def _take_terms(self, fit: FitContext, basis: PolynomialBasis) -> None:
+        """Go on with the terms of a basis in the place of the columns of row blocks."""
+        from separatrix.scale.lifting import derived
+        from separatrix.scale.passes import Passes
+
+        blocks = fit.blocks
+        assert blocks is not None
+        terms = partial(PolynomialDesign, basis=basis)
+        data = derived(blocks.data, terms, basis.n_terms)
+        passes = Passes(data, blocks.engine)
+        passes.count = blocks.passes.count
+        fit.blocks = fit.design = fit.target = replace(blocks, data=data, passes=passes)
 
     def _problems(self, design: Design, rows: TrainingRows) -> Problems:
         # The names are those of the columns, and not of the terms.
         return [(part, replace(p, names=None)) for part, p in super()._problems(design, rows)]
 
     def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
-        return [solve(problem) for _, problem in problems]
+        return [solve(problem, self._basis) for _, problem in problems]
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
-        self._basis = problems[0][1].design.basis
-        self._keep(solutions[0], fit.target)
-        self._warn(fit.target.n_used)
+        blocks, rows = fit.blocks, fit.target
+        if blocks is not None:
+            rows = TrainingRows.of_blocks(blocks.classes, problems[0][1].total)
+        self._keep(solutions[0], rows)
+        self._warn(rows.n_used if blocks is None else blocks.data.n_rows)
 
     def _keep_coefficients(self, solution: PolynomialFit, alone: bool) -> None:  # type: ignore[override]
         basis = self._basis
@@ -354,6 +385,8 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         return self.basis_coef_, self.basis_intercept_
 
     def _certified(self, fit: FitContext, tol: float) -> ResidualCertificate:
+        if fit.blocks is not None:
+            self._take_terms(fit, self._fitted_basis())
         return no_better_than(self._off_powers(), super()._certified(fit, tol))
 
     def _off_powers(self) -> float:

@@ -96,10 +96,10 @@ class RidgeRegression(LeastSquares):
             )
         return alphas[:1] if bool(np.all(alphas == alphas[0])) else alphas
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         if np.size(self.alpha) > 1:
             return "alpha has one value for each target: give a single number"
-        return super()._needs_all_rows()
+        return super()._needs_all_rows(n_classes)
 
     def path(
         self,
@@ -403,7 +403,7 @@ class ChosenRidge(RidgeRegression, without=_GIVEN):
         self._fit(X, y, sample_weight, engine=engine, groups=groups_of(params))
         return self
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         whys = (
             (self.cv is not None, "it leaves out single rows: leave cv at None"),
             (self.scoring is not None, "it is chosen by squared errors: leave scoring at None"),

@@ -581,7 +581,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint, begin=begin)
         return self
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         if not self._by_rows:
             return None
         whys = (

@@ -366,7 +366,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
                 "None."
             )
 
-    def _needs_all_rows(self) -> str | None:
+    def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         return Message("kernel_in_passes")
 
     def _limits(self) -> dict[str, Any]:

@@ -163,6 +163,11 @@ class ScaledResidualObjective(ResidualObjective):
     def formula(self) -> Formula:
         return replace(super().formula(), loss=WithScale(self.loss.threshold))
 
+    @property
+    def total_upper(self) -> float:
+        """The sum of ``C`` times the weights of all rows."""
+        return float(self.upper.sum())
+
     def held(self, scores: np.ndarray) -> ResidualObjective:
         """The objective with the scale held that is best at some scores."""
         part = ResidualObjective.__new__(ResidualObjective)

@@ -32,6 +32,7 @@ __all__ = [
     "BlockedProblem",
     "Targets",
     "class_moments",
+    "gathered",
     "left_out_errors",
 ]
 
@@ -82,6 +83,15 @@ def class_moments(passes: Passes, *, pooled: bool, fourth: bool = False) -> Mome
     ([[1.0], [3.0]], [[10.0]])
     """
     return _merged(passes, _moments, (len(passes.data.class_totals), pooled, fourth))
+
+
+def _rows_made(rows: Rows, of: Callable[..., Any], own: Any) -> Any:
+    return of(rows.design, rows.weights)
+
+
+def gathered(passes: Passes, of: Callable[..., Any]) -> Any:
+    """What a function makes of the design and the weights of all rows, merged, in one pass."""
+    return _merged(passes, _rows_made, of)
 
 
 def _merged(passes: Passes, task: Any, shared: Any) -> Any:
@@ -152,6 +162,7 @@ class _Shared:
     mean: np.ndarray
     lengths: np.ndarray
     weight: float
+    kind: type[NormalEquations]
 
 
 def _part(rows: Rows, shared: tuple[_Shared, str, tuple[Any, ...]], own: Any) -> Any:
@@ -161,7 +172,7 @@ def _part(rows: Rows, shared: tuple[_Shared, str, tuple[Any, ...]], own: Any) ->
         problem = LeastSquaresProblem(
             rows.design, *whole.targets.of(rows), whole.ridge, whole.fit_intercept
         )
-        equations = NormalEquations(problem, whole.mean, whole.lengths, whole.weight)
+        equations = whole.kind(problem, whole.mean, whole.lengths, whole.weight)
         return getattr(equations, method)(*args)
 
 
@@ -228,8 +239,14 @@ class BlockedProblem(LeastSquaresProblem):
     def gathered(self, of: Callable[..., Any]) -> Any:
         return _merged(self.passes, _made, (self.answers, of))
 
-    def equations(self, mean: np.ndarray, lengths: np.ndarray, weight: float) -> NormalEquations:
-        return BlockedEquations(self, mean, lengths, weight)
+    def equations(
+        self,
+        mean: np.ndarray,
+        lengths: np.ndarray,
+        weight: float,
+        kind: type[NormalEquations] | None = None,
+    ) -> NormalEquations:
+        return BlockedEquations(self, mean, lengths, weight, kind or NormalEquations)
 
     def require_finite(self) -> None:
         """Blocks are finite, or they are refused where they are made."""
@@ -240,6 +257,17 @@ class BlockedEquations(NormalEquations):
 
     problem: BlockedProblem
 
+    def __init__(
+        self,
+        problem: BlockedProblem,
+        mean: np.ndarray,
+        lengths: np.ndarray,
+        weight: float,
+        kind: type[NormalEquations],
+    ) -> None:
+        super().__init__(problem, mean, lengths, weight)
+        self.kind = kind
+
     def _shared(self, method: str, *args: Any) -> tuple[_Shared, str, tuple[Any, ...]]:
         problem = self.problem
         whole = _Shared(
@@ -247,6 +275,7 @@ class BlockedEquations(NormalEquations):
             np.concatenate([self.mean, self.target_mean]),
             np.concatenate([self.lengths, self.spread]),
             self.weight,
+            self.kind,
         )
         own = (np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in args)
         return whole, method, tuple(own)

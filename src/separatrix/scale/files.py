@@ -35,6 +35,7 @@ from separatrix.messages import (
     record_of,
 )
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
+from separatrix.scale.column_pairs import alert_about_blocks
 from separatrix.scale.dask_engine import Dask
 from separatrix.scale.encoding import (
     EncodingPlan,
@@ -278,7 +279,8 @@ def _reading_options(options: ScanOptions) -> dict[str, Any]:
         "missing": options.missing,
         "target": options.target,
         "sql": options.sql,
-        "needed": [name for name, _ in _roles(options)],
+        # Columns of other roles are looked for by name, so that a message says what they are for.
+        "needed": [] if options.target is None else [options.target],
         **_by_encoder(options),
     }
 
@@ -545,13 +547,16 @@ class _Scan:
         )
         self.notes: list[str] = []
         self.spans: list[RowRange] = []
+        # Columns that the table does not have as such: parts of its dates.
+        self.derived: set[str] = set()
         self.stage: Stage | None = None
         self.resumed = ""
         for name, what in _roles(options):
             if name not in layout.groups:
                 if name in layout.parts[0].places:
                     raise DataError(f"column {quote(name)} is the {what}, so it cannot be ignored")
-                raise NoSuchColumn(name, layout.parts[0].names, layout.source)
+                role = None if what == "target" else what
+                raise NoSuchColumn(name, layout.parts[0].names, layout.source, role)
 
     def data(self) -> BlockedData:
         options = self.options
@@ -559,6 +564,10 @@ class _Scan:
         self.session = Session(identity, options.reading_memory, str(self.folder), 1)
         try:
             return self._data()
+        except DataError:
+            # The same rows are refused again: what was put aside for another scan is of no use.
+            self._read_again()
+            raise
         finally:
             self.readers.close(self.session)
 
@@ -715,6 +724,7 @@ class _Scan:
         if extra:
             self.notes.append(unknown_columns(extra))
         used = {one.name for one in encoder.encodings}
+        self.derived = {one.name for one in facts if one.derived}
         dates = {one.name for one in facts if one.derived and one.name in used}
         kept = [
             one
@@ -1008,11 +1018,16 @@ class _Scan:
         if found.sample:
             blocks.append(write_block(self.folder / "sample.block", found.sample, "the sample"))
             found.sample.clear()
-        if stored:
-            self._remember(record, state, blocks)
         place = "encoded into the cache" if stored else None
         note = _note(found.fit, place, self.readers.shares_cache) + self.resumed
-        return _blocked(record, blocks, encoder, options, note)
+        data = _blocked(record, blocks, encoder, options, note)
+        if options.encoder is None:
+            alert_about_blocks(data, self.derived)
+            alerts = [record_of(one) for one in encoder.alerts_]
+            record.update(meta=encoder.state()[0], alerts=alerts)
+        if stored:
+            self._remember(record, state, blocks)
+        return data
 
     def _all_encoded(
         self, work: _Encoding, spans: list[RowRange], n_rows: int, width: float

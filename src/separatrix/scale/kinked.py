@@ -25,7 +25,7 @@ from separatrix._compiled.rounding import TINY, UNIT
 from separatrix._compiled.tuning import Tuned
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
-from separatrix.objectives.base import Bound, charged_bound
+from separatrix.objectives.base import Bound
 from separatrix.objectives.composing import objective_of
 from separatrix.objectives.enclosure import gamma, length_above, score_rounding
 from separatrix.objectives.partition import PARTITIONED, partitioned_sums
@@ -458,15 +458,12 @@ class BlockedKinked(BlockedLoss):
             return Bound(primal, 0.0, primal)
         return Bound(primal, dual, max(primal - dual, 0.0))
 
-    def _charged(
-        self, theta: np.ndarray, here: dict[str, Any], proof: dict[str, np.ndarray] | None
-    ) -> Bound:
-        middle = self.penalty_value(theta) + float(here["loss"])
-        primal = here.get("above")
-        if primal is None:
-            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-                primal = self._primal_above(theta, here, self.rounding(here)[0])
-        return charged_bound((middle, self._dual_near), primal, self._dual, None)
+    def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
+        above: float | None = here.get("above")
+        return super()._primal_above(theta, here) if above is None else above
+
+    def _dual_below(self, proof: dict[str, np.ndarray] | None) -> tuple[float, float]:
+        return self._dual, self._dual_near
 
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
         bound = self.bound(theta)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from separatrix.data.design import Design
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, BlockedData, Rows
 
-__all__ = ["LiftedBlock", "lifted"]
+__all__ = ["DerivedBlock", "LiftedBlock", "derived", "lifted"]
 
 
 @dataclass(frozen=True, eq=False)
-class LiftedBlock(Block):
-    """A block whose rows are lifted each time they are loaded.
+class DerivedBlock(Block):
+    """A block whose columns are computed from its own, a few rows at a time.
 
     Attributes
     ----------
     inner : Block
-    lift : transformer
-        Fitted.
+    design_of : callable
+        ``design_of(design)`` has the computed columns.
     width : int
-        How many coordinates it gives.
+        How many these are.
     """
 
     inner: Block
-    lift: Any
+    design_of: Callable[[Design], Design]
     width: int
 
     @property
@@ -41,14 +43,51 @@ class LiftedBlock(Block):
 
     @property
     def nbytes(self) -> int:  # type: ignore[override]
-        return 8 * self.n_stored
+        return self.inner.nbytes
 
     @property
     def place(self) -> str:  # type: ignore[override]
         return self.inner.place
 
     def load(self) -> Rows:
-        return _lifted(self.inner.load(), self.lift)
+        rows = self.inner.load()
+        return Rows(self.design_of(rows.design), rows.target, rows.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedBlock(DerivedBlock):
+    """A block whose rows are lifted, all at once, each time they are loaded.
+
+    Attributes
+    ----------
+    inner : Block
+    design_of : transformer
+        Fitted.
+    width : int
+        How many coordinates it gives.
+    """
+
+    design_of: Any
+
+    @property
+    def nbytes(self) -> int:  # type: ignore[override]
+        return 8 * self.n_stored
+
+    def load(self) -> Rows:
+        return _lifted(self.inner.load(), self.design_of)
+
+
+def derived(data: BlockedData, design_of: Callable[[Design], Design], width: int) -> BlockedData:
+    """The rows of a fit with columns that are computed from theirs, and without those held out."""
+    return replace(
+        data,
+        blocks=tuple(DerivedBlock(block, design_of, width) for block in data.blocks),
+        held=(),
+        n_features=width,
+        feature_names=None,
+        encoder=None,
+        single=False,
+    )
 
 
 def _lifted(rows: Rows, lift: Any) -> Rows:

@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
+from separatrix.data.design import as_design
 from separatrix.losses import Loss
 from separatrix.objectives.base import (
     Bound,
@@ -48,7 +50,6 @@ __all__ = [
     "BlockedObjective",
     "BlockedPointwise",
     "PointwiseRows",
-    "null_loss_of_labels",
     "summable",
 ]
 
@@ -170,10 +171,15 @@ class BlockedObjective(LinearProblem):
         """The gap at a point, as floats give it, and the bound that goes with it."""
 
     @abstractmethod
-    def _charged(
-        self, theta: np.ndarray, here: dict[str, np.ndarray], proof: dict[str, np.ndarray] | None
-    ) -> Bound:
-        """Both sides, charged for rounding: at a point, and at the slopes of another."""
+    def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
+        """The objective at a point at most, from what is known of it."""
+
+    def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
+        """Slopes that are moved so that they are balanced; None where they cannot be.
+
+        Minus their product with the data, a bound on its error, and the conjugate at most.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def _of_rows(self, rows: Rows) -> Objective:
@@ -251,7 +257,7 @@ class BlockedObjective(LinearProblem):
         if known is not None:
             out = known.copy()
         else:
-            out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
+            out = self._sums_at(_hessian, curvature.theta)["hessian"]
         curved = np.broadcast_to(self._penalty_curvature(), self.shape)
         out[np.diag_indices_from(out)] += curved.ravel()
         return out
@@ -266,7 +272,7 @@ class BlockedObjective(LinearProblem):
         """The diagonal of the Hessian of all rows, by one pass at most, as :meth:`hessian`."""
         found = self._looked_at(curvature.theta, "loss_diagonal")
         if found is None:
-            found = self._sums(_hessian_diagonal, (self._shared(), curvature.theta))["diagonal"]
+            found = self._sums_at(_hessian_diagonal, curvature.theta)["diagonal"]
         return found.reshape(self.shape) + self._penalty_curvature()
 
     def _penalty_curvature(self) -> np.ndarray:
@@ -274,12 +280,16 @@ class BlockedObjective(LinearProblem):
 
     def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
         """The Hessian times a direction, by one pass."""
-        found = self._sums(_hessian_product, (self._shared(), curvature.theta, direction))
+        found = self._sums_at(_hessian_product, curvature.theta, direction)
         return self._penalty_curvature() * direction + found["product"].reshape(self.shape)
 
     def _shared(self) -> Any:
         """What makes the objective on the rows of a block."""
         raise NotImplementedError
+
+    def _sums_at(self, task: Any, theta: np.ndarray, *more: Any) -> dict[str, np.ndarray]:
+        """The sums of a pass about the curvature at a point."""
+        return self._sums(task, (self._shared(), theta, *more))
 
     # --- the certificate ------------------------------------------------------------------------
 
@@ -290,12 +300,12 @@ class BlockedObjective(LinearProblem):
         scores: Any = None,
         adjoint: np.ndarray | None = None,
     ) -> Bound:
-        found = self.account(theta)
+        found: Any = self.account(theta)
         primal = self.penalty_value(theta) + float(found["loss"])
         gap, dual = self._gap(theta, found)
         if not (gap < np.inf and dual > 0.0):
-            return Bound(primal, 0.0, primal, found)  # type: ignore[arg-type]
-        return Bound(primal, dual, gap, found)  # type: ignore[arg-type]
+            return Bound(primal, 0.0, primal, found, found)
+        return Bound(primal, dual, gap, found, found)
 
     def _gap_of(
         self, theta: np.ndarray, loss: float, v: np.ndarray, conjugate: float, cost: float
@@ -350,10 +360,22 @@ class BlockedObjective(LinearProblem):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         # A point that has been looked at brings its sums along, however long ago that was.
-        here: Any = None if known is None else known.residual
+        here: Any = None if known is None else known.scores
         if not isinstance(here, dict):
             here = self.account(theta)
-        return self._charged(theta, here, proof.residual)  # type: ignore[arg-type]
+        slopes: Any = proof.residual
+        with np.errstate(all="ignore"):
+            primal = self._primal_above(theta, here)
+            middle = self.penalty_value(theta) + float(here["loss"])
+            dual, near = self._dual_below(slopes)
+        if math.isnan(dual) or math.isnan(near):
+            dual, near = 0.0, 0.0
+        return charged_bound((middle, near), primal, dual, slopes)
+
+    def _dual_below(self, proof: dict[str, np.ndarray] | None) -> tuple[float, float]:
+        """A lower bound of the dual objective at the slopes of a point, and its middle."""
+        found = None if proof is None else self._dual_point(proof)
+        return (0.0, 0.0) if found is None else self._dual_of(*found)
 
     def points(self) -> None:
         return None
@@ -389,22 +411,6 @@ def uppers(of: Any, rows: Rows) -> np.ndarray:
     if rows.weights is not None:
         out = weighed(out, rows.weights)
     return out if of.fold is None else out * of.fold.kept(rows)
-
-
-def weights_by_label(problem: Any) -> tuple[float, float]:
-    """The sums of the weights of the rows of both labels."""
-    totals = problem.factors * problem.class_totals
-    right = float(totals[problem.positive])
-    return float(totals.sum()) - right, right
-
-
-def null_loss_of_labels(problem: Any) -> float:
-    """The loss of scores of zero, which is the same for all rows of a label."""
-    left, right = problem.loss(np.zeros(2), _LABELS)
-    if left == right:
-        return float(problem.total_upper * left)
-    weights = weights_by_label(problem)
-    return float(problem.C * (weights[0] * left + weights[1] * right))
 
 
 def _has_kernel(loss: Loss) -> bool:
@@ -650,15 +656,25 @@ class BlockedLoss(BlockedObjective):
         out: PointwiseObjective = self._shared().objective(rows)
         return out
 
+    def _at_origin(self) -> PointwiseObjective:
+        """The objective of a row of each label at the origin, which has all weight of the label."""
+        design = as_design(sp.csr_matrix((2, self.design.n_features)))
+        options = {"fit_intercept": self.fit_intercept}
+        part: PointwiseObjective = objective_of(design, _LABELS, self.loss, self.penalty, **options)
+        totals = self.factors * self.class_totals
+        right = float(totals[self.positive])
+        part.upper = self.C * np.array([float(totals.sum()) - right, right])
+        return part
+
     def null_loss(self) -> float:
         if self.data.classes is not None:
-            return null_loss_of_labels(self)
+            return self._at_origin().null_loss()
         if self._null is None:
             self._null = float(self.account(self.zero())["loss"])
         return self._null
 
-    def _primal_above(self, theta: np.ndarray, here: dict[str, Any], rounding: float) -> float:
-        """The objective at a point at most; ``rounding``: of the sums over all rows, relative."""
+    def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
+        rounding, _ = self.rounding(here)
         # Sums of weights are more than the largest of them.
         units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
         underflow = float(self.data.n_rows) * (float(here["upper"]) * 2.0**-1020 + 4.0 * TINY)
@@ -683,14 +699,7 @@ class BlockedPointwise(BlockedLoss):
             if part is not self:
                 theta[-1] = part.best_intercept(np.zeros(part.design.n_samples))
         elif self.fit_intercept:
-            left, right = weights_by_label(self)
-            # Where the slopes add up to zero, by bisection: of log loss log(right / left).
-            low, high = -800.0, 800.0
-            for _ in range(200):
-                b = 0.5 * (low + high)
-                slopes = self.loss.slope(np.array([b, b]), _LABELS)
-                low, high = (b, high) if left * slopes[0] + right * slopes[1] < 0.0 else (low, b)
-            theta[-1] = 0.5 * (low + high)
+            theta[-1] = self._at_origin().null_scores()[0]
         return theta
 
     def _row_sums(self, of: PointwiseRows, theta: np.ndarray) -> dict[str, np.ndarray]:
@@ -765,20 +774,11 @@ class BlockedPointwise(BlockedLoss):
         conjugate = float(account["conjugate"]) - epsilon * float(account["shift_score"]) + cost
         return self._gap_of(theta, float(account["loss"]), v, conjugate, cost)
 
-    def _charged(
-        self, theta: np.ndarray, here: dict[str, np.ndarray], proof: dict[str, np.ndarray] | None
-    ) -> Bound:
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            primal = self._primal_above(theta, here, self.rounding(here)[0])
-            middle = self.penalty_value(theta) + float(here["loss"])
-            if self.penalty.coercive:
-                found = None if proof is None else self._dual_point(proof)
-                dual, near = (0.0, 0.0) if found is None else self._dual_of(*found)
-            else:
-                dual = near = 0.0 if proof is None else float(proof.get("free_dual", 0.0))
-        if math.isnan(dual) or math.isnan(near):
-            dual, near = 0.0, 0.0
-        return charged_bound((middle, near), primal, dual, proof)  # type: ignore[arg-type]
+    def _dual_below(self, proof: dict[str, np.ndarray] | None) -> tuple[float, float]:
+        if self.penalty.coercive:
+            return super()._dual_below(proof)
+        dual = 0.0 if proof is None else float(proof.get("free_dual", 0.0))
+        return dual, dual
 
     def _free_dual(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> float:
         """The bound that the slopes at a point have without a penalty; zero for none."""
@@ -820,10 +820,6 @@ class BlockedPointwise(BlockedLoss):
         return -(float(sums["conjugate"]) + 4.0 * UNIT * blocks * float(sums["size"]))
 
     def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
-        """Slopes that are moved so that they are balanced; None where they cannot be.
-
-        Minus their product with the data, a bound on its error, and the conjugate at most.
-        """
         p = {name: float(proof[name]) for name in SUMS}
         rounding, products = self.rounding(proof)
         n, d = float(self.data.n_rows), self.data.n_features

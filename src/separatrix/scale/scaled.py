@@ -16,6 +16,7 @@ r_i^2/U_i`; that of the objective is :math:`\sum r_i t_i`, at most, for slopes w
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import UNIT
 from separatrix.losses import Huber
+from separatrix.objectives.base import Bound
 from separatrix.objectives.enclosure import length_above
 from separatrix.objectives.formula import Formula
 from separatrix.objectives.residual import (
@@ -42,6 +44,8 @@ __all__ = ["BlockedScaled"]
 _SPARE = 1.0 + 1e-9
 # The scale is found to this part of itself, in at most so many passes.
 _EXACT, _PASSES = 1e-9, 30
+# By how much a scale grows that too many rows are beyond.
+_GROWS = 8.0
 # How much of the curvature along the residuals a scale that follows takes away.
 _SHARE = 1.0 - 1e-8
 
@@ -79,8 +83,27 @@ class BlockedScaled(BlockedPointwise):
 
     def __init__(self, *arguments: Any, largest: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.largest = largest
         self.least_scale = least_scale_of(largest)
         self._scale: float | None = None
+
+    @property
+    def unitless(self) -> bool:
+        """Whether all targets are zero; see :class:`ScaledResidualObjective`."""
+        return self.largest == 0.0
+
+    def with_least_scale(self, scale: float) -> BlockedScaled:
+        """The objective whose scale may be no less than this, nor than it may be here."""
+        part = copy(self)
+        part.least_scale = max(float(scale), self.least_scale)
+        # What is known of a point is known at its best scale.
+        part._known = []
+        return part
+
+    def spread(self) -> float:
+        """The mean distance of the targets from their mean, as the sample has it."""
+        part: Any = self.some(0, np.random.default_rng(0))
+        return self.largest if part is self else float(part.spread())
 
     def formula(self) -> Formula:
         return replace(super().formula(), loss=WithScale(self.loss.threshold))
@@ -91,11 +114,15 @@ class BlockedScaled(BlockedPointwise):
 
     def _of_rows(self, rows: Rows) -> ScaledResidualObjective:
         out: ScaledResidualObjective = self._shared().objective(rows, ScaledResidualObjective)
-        return out
+        return out.with_least_scale(self.least_scale)
 
-    def scale_at(self, theta: np.ndarray) -> float:
-        """The best scale for the residuals at a point."""
-        return float(self.account(theta)["scale"])
+    def scale_at(self, scores: At) -> float:
+        """The best scale for the residuals of some scores."""
+        return float(self.account(scores.theta)["scale"])
+
+    def residual(self, scores: At) -> Any:
+        """The sums of a pass at some scores, which stand for the slopes there."""
+        return self.account(scores.theta)
 
     def _first_scale(self, theta: np.ndarray) -> float:
         part: Any = self.some(0, np.random.default_rng(0))
@@ -110,16 +137,19 @@ class BlockedScaled(BlockedPointwise):
             found = self._row_sums(self._rows_at(scale), theta)
             sums = dict(zip((*SUMS, *HELD), found["sums"], strict=True))
             rest = whole - square * float(sums["beyond"])
-            # Where more rows than the scale allows are beyond it, it has to grow.
-            root = math.sqrt(float(sums["near"]) / rest) if rest > 0.0 else 2.0 * scale
-            root = max(root, 0.1 * scale, self.least_scale)
+            # Where more rows than the scale allows are beyond it, it has to grow.  Otherwise the
+            # root is never below the best scale, however far the residuals are from this one.
+            root = math.sqrt(float(sums["near"]) / rest) if rest > 0.0 else _GROWS * scale
+            root = max(root, self.least_scale)
             # Of the slope in the logarithm of the scale, which is that part of the gap.
             pull = abs(rest - float(sums["near"]) / (scale * scale)) * scale
             near = abs(root - scale) <= _EXACT * scale
             if near or pull <= _EXACT * (float(sums["loss"]) + 0.5 * scale * whole):
                 break
         self._scale = scale
-        beside = 0.5 * scale * float(sums["upper"])
+        # Numbers that are all zero are fitted by nothing, in the limit of a scale of zero.
+        vanishing = self.unitless and not theta.any()
+        beside = 0.0 if vanishing else 0.5 * scale * float(sums["upper"])
         sums["loss"] = sums["loss"] + beside
         sums["loss_above"] = sums["loss_above"] + beside
         gradient = self.join(found["adjoint"], sums["slope"])
@@ -127,43 +157,51 @@ class BlockedScaled(BlockedPointwise):
 
     # --- curvature: that at the scale, and less of it, for the scale follows ---------------------
 
+    def look_twice(self, theta: np.ndarray, *, diagonal: bool = False) -> None:
+        # The first passes for the scale are none at the best one.
+        self.account(theta)
+
+    def _sums_at(self, task: Any, theta: np.ndarray, *more: Any) -> dict[str, np.ndarray]:
+        return self._sums(task, (self._rows_at(self.scale_at(At(theta))), theta, *more))
+
     def _along(self, theta: np.ndarray) -> np.ndarray:
         """The direction whose square is taken from the Hessian at the scale."""
-        scale = self.scale_at(theta)
-        found = self._sums(_bent, (self._rows_at(scale), theta))
+        found = self._sums_at(_bent, theta)
         length = float(found["length"])
-        free = length > 0.0 and scale > self.least_scale
+        free = length > 0.0 and self.scale_at(At(theta)) > self.least_scale
         along: np.ndarray = found["along"]
         return along * (_SHARE / math.sqrt(length)) if free else np.zeros_like(along)
 
-    def _at_scale(self, theta: np.ndarray) -> BlockedPointwise:
-        """The objective with the scale held that is best at a point."""
-        options: dict[str, Any] = {
-            "C": self.C,
-            "fit_intercept": self.fit_intercept,
-            "factors": self.factors,
-            "passes": self.passes,
-            "fold": self.fold,
-            "totals": self.class_totals,
-        }
-        loss = Huber(self.loss.threshold, self.scale_at(theta))
-        return BlockedPointwise(self.data, self.engine, loss, self.penalty, **options)
-
     def hessian(self, curvature: At) -> np.ndarray:
         along = self._along(curvature.theta)
-        return self._at_scale(curvature.theta).hessian(curvature) - np.outer(along, along)
+        return super().hessian(curvature) - np.outer(along, along)
 
     def hessian_diagonal(self, curvature: At) -> np.ndarray:
         along = self._along(curvature.theta)
-        whole = self._at_scale(curvature.theta).hessian_diagonal(curvature)
-        return np.maximum(whole - np.square(along), 0.0)
+        return np.maximum(super().hessian_diagonal(curvature) - np.square(along), 0.0)
 
     def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
         along = self._along(curvature.theta)
-        whole = self._at_scale(curvature.theta).hessian_product(curvature, direction)
-        return whole - along * inner(along, direction)
+        return super().hessian_product(curvature, direction) - along * inner(along, direction)
 
     # --- the certificate ------------------------------------------------------------------------
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: Any = None,
+        scores: Any = None,
+        adjoint: np.ndarray | None = None,
+    ) -> Bound:
+        if not isinstance(residual, dict):
+            return super().bound(theta)
+        # Slopes at another scale, which is near the best one.
+        proof: Any = residual
+        self._scale = float(proof["scale"])
+        here: Any = self.account(theta)
+        primal = self.penalty_value(theta) + float(here["loss"])
+        gap, dual = self._gap(theta, proof)
+        return Bound(primal, dual, primal - dual if gap < np.inf else primal, proof, here)
 
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -172,6 +210,12 @@ class BlockedScaled(BlockedPointwise):
                 return math.inf, 0.0
             _, dual = self._dual_of(*found)
         return self.penalty_value(theta) + float(account["loss"]) - dual, dual
+
+    def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
+        # Nothing is computed of numbers that are all zero, and nothing rounded.
+        if self.unitless and not theta.any():
+            return 0.0
+        return super()._primal_above(theta, here)
 
     def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
         found = super()._dual_point(proof)
@@ -197,4 +241,8 @@ class BlockedScaled(BlockedPointwise):
             share = math.sqrt(weight / largest) * (1.0 - 8.0 * UNIT)
             v, length = share * v, length + 2.0 * UNIT * length_above(v)
             conjugate *= share * (1.0 - 4.0 * UNIT) if conjugate < 0.0 else 1.0
+        elif not self.unitless:
+            # What the constraint leaves, times the least scale.
+            conjugate -= 0.5 * self.least_scale * (weight - largest) * (1.0 - 16.0 * UNIT)
+            conjugate += 4.0 * UNIT * abs(conjugate)
         return v, length, conjugate

@@ -30,12 +30,13 @@ from separatrix.data.class_scores import (
 )
 from separatrix.data.design import as_design
 from separatrix.data.moments import Moments
+from separatrix.data.validation import require_some_weight
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine, Local
 from separatrix.scale.passes import Passes
 from separatrix.scale.sums import Sum
 
-__all__ = ["errors_over", "scores_over"]
+__all__ = ["errors_over", "losses_over", "scores_over"]
 
 # The share of the data's memory that scores may take.
 _SHARE = 0.25
@@ -242,3 +243,41 @@ def errors_over(
         "mae": float(found["absolute"]) / weight,
         "r2": 1.0 - mse / variance if variance > 0.0 else None,
     }
+
+
+def _total(rows: Rows, shared: None, own: Any) -> dict[str, np.ndarray]:
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    return {"weight": np.array(weights.sum()), "target": np.array(weights @ rows.target)}
+
+
+def _losses(
+    rows: Rows, shared: tuple[Callable[..., np.ndarray], float], own: Any
+) -> dict[str, np.ndarray]:
+    of, mean = shared
+    return {"losses": of(rows.matrix, rows.target, rows.weights, mean)}
+
+
+def losses_over(
+    data: BlockedData, of: Callable[..., np.ndarray], engine: Engine | None = None
+) -> np.ndarray:
+    """Sums over all rows of losses that are compared with those of the mean, in two passes.
+
+    Parameters
+    ----------
+    data : BlockedData
+        Of a quantity.
+    of : callable
+        ``of(matrix, targets, weights, mean)`` gives the sums of some rows, beside the weighted mean
+        of the targets of all; ``weights`` may be None.
+    engine : Engine, optional
+
+    Returns
+    -------
+    ndarray
+    """
+    passes = Passes(data, engine or data.engine or Local())
+    found = passes.sums(_total, None)
+    require_some_weight(float(found["weight"]))
+    mean = float(found["target"]) / float(found["weight"])
+    out: np.ndarray = passes.sums(_losses, (of, mean))["losses"]
+    return out

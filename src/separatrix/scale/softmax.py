@@ -37,7 +37,6 @@ from scipy.special import xlog1py, xlogy
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.losses import Softmax
-from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import (
     FUNCTION_UNITS,
     Level,
@@ -419,18 +418,13 @@ class BlockedSoftmax(BlockedObjective):
             cost += inner(self.weights_of(theta).ravel(), found.v.ravel())
         return self._gap_of(theta, loss, found.v, found.conjugate, cost)
 
-    def _charged(
-        self, theta: np.ndarray, here: dict[str, np.ndarray], proof: dict[str, np.ndarray] | None
-    ) -> Bound:
-        with np.errstate(all="ignore"):
-            loss = float(here["loss_above"]) * (1.0 + 16.0 * UNIT)
-            primal = self.penalty.value_above(self.weights_of(theta)) + loss
-            middle = self.penalty_value(theta) + float(here["loss"])
-            found = None if proof is None else self._balanced(proof)
-            dual, near = 0.0, 0.0
-            if found is not None:
-                tiny = float(self.data.n_rows + 2) * math.sqrt(found.v.size) * TINY
-                dual, near = self._dual_of(found.v, found.length + tiny, found.conjugate)
-        if math.isnan(dual) or math.isnan(near):
-            dual, near = 0.0, 0.0
-        return charged_bound((middle, near), primal, dual, proof)  # type: ignore[arg-type]
+    def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
+        loss = float(here["loss_above"]) * (1.0 + 16.0 * UNIT)
+        return self.penalty.value_above(self.weights_of(theta)) + loss
+
+    def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
+        found = self._balanced(proof)
+        if found is None:
+            return None
+        tiny = float(self.data.n_rows + 2) * math.sqrt(found.v.size) * TINY
+        return found.v, found.length + tiny, found.conjugate

@@ -164,8 +164,10 @@ def select_solver(problem: LinearProblem) -> Solver:
     if problem.in_passes:
         if TwoLevels().pays(problem):
             return TwoLevels()
-        kinked = problem.penalty.kinked  # type: ignore[attr-defined]
-        return ProximalQuasiNewton() if kinked else QuasiNewton()
+        if problem.penalty.kinked:  # type: ignore[attr-defined]
+            return ProximalQuasiNewton()
+        scaled = hasattr(problem, "with_least_scale")
+        return ScaleContinuation(QuasiNewton()) if scaled else QuasiNewton()
     if isinstance(problem, ResidualObjective) and small_newton.fits(problem):
         # No sample, and no envelopes of a loss that has compiled ones, is worth it.
         return Newton() if problem.smooth else AugmentedLagrangian()

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
@@ -97,7 +98,9 @@ class ScaleContinuation(Solver):
         """The beginning of the next stage."""
         theta, scale = state.inner.theta, state.stage.least_scale
         stage = problem.with_least_scale(_LOWER * scale)
-        method = Newton()
+        # A Hessian of all rows takes a pass over blocks, and so does each product.
+        few = problem.in_passes and theta.size <= DENSE_HESSIAN
+        method = Newton(dense=True) if few else Newton()
         inner = method.at(stage, theta, state.inner.scores)
         if state.turn is not None:
             before, larger = state.turn
@@ -116,7 +119,7 @@ class ScaleContinuation(Solver):
     def _is_at_its_end(self, problem: ScaledResidualObjective, state: ScaleState) -> bool:
         if not self._is_held(problem, state):
             return False
-        left_out = 0.5 * state.stage.least_scale * float(problem.upper.sum())
+        left_out = 0.5 * state.stage.least_scale * problem.total_upper
         value = max(abs(state.inner.value), 1e-300)
         tol = float(np.clip(_SHARE * left_out / value, 1e-14, 1e-2))
         stage, method = state.stage, state.method

@@ -19,13 +19,23 @@ from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.column_encodings import Alert, Category, Encoding, Number, mean_and_scale
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
-__all__ = ["ROW_NUMBERS", "alert_about_columns", "counts_rows"]
+__all__ = [
+    "MOST_LEVELS",
+    "ROW_NUMBERS",
+    "alert_about_columns",
+    "counts_rows",
+    "determines_target",
+    "on_another_scale",
+    "one_to_one",
+    "one_to_one_with_target",
+    "repeats",
+]
 
 ROW_NUMBERS = "of row numbers"
 """What sort of alert :func:`counts_rows` is."""
 
 # Columns of up to so many levels, or of as many as there are classes, are compared by their codes.
-_MOST_LEVELS = 200
+MOST_LEVELS = 200
 _SAMPLE_ROWS = 2000
 # Columns of many values that are kept in memory to compare others with.
 _MOST_KEPT = 200
@@ -39,7 +49,7 @@ def alert_about_columns(
     if target is not None and len(target) != table.n_rows:
         raise DataError(f"there are {len(target):,} labels for {table.n_rows:,} rows")
     n_classes = 0 if target is None else int(target.max()) + 1
-    most_levels = max(_MOST_LEVELS, n_classes)
+    most_levels = max(MOST_LEVELS, n_classes)
     rescaled = _Rescaled(table, standardise, alert)
     repeated = _Repeated(table, most_levels)
     for one in encodings:
@@ -55,7 +65,7 @@ def alert_about_columns(
         if n_values > most_levels + 1:
             continue
         whole = table.n_rows <= _SAMPLE_ROWS and not np.ma.is_masked(column)
-        if whole and not _repeats(n_values, table.n_rows) and n_values != n_classes:
+        if whole and not repeats(n_values, table.n_rows) and n_values != n_classes:
             continue  # so many values agree with others by accident
         # The codes of the first rows are the first of all codes: what they tell apart stays so.
         start = first_appearance(first_rows)
@@ -63,31 +73,50 @@ def alert_about_columns(
             codes = first_appearance(column)
             n_levels = int(codes.max()) + 1
             if table.n_rows > n_levels and np.array_equal(codes, target):
-                alert(
-                    "one-to-one with the target",
-                    f"column {quote(one.name)} equals the target or is one-to-one with it: if it "
-                    "is not known before the target, leave it out",
-                    one.name,
-                )
+                alert(*one_to_one_with_target(one.name), one.name)
                 continue
             # With ten rows a level or more, agreement on every row is no accident.
             if n_levels * 10 <= table.n_rows and n_classes > 1 and _determines(codes, target):
-                alert(
-                    "whose value determines the target",
-                    f"column {quote(one.name)} determines the target: each of its {n_levels:,} "
-                    "values occurs with only one class; if it is not known before the target, "
-                    "leave it out",
-                    one.name,
-                )
+                alert(*determines_target(one.name, n_levels), one.name)
         first = repeated.earlier(one.name, start)
         if first is not None:
-            alert(
-                "one-to-one with an earlier one",
-                f"columns {quote(first)} and {quote(one.name)} are one-to-one: each determines the "
-                "other",
-                first,
-                one.name,
-            )
+            alert(*one_to_one(first, one.name), first, one.name)
+
+
+# --- the sorts of alerts, and their sentences -----------------------------------------------------
+
+
+def one_to_one_with_target(name: str) -> tuple[str, str]:
+    return (
+        "one-to-one with the target",
+        f"column {quote(name)} equals the target or is one-to-one with it: if it is not known "
+        "before the target, leave it out",
+    )
+
+
+def determines_target(name: str, n_levels: int) -> tuple[str, str]:
+    return (
+        "whose value determines the target",
+        f"column {quote(name)} determines the target: each of its {n_levels:,} values occurs with "
+        "only one class; if it is not known before the target, leave it out",
+    )
+
+
+def one_to_one(first: str, name: str) -> tuple[str, str]:
+    return (
+        "one-to-one with an earlier one",
+        f"columns {quote(first)} and {quote(name)} are one-to-one: each determines the other",
+    )
+
+
+def on_another_scale(first: str, name: str) -> tuple[str, str]:
+    return (
+        "that repeat an earlier one on another scale",
+        f"column {quote(name)} is column {quote(first)} on another scale",
+    )
+
+
+# --- rows in memory -------------------------------------------------------------------------------
 
 
 class _Repeated:
@@ -115,7 +144,7 @@ class _Repeated:
         codes = first_appearance(self.table.columns[name])
         n_levels = int(codes.max()) + 1
         # A constant column is there where numbers are left as they are; it says nothing.
-        if n_levels > self.most_levels or n_levels == 1 or not _repeats(n_levels, len(codes)):
+        if n_levels > self.most_levels or n_levels == 1 or not repeats(n_levels, len(codes)):
             return name
         return self.first.setdefault(sha256_of(codes), name)
 
@@ -144,7 +173,7 @@ class _Rescaled:
             message = counts_rows(number.name, number_text(values[0]), number_text(values[1]))
             self.alert(ROW_NUMBERS, message, number.name)
         # Columns of few values are compared by their codes.
-        if n_values <= _MOST_LEVELS and _repeats(n_values, min(len(values), _SAMPLE_ROWS)):
+        if n_values <= MOST_LEVELS and repeats(n_values, min(len(values), _SAMPLE_ROWS)):
             return
         z = _scaled(values, gone, mean, scale, self.space[0])
         # Not by BLAS, whose threads wait for one another longer than this takes.
@@ -155,12 +184,7 @@ class _Rescaled:
             other_z = _scaled(other_values, other_gone, other_mean, other_scale, self.space[1])
             sign = 1.0 if sketch * self.sketches[k] >= 0 else -1.0
             if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
-                self.alert(
-                    "that repeat an earlier one on another scale",
-                    f"column {quote(number.name)} is column {quote(other)} on another scale",
-                    other,
-                    number.name,
-                )
+                self.alert(*on_another_scale(other, number.name), other, number.name)
                 return
         if len(self.kept) < _MOST_KEPT:
             self.sketches[len(self.kept)] = sketch
@@ -205,7 +229,7 @@ def _n_distinct(column: Any, most: int) -> int:
     return few if few > most else len(set(values.tolist()))
 
 
-def _repeats(n_values: int, n_rows: int) -> bool:
+def repeats(n_values: int, n_rows: int) -> bool:
     """Whether values come twice and more, so that it says something if two columns' agree.
 
     Any two columns of values that hardly ever come again agree, in which rows are equal.

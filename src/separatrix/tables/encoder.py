@@ -355,6 +355,19 @@ class Encoder:
         """``fit(table, y)``, then ``transform(table)``."""
         return self.fit(table, y).transform(table)
 
+    def add_alert(self, sort: str, sentence: str, *columns: str) -> None:
+        """Add an alert about columns that was found after the fit.
+
+        Parameters
+        ----------
+        sort : str
+            What sort of alert it is in a few words, as in ``alerted_``.
+        sentence : str
+        *columns : str
+        """
+        self._alert(sort, sentence, *columns)
+        self.alerts_ = self._alerts.lines()
+
     def _alert(self, sort: str, sentence: str, *columns: str) -> None:
         self._alerts.add(sort, sentence)
         self.alerted_.append((sort, columns, sentence))

@@ -15,9 +15,9 @@ from separatrix.data.splitting import split_rows
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting, message_of, quoted
 from separatrix.tables.table import (
+    NoSuchColumn,
     Table,
     missing_mask,
-    no_such_column,
     number_text,
     quote,
 )
@@ -89,8 +89,7 @@ def take_roles(
         if name in features.columns:
             continue
         if not absent:
-            with _blaming(role, name):
-                raise DataError(no_such_column(name, features.names, features.source))
+            raise NoSuchColumn(name, features.names, features.source, role)
         del given[role]
     for role, name in given.items():
         with _blaming(role, name):

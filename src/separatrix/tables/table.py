@@ -687,14 +687,17 @@ def no_value(name: str, source: str) -> DataError:
 
 
 class NoSuchColumn(DataError):
-    """A column is needed that is not there."""
+    """A column is needed that is not there; ``role``: what it is to be, beside features."""
 
-    def __init__(self, absent: str, names: Sequence[str], source: str):
-        super().__init__(no_such_column(absent, names, source))
-        self.absent, self.names, self.source = absent, names, source
+    def __init__(self, absent: str, names: Sequence[str], source: str, role: str | None = None):
+        fault: Any = no_such_column(absent, names, source)
+        if role is not None:
+            fault = Message("of_role", role=Setting(role, absent), fault=fault)
+        super().__init__(fault)
+        self.absent, self.names, self.source, self.role = absent, names, source, role
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.absent, self.names, self.source)
+        return type(self), (self.absent, self.names, self.source, self.role)
 
 
 def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> DataError:

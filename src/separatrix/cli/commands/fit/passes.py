@@ -16,7 +16,12 @@ from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.cli.commands.fit import FitOptions
-from separatrix.cli.commands.fit.models import MODELS, OF_QUANTITIES, ModelOptions
+from separatrix.cli.commands.fit.models import (
+    MODELS,
+    OF_QUANTITIES,
+    ModelOptions,
+    build_model,
+)
 from separatrix.cli.commands.fit.training import (
     SplitRows,
     check_options_of_a_quantity,
@@ -37,9 +42,11 @@ from separatrix.cli.reading import (
     scan_by,
     scan_where_weighted,
 )
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
-from separatrix.messages import counted, quoted
+from separatrix.messages import counted, percent, quoted
 from separatrix.models.blocked import keeps_passes
+from separatrix.models.blocked import refusal as refusal_in_passes
 from separatrix.persistence.model_file import StoredModel
 from separatrix.scale import BlockedData
 from separatrix.scale.checkpoints import kept_until_end
@@ -182,8 +189,16 @@ def _require_no_whole_table(options: ModelOptions) -> None:
 
 
 def _check_classes(options: FitOptions, classes: np.ndarray | None) -> None:
-    """Refuse options that the target does not suit."""
+    """Refuse options that the target does not suit, before rows are encoded."""
     positive_class(options, classes, np.zeros(0 if classes is None else len(classes)))
+    require_in_passes(build_model(options), None if classes is None else len(classes))
+
+
+def require_in_passes(model: Any, n_classes: int | None = None) -> None:
+    """Refuse a model that cannot be fitted in passes, to so many classes where that is known."""
+    refusal = refusal_in_passes(model, n_classes)
+    if refusal is not None:
+        raise click.UsageError(TERMINAL(refusal)) from refusal
 
 
 def scanned(

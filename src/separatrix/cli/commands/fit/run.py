@@ -23,7 +23,6 @@ from separatrix.cli.reading import exceeds_memory, require_threshold
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import NotSeparableError
 from separatrix.messages import Message, message_of, quoted
-from separatrix.models.blocked import refusal as refusal_in_passes
 from separatrix.persistence.model_file import StoredModel, check_writable
 from separatrix.report.files import twin_of
 
@@ -96,9 +95,8 @@ def _read(out: Output, options: FitOptions, model: Any) -> SplitRows:
     # Later, because a table that fits does without what reads one that does not.
     from separatrix.cli.commands.fit import passes
 
-    refusal = None if options.model is None else refusal_in_passes(model)
-    if refusal is not None:
-        raise click.UsageError(TERMINAL(refusal)) from refusal
+    if options.model is not None:
+        passes.require_in_passes(model)
     return passes.read(out, options)
 
 

@@ -1,0 +1,228 @@
+"""Alerts of encoded row blocks: columns that repeat others, and columns that give the target away.
+
+What :func:`separatrix.tables.column_alerts.alert_about_columns` finds by looking at columns side by
+side, products of encoded columns tell as well: how often two levels meet is a product of their
+indicators, and a number is the same in all rows of a level where its squares about the means of
+the levels add up to nothing.  The sample of the rows says which columns may repeat others; only
+these are multiplied in a pass over all rows, and without any there is no pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix.scale.blocks import BlockedData, Rows
+from separatrix.scale.engines import Local
+from separatrix.scale.passes import Passes
+from separatrix.tables.column_alerts import (
+    MOST_LEVELS,
+    determines_target,
+    on_another_scale,
+    one_to_one,
+    one_to_one_with_target,
+    repeats,
+)
+from separatrix.tables.column_encodings import Category, Number
+
+__all__ = ["alert_about_blocks"]
+
+# Features whose products are formed.
+_MOST_FEATURES = 1000
+# The share of a number's variance that the rounding of float32 may leave within levels, and that
+# float32's digits may leave between a number and another one.
+_NOTHING = 1e-12
+# A number so far from its mean loses the digits of its variance: its square is this much larger.
+_FAR = 4.0
+_TARGET = "the target"
+
+# A sort of alert, its sentence, and the columns that it is about.
+_Alert = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """An encoded column: its features, those of them that are levels, and whether some is absent.
+
+    ``few``: whether a number has few values, as far as the sample has them.
+    """
+
+    name: str
+    features: np.ndarray
+    number: bool
+    whole: bool
+    few: bool = False
+
+
+def alert_about_blocks(data: BlockedData, derived: Collection[str] = ()) -> None:
+    """Add to the alerts of the encoder those of columns that repeat others or the target.
+
+    Parameters
+    ----------
+    data : BlockedData
+        With an encoder that was fitted to them.
+    derived : collection of str
+        Columns that the table does not have as such, as parts of its dates.
+    """
+    sample, encoder = data.sample, data.encoder
+    if sample is None or not len(sample) or data.n_features > _MOST_FEATURES:
+        return
+    n_classes = 0 if data.classes is None else len(data.classes)
+    columns = _columns(encoder, sample, derived)
+    every = np.arange(data.n_features)
+    # Far from their mean the squares of numbers would lose the digits of the variance.
+    centre = np.zeros(data.n_features)
+    numbers = [int(one.features[0]) for one in columns if one.number]
+    centre[numbers] = sample.design.t_dot(np.ones(len(sample)))[numbers] / len(sample)
+    some = _products(sample, (every, centre, n_classes), None)["products"]
+    found = [*_alerts(columns, some, every, n_classes, len(sample))]
+    if not found:
+        return
+    names = {name for _, _, about in found for name in about}
+    columns = [one for one in columns if one.name in names]
+    features = np.concatenate([one.features for one in columns])
+    passes = Passes(data, data.engine or Local())
+    whole = passes.sums(_products, (features, centre[features], n_classes))["products"]
+    for sort, sentence, about in _alerts(columns, whole, features, n_classes, data.n_rows):
+        encoder.add_alert(sort, sentence, *about)
+
+
+def _products(
+    rows: Rows, shared: tuple[np.ndarray, np.ndarray, int], own: Any
+) -> dict[str, np.ndarray]:
+    """The products of features less their centres, of ones and of indicators of the classes."""
+    features, centre, n_classes = shared
+    d = len(features)
+    out = np.zeros((d + 1 + n_classes,) * 2)
+    for piece, block in rows.design.columns(features).blocks():
+        both = np.zeros((len(block), len(out)))
+        both[:, :d], both[:, d] = block - centre, 1.0
+        if n_classes:
+            both[np.arange(len(block)), d + 1 + rows.target[piece]] = 1.0
+        out += both.T @ both
+    return {"products": out}
+
+
+def _columns(encoder: Any, sample: Rows, derived: Collection[str]) -> list[_Column]:
+    """The numbers and categories of an encoder that are columns of the table."""
+    out: list[_Column] = []
+    first = 0
+    for one in encoder.encodings:
+        width = one.n_features
+        features = np.arange(first, first + width)
+        first += width
+        if one.name in derived:
+            continue
+        if isinstance(one, Number) and one.with_value:
+            values = np.unique(sample.design.columns(features[:1]).dot(np.ones(1)))
+            few = len(values) <= MOST_LEVELS and repeats(len(values), len(sample))
+            out.append(_Column(one.name, features[:1], True, not one.with_missing, few))
+        elif isinstance(one, Category) and not one.rare and width <= MOST_LEVELS:
+            out.append(_Column(one.name, features, False, True))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """The levels of a column, each as a combination of the features and the column of ones."""
+
+    name: str
+    parts: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, name: str, places: np.ndarray, products: np.ndarray, ones: int) -> _Levels:
+        parts = np.zeros((len(places) + 1, len(products)))
+        parts[np.arange(len(places)), places] = 1.0
+        # The level that has no feature of its own.
+        parts[-1, ones], parts[-1, places] = 1.0, -1.0
+        counts = parts @ products[:, ones]
+        there = counts > 0.0
+        return cls(name, parts[there], counts[there])
+
+    def determine(self, other: _Levels, products: np.ndarray) -> bool:
+        """Whether each of the levels meets one level of another column alone."""
+        meet = np.rint(self.parts @ products @ other.parts.T) > 0
+        return bool((meet.sum(axis=1) == 1).all())
+
+
+def _alerts(
+    columns: Sequence[_Column], products: np.ndarray, features: np.ndarray, n_classes: int, n: int
+) -> Iterator[_Alert]:
+    """What products of features say of columns, in the order of these."""
+    d = len(features)
+    place = {int(feature): k for k, feature in enumerate(features)}
+    target = None
+    if n_classes:
+        target = _Levels.of(_TARGET, d + 1 + np.arange(n_classes), products, d)
+    levels: list[_Levels] = []
+    numbers: list[_Column] = []
+
+    def same(number: _Column, other: _Levels) -> bool:
+        """Whether a number and levels are one-to-one."""
+        k = place[int(number.features[0])]
+        return number.whole and _is_one_to_one(k, other, products, d)
+
+    def scaled(number: _Column, other: _Column) -> bool:
+        """Whether a number is another one on another scale."""
+        first, second = (place[int(one.features[0])] for one in (other, number))
+        return _are_scaled(first, second, products, d)
+
+    for column in columns:
+        if column.number:
+            if target is not None and n > len(target.counts) and same(column, target):
+                yield *one_to_one_with_target(column.name), (column.name,)
+                continue
+            first = next((one.name for one in numbers if scaled(column, one)), None)
+            if first is not None:
+                say = one_to_one if column.few else on_another_scale
+                yield *say(first, column.name), (first, column.name)
+            else:
+                numbers.append(column)
+            continue
+        own = np.array([place[int(j)] for j in column.features])
+        found = _Levels.of(column.name, own, products, d)
+        k = len(found.counts)
+        if k < 2 or not repeats(k, n):
+            continue
+        if target is not None and len(target.counts) > 1 and found.determine(target, products):
+            if k == len(target.counts) and n > k:
+                yield *one_to_one_with_target(column.name), (column.name,)
+                continue
+            if 10 * k <= n:
+                yield *determines_target(column.name, k), (column.name,)
+        like = [one.name for one in numbers if one.few and same(one, found)]
+        like += [
+            one.name for one in levels if len(one.counts) == k and found.determine(one, products)
+        ]
+        if like:
+            yield *one_to_one(like[0], column.name), (like[0], column.name)
+        else:
+            levels.append(found)
+
+
+def _is_one_to_one(k: int, levels: _Levels, products: np.ndarray, ones: int) -> bool:
+    """Whether a number is the same in all rows of a level, and another one in each."""
+    square, n = products[k, k], products[ones, ones]
+    varies = square - products[k, ones] ** 2 / n
+    if not square <= _FAR * varies:
+        return False
+    means = levels.parts @ products[:, k] / levels.counts
+    within = square - float(levels.counts @ np.square(means))
+    gaps = np.diff(np.sort(means))
+    return bool(within <= _NOTHING * varies and np.all(gaps**2 > 1e-6 * varies / n))
+
+
+def _are_scaled(one: int, other: int, products: np.ndarray, ones: int) -> bool:
+    """Whether a number is another one on another scale, to the digits of float32."""
+    index, n = [one, other], products[ones, ones]
+    sums = products[index, ones]
+    about = products[np.ix_(index, index)] - np.outer(sums, sums) / n
+    squares = np.diagonal(about)
+    if not np.all(products[index, index] <= _FAR * squares):
+        return False
+    rest = squares[1] - about[0, 1] ** 2 / squares[0]
+    return bool(rest <= _NOTHING * squares[1])
