@@ -44,7 +44,7 @@ from separatrix.cli.reading import (
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
-from separatrix.messages import counted, percent, quoted
+from separatrix.messages import counted, quoted
 from separatrix.models.blocked import keeps_passes
 from separatrix.models.blocked import refusal as refusal_in_passes
 from separatrix.persistence.model_file import StoredModel
