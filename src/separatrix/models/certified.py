@@ -30,7 +30,16 @@ from separatrix.solvers.driver import Interrupt, Solution, minimise
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
-__all__ = ["Certified", "Claimed", "FitContext", "Problems", "Target", "bounded"]
+__all__ = [
+    "Certified",
+    "Claimed",
+    "FitContext",
+    "Problems",
+    "Target",
+    "begun",
+    "bounded",
+    "conclude",
+]
 
 #: What a fit is to: labels or numbers, with the weights of the rows.
 Target = Labels | TrainingRows
@@ -56,8 +65,6 @@ class FitContext:
         What the rows in memory are fitted to.
     blocks : InPasses or None
         The rows in blocks, which then stand for the design and the target as well.
-    given : tuple
-        The rows, the labels or numbers, and the groups of the rows, as the caller gave them.
     shared : object
         What fits to the same rows have in common, as the matrix of a kernel; None before the first.
     begin : tuple
@@ -79,7 +86,6 @@ class FitContext:
     design: Any = None
     target: Any = None
     blocks: blocked.InPasses | None = None
-    given: tuple[Any, Any, Any] = (None, None, None)
     shared: Any = None
     begin: tuple[Any, Any] = (None, None)
     chain: Continuation | None = None
@@ -178,19 +184,11 @@ class Certified(Parameters, metaclass=ABCMeta):
         engine: Any = None,
         checkpoint: Any = None,
         begin: tuple[Any, Any] = (None, None),
-        groups: Any = None,
     ) -> FitContext:
         """Fit to rows in memory, or in blocks, from a checkpoint where there is one."""
-        blocks = blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
-        self._check_parameters()
-        fit = FitContext(begin=begin, given=(X, y, groups))
-        if blocks:
-            blocked.require_passes(self)
-            fit.blocks = blocked.begin(self, X, engine, checkpoint)
-            fit.design = fit.target = fit.blocks
-        else:
-            fit.design, fit.target = bounded(*self._rows(X, y, sample_weight))
-        if blocks or not self._has_callbacks:
+        fit = begun(self, X, y, sample_weight, engine=engine, checkpoint=checkpoint)
+        fit.begin = begin
+        if fit.blocks is not None or not self._has_callbacks:
             interrupted = self._run(fit)
         else:
             # A callback is given the point of each step, which the trace has.
@@ -393,6 +391,29 @@ class Certified(Parameters, metaclass=ABCMeta):
         memo[id(self)] = out
         out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return out
+
+
+def begun(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    engine: Any = None,
+    checkpoint: Any = None,
+    groups: Any = None,
+) -> FitContext:
+    """A fit whose parameters and data have been checked, of rows in memory or in blocks."""
+    in_blocks = blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
+    model._check_parameters()
+    fit = FitContext()
+    if in_blocks:
+        blocked.require_alone(None, None, groups)
+        blocked.require_passes(model)
+        fit.blocks = fit.design = fit.target = blocked.begin(model, X, engine, checkpoint)
+    else:
+        fit.design, fit.target = bounded(*model._rows(X, y, sample_weight))
+    return fit
 
 
 def bounded(design: Design, target: Any) -> tuple[Design, Any]:
