@@ -21,12 +21,20 @@ from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_share
 from separatrix.losses import SquaredResidual
 from separatrix.models.blocked import no_splitter, refuse
-from separatrix.models.certified import FitContext, Problems, begun, bounded, conclude
+from separatrix.models.certified import (
+    FitContext,
+    Problems,
+    begun,
+    bounded,
+    conclude,
+    solution_values,
+)
 from separatrix.models.composing import pointwise, require_room
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
-from separatrix.models.pointwise import LinearRegressor, solution_values
+from separatrix.models.pointwise import LinearRegressor
+from separatrix.models.regressor import check_targets
 from separatrix.models.search import Clock, alpha_max, checked_values, fold_scores, groups_of
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
@@ -209,9 +217,7 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
     _several = True
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
-        if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "has one target where intercept_ has several, or the reverse"
-            raise rules.refuse("coef_", why)
+        check_targets(self)
 
     @property
     def _at(self) -> tuple[float, float]:

@@ -34,11 +34,16 @@ from separatrix.data.validation import (
 from separatrix.exceptions import warn
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
-from separatrix.models import equations, predicting_classes, predicting_numbers
+from separatrix.models import certified, predicting_classes, predicting_numbers
 from separatrix.models.base import portion_of
-from separatrix.models.certified import Certified, FitContext, Problems, conclude
+from separatrix.models.certified import (
+    NOT_ITERATED,
+    Certified,
+    FitContext,
+    Problems,
+    conclude,
+)
 from separatrix.models.composing import least_squares
-from separatrix.models.equations import NOT_ITERATED
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
 from separatrix.models.regressor import (
@@ -46,6 +51,7 @@ from separatrix.models.regressor import (
     MSE,
     bounds_of,
     check_factor,
+    check_targets,
     require_targets,
     rows_of_fit,
 )
@@ -83,8 +89,11 @@ class LeastSquares(Certified, without=NOT_ITERATED):
     _strengths: ClassVar[dict[str, bool]] = {"lam": False}
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
     factor_: TriangularFactor | None = fitted()
+    time_limit: float | None = None
     _in_closed_form = True
     _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
+    fit = certified.fit
+
     # What stands for the other classes, of more than two.
     _other_classes = 0.0
     # Whether the strength is ``alpha``.  Then weights are float32 where the data are, as
@@ -92,8 +101,6 @@ class LeastSquares(Certified, without=NOT_ITERATED):
     _by_alpha = False
     # Whether NaN is looked for before the fit; the sums of a fit find it by themselves.
     _checks_entries = False
-
-    fit = equations.fit
 
     @property
     def _centred(self) -> bool:
@@ -457,9 +464,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
         self.mse_ = float(mse[0]) if alone else mse
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
-        if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "has one target where intercept_ has several, or the reverse"
-            raise rules.refuse("coef_", why)
+        check_targets(self)
         if np.ndim(self.coef_) == 1 and sizes.known.setdefault("m", 1) != 1:
             raise rules.refuse("coef_", f"has one target, and the model has {sizes.known['m']:,}")
         check_factor(self, sizes)
