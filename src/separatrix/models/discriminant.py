@@ -168,7 +168,6 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
     _pooled: ClassVar[bool]
     # Far from the origin the weights lose digits that predictions do not need.
     _warns = False
-    time_limit: float | None = None
     _in_closed_form = True
     moments_: Moments = fitted()
     independent_columns_: np.ndarray = fitted()

@@ -89,7 +89,6 @@ class LeastSquares(Certified, without=NOT_ITERATED):
     _strengths: ClassVar[dict[str, bool]] = {"lam": False}
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
     factor_: TriangularFactor | None = fitted()
-    time_limit: float | None = None
     _in_closed_form = True
     _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
     fit = certified.fit
