@@ -14,8 +14,9 @@ from sklearn import linear_model
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import LinearRegression, Ridge, RidgeClassifier, load_model, save_model, verify
-from separatrix.closed_form.bounded import solve_bounded
-from separatrix.closed_form.least_squares import certify_least_squares
+from separatrix.closed_form.bounded import solve
+from separatrix.closed_form.least_squares import certify
+from separatrix.closed_form.normal_equations import LeastSquaresProblem, for_all_targets
 from separatrix.data.design import as_design
 
 
@@ -23,6 +24,11 @@ def data(n=60, d=5, m=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) + rng.standard_normal(d)
     return X, X @ rng.standard_normal((d, m)) + 0.5 * rng.standard_normal((n, m)) + 2.0
+
+
+def problem(X, y, lower, upper, **options):
+    bounds = for_all_targets((lower, upper))
+    return LeastSquaresProblem(as_design(X), y, bounds=bounds, **options)
 
 
 def by_enumeration(X, y, s, ridge, intercept):
@@ -52,7 +58,7 @@ def test_as_good_as_the_best_of_all_sets(seed, intercept, ridge):
     s = np.random.default_rng(seed).integers(0, 3, len(y)).astype(float)
     ends = np.zeros(5), np.full(5, np.inf)
     options = {"weights": s, "ridge": ridge, "fit_intercept": intercept}
-    found = solve_bounded(as_design(X), y, *ends, **options)
+    found = solve(problem(X, y, *ends, **options))
     w, b = found.coef[0], found.intercept[0]
     value = s @ (y[:, 0] - X @ w - b) ** 2 + ridge * w @ w
     assert np.all(w >= 0.0) and found.certificate.ok
@@ -106,9 +112,7 @@ def test_what_is_no_optimum_is_not_taken_for_one():
 
     def judged(coef, intercept):
         ends = np.zeros(5), np.full(5, np.inf)
-        return certify_least_squares(
-            as_design(X), y, coef[None, :], np.array([intercept]), bounds=ends
-        )
+        return certify(problem(X, y, *ends), coef[None, :], np.array([intercept]))
 
     assert judged(best.coef_, best.intercept_).ok
     assert not judged(free.coef_, free.intercept_).ok
@@ -167,7 +171,7 @@ def test_as_good_as_scipys_between_bounds(intercept, ridge):
         lower = -rng.choice([0.0, 0.1, 1.0, np.inf], d)
         upper = rng.choice([0.0, 0.1, 1.0, np.inf], d)
         options = {"weights": s, "ridge": ridge, "fit_intercept": intercept}
-        found = solve_bounded(as_design(X), y, lower, upper, **options)
+        found = solve(problem(X, y, lower, upper, **options))
         assert found.certificate.ok, (seed, str(found.certificate))
         assert np.all((found.coef >= lower) & (found.coef <= upper))
         for k in range(2):
@@ -228,7 +232,7 @@ def test_a_point_between_bounds_that_is_no_optimum_is_refused():
 
     def judged(coef):
         level = np.array([float((y[:, 0] - X @ coef).mean())])
-        return certify_least_squares(as_design(X), y, coef[None, :], level, bounds=ends)
+        return certify(problem(X, y, *ends), coef[None, :], level)
 
     assert judged(best.coef_).ok and not judged(free.coef_).ok
     assert not judged(np.clip(free.coef_, *ends)).ok or np.allclose(

@@ -177,13 +177,14 @@ def test_a_search_refuses_what_its_fits_refuse(model: Any) -> None:
 
 
 # Classes of the library above an estimator, where they are more than three.
-DEEPER = {
-    **dict.fromkeys(("ElasticNet", "LinearRegression", "PolynomialRegression"), 4),
-    **dict.fromkeys(("LeastSquaresClassifier", "LogisticRegressionCV", "NuSVC"), 4),
-    **dict.fromkeys(("SGDClassifier", "SGDRegressor"), 4),
-    **dict.fromkeys(("ElasticNetCV", "Lasso", "LassoCV", "Ridge"), 5),
-    **{"RidgeCV": 6, "RidgeClassifier": 6, "RidgeClassifierCV": 7},
-}
+DEEPER = dict.fromkeys(
+    (
+        *("Lasso", "LassoCV", "LeastSquaresClassifier", "LinearRegression"),
+        *("LogisticRegressionCV", "NuSVC", "PolynomialRegression", "Ridge", "RidgeCV"),
+        *("RidgeClassifier", "RidgeClassifierCV", "SGDClassifier", "SGDRegressor"),
+    ),
+    4,
+)
 
 
 def test_few_classes_stand_above_an_estimator() -> None:

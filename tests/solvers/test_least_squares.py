@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from grids import share
 from separatrix._compiled import register_tiles
-from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
-from separatrix.closed_form.normal_equations import NormalInverse, Tuning
+from separatrix.closed_form.least_squares import certify, solve
+from separatrix.closed_form.normal_equations import LeastSquaresProblem, NormalInverse, Tuning
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data import moments
 from separatrix.data.design import as_design
@@ -71,8 +71,12 @@ def exact(X, y, *, ridge=0, fit_intercept=True, s=None):
     return np.array([float(table[i][p] / table[i][i]) for i in range(p)])
 
 
+def problem(X, Y, **options):
+    return LeastSquaresProblem(as_design(X), np.asarray(Y, dtype=np.float64), **options)
+
+
 def solved(X, Y, **options):
-    return solve_least_squares(as_design(X), Y, **options)
+    return solve(problem(X, Y, **options))
 
 
 def assert_equals(solution, X, Y, rtol=1e-11, **options):
@@ -294,7 +298,7 @@ def test_repeated_entries_of_a_sparse_matrix_add_up() -> None:
     y = rng.normal(size=(5, 1))
     found, plain = solved(messy, y), solved(messy.toarray(), y)
     np.testing.assert_allclose(found.coef, plain.coef, rtol=1e-14)
-    certificate = certify_least_squares(as_design(messy), y, found.coef, found.intercept)
+    certificate = certify(problem(messy, y), found.coef, found.intercept)
     assert certificate.ok
 
 
@@ -423,8 +427,8 @@ def test_the_certificate_by_hand(ridge, sparse) -> None:
     X *= rng.random((70, 4)) < 0.5
     s = rng.random(70)
     coef, intercept = rng.normal(size=(2, 4)), rng.normal(size=2)
-    found = certify_least_squares(
-        as_design(sp.csr_array(X) if sparse else X), Y, coef, intercept, weights=s, ridge=ridge
+    found = certify(
+        problem(sp.csr_array(X) if sparse else X, Y, weights=s, ridge=ridge), coef, intercept
     )
     root = np.sqrt(s)[:, None]
     A = np.vstack([root * (X - np.average(X, axis=0, weights=s)), np.sqrt(ridge) * np.eye(4)])
@@ -438,8 +442,8 @@ def test_the_certificate_by_hand(ridge, sparse) -> None:
     assert found.relative_residual == pytest.approx(np.minimum(cosines, by_size).max(), rel=1e-12)
     assert found.status == "above_tol"
     best = solved(X, Y, weights=s, ridge=ridge)
-    assert certify_least_squares(
-        as_design(X), Y, best.coef, best.intercept, weights=s, ridge=ridge
+    assert certify(
+        problem(X, Y, weights=s, ridge=ridge), best.coef, best.intercept
     ).relative_residual < 1e-15  # fmt: skip
 
 
@@ -450,7 +454,7 @@ def test_a_wrong_coefficient_is_found(error, offset) -> None:
     best = solved(X, Y)
     wrong = best.coef + np.array([0.0, error, 0.0])
     level = best.intercept - error * X[:, 1].mean()
-    found = certify_least_squares(as_design(X), Y, wrong, level)
+    found = certify(problem(X, Y), wrong, level)
     # At an offset of 1e8 the intercept itself is rounded to 1e-8.
     assert found.ok == (offset > 0 and error < 1e-7)
     assert found.orthogonality > 0.1 * error
@@ -461,7 +465,7 @@ def test_a_constant_column_has_no_say() -> None:
     y = rng.normal(size=(30, 1))
     best = solved(X, y)
     other = best.coef + np.array([0.0, 3.0])
-    found = certify_least_squares(as_design(X), y, other, best.intercept - 0.3)
+    found = certify(problem(X, y), other, best.intercept - 0.3)
     assert found.ok
 
 

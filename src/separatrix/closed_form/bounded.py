@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -30,12 +30,10 @@ from separatrix.closed_form import least_squares
 from separatrix.closed_form.normal_equations import (
     LeastSquaresProblem,
     NormalEquations,
-    for_all_targets,
 )
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
-from separatrix.data.design import Design
 
-__all__ = ["solve", "solve_bounded"]
+__all__ = ["solve"]
 
 # Columns whose triangular factor still fits into memory.
 _MOST_COLUMNS = 8192
@@ -43,39 +41,6 @@ _MOST_COLUMNS = 8192
 _CHANGES = 3
 # Exchanges of blocks that may leave as many columns wrong as before, until single ones are made.
 _PATIENCE = 10
-
-
-def solve_bounded(
-    design: Design, targets: np.ndarray, lower: np.ndarray, upper: np.ndarray, **options: Any
-) -> LeastSquaresSolution:
-    """:func:`solve` for rows in memory; ``options``: the other attributes of the problem.
-
-    Parameters
-    ----------
-    design : Design
-    targets : ndarray of float64, shape (n_samples, m)
-    lower, upper : ndarray of float64, shape (n_features,)
-        The bounds of the weights of every target, which allow zero.
-    **options : dict
-        As for :func:`separatrix.closed_form.least_squares.solve_least_squares`.
-
-    Returns
-    -------
-    LeastSquaresSolution
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.closed_form.bounded import solve_bounded
-    >>> from separatrix.data.design import as_design
-    >>> X, y = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), np.array([[2.0], [1.0], [-1.0]])
-    >>> low, high = np.array([0.0, -np.inf]), np.array([1.25, np.inf])
-    >>> solve_bounded(as_design(X), y, low, high, fit_intercept=False).coef.round(12).tolist()
-    [[1.25, -0.625]]
-    """
-    bounds = for_all_targets((lower, upper))
-    targets = np.asarray(targets, dtype=np.float64)
-    return solve(LeastSquaresProblem(design, targets, bounds=bounds, **options))
 
 
 def solve(problem: LeastSquaresProblem) -> LeastSquaresSolution:
@@ -96,6 +61,18 @@ def solve(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     ------
     ValueError
         For NaN or infinity in the design, named by row and column, or more than 8,192 columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.closed_form.bounded import solve
+    >>> from separatrix.closed_form.normal_equations import LeastSquaresProblem, for_all_targets
+    >>> from separatrix.data.design import as_design
+    >>> X, y = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), np.array([[2.0], [1.0], [-1.0]])
+    >>> bounds = for_all_targets((np.array([0.0, -np.inf]), np.array([1.25, np.inf])))
+    >>> problem = LeastSquaresProblem(as_design(X), y, bounds=bounds, fit_intercept=False)
+    >>> solve(problem).coef.round(12).tolist()
+    [[1.25, -0.625]]
     """
     if problem.bounds is None:
         return least_squares.solve(problem)

@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -46,7 +45,6 @@ from separatrix.closed_form.normal_equations import (
     NormalEquations,
     NormalInverse,
     NormalResidual,
-    for_all_targets,
     refine,
 )
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
@@ -55,10 +53,8 @@ from separatrix.data.moments import Moments
 
 __all__ = [
     "certify",
-    "certify_least_squares",
     "narrowed",
     "solve",
-    "solve_least_squares",
 ]
 
 # Condition number of the scaled sums of products up to which Cholesky's factor is refined.
@@ -82,34 +78,6 @@ _ALL = 1e-10
 _SINGLE = 1e-6
 # Vectors that are multiplied with one at a time.
 _FEW = 4
-
-
-def solve_least_squares(
-    design: Design, targets: np.ndarray, **options: Any
-) -> LeastSquaresSolution:
-    """:func:`solve` for rows in memory; ``options``: the other attributes of the problem.
-
-    Parameters
-    ----------
-    design : Design
-        NaN and infinities are found by what they do to the sums; nothing looks for them before.
-    targets : ndarray of float64, shape (n_samples, m)
-        Finite.
-    **options : dict
-        ``weights`` of the rows, finite and not negative; ``ridge``, the factor of the penalty,
-        which is the sum of the weights times ``lam``; ``fit_intercept``, ``tol`` of the
-        certificate, ``names`` of the columns for messages, and ``tuning``.
-
-    Returns
-    -------
-    LeastSquaresSolution
-
-    Raises
-    ------
-    ValueError
-        For NaN or infinity in the design, named by row and column.
-    """
-    return solve(LeastSquaresProblem(design, np.asarray(targets, dtype=np.float64), **options))
 
 
 def solve(problem: LeastSquaresProblem) -> LeastSquaresSolution:
@@ -553,27 +521,6 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
     if overflow or _is_out_of_range(problem, squares):
         return _equations_of_factor(problem)
     return NormalEquations(problem, mean, np.sqrt(np.maximum(squares, 0.0)), weight)
-
-
-def certify_least_squares(
-    design: Design,
-    targets: np.ndarray,
-    coef: np.ndarray,
-    intercept: np.ndarray,
-    *,
-    condition: float = np.nan,
-    rank: int | None = None,
-    bounds: tuple[np.ndarray, np.ndarray] | None = None,
-    **options: Any,
-) -> ResidualCertificate:
-    """:func:`certify` for rows in memory.
-
-    ``bounds``: of the weights of every target, each of shape (n_features,); ``options``: the other
-    attributes of the problem.
-    """
-    targets = np.asarray(targets, dtype=np.float64)
-    problem = LeastSquaresProblem(design, targets, bounds=for_all_targets(bounds), **options)
-    return certify(problem, coef, intercept, condition=condition, rank=rank)
 
 
 def certify(

@@ -15,7 +15,7 @@ from separatrix.data.labels import factors_of_totals, plain_label
 from separatrix.data.random_state import seed_of
 from separatrix.messages import Message
 from separatrix.models import blocked
-from separatrix.models.search import Search, sparse_strengths, strengths_of_rows
+from separatrix.models.search import Search
 from separatrix.scale.blocks import Rows
 from separatrix.scale.folds import Fold, fold_hits, fold_totals, laid_out
 from separatrix.solvers.driver import Solution, ended_by
@@ -57,11 +57,21 @@ class BlockSearch(Search):
         why = blocked.no_splitter(cv)
         if why is not None:
             raise blocked.refuse(model, why)
-        self._whole = blocked.begin(self.prepared, data, engine)
+        blocked.require_passes(self.prepared)
+        self._whole = self.design = self.labels = blocked.begin(self.prepared, data, engine)
         self.folds = _folds(self.prepared, self._whole, 0 if cv is None else int(cv))
 
-    def _chosen_values(self, count: int) -> np.ndarray:
-        return _values(self.prepared, self._whole, self.parameter, count)
+    def first_strength(self, problem: Any) -> float:
+        if not problem.penalty.kinked:
+            return 0.0
+        slopes = problem.weights_of(problem.account(problem.null_point())["gradient"])
+        return float(problem.penalty.longest(-slopes, 1.0))
+
+    def mean_square(self, *, centred: bool) -> tuple[float, float]:
+        sums = self._whole.passes.sums(_lengths, self._whole.factors)
+        weight = float(sums["weight"])
+        rows = sums["rows"] if centred else None
+        return weight, mean_square_of(weight, float(sums["squares"]), rows)
 
     def _fits(self) -> Iterator[tuple[int, int, Any]]:
         fits, whole = [self._whole, *self.folds], self._whole
@@ -187,23 +197,3 @@ def _lengths(rows: Rows, factors: np.ndarray, own: Any) -> dict[str, np.ndarray]
         "rows": design.t_dot(weights),
         "squares": np.array(float(np.sum(weights * rows.row_squares(design)))),
     }
-
-
-def _values(model: Any, whole: blocked.InPasses, parameter: str, count: int) -> np.ndarray:
-    """Values from the strongest penalty to the weakest, as in memory, from one pass."""
-    member = copy(model)
-    member.C, member.lam = 1.0, None
-    problems = [problem for _, problem in member._problems(whole, whole)]
-    penalty = problems[0].penalty
-    if penalty.kinked:
-        # A little less, or a fit within its tolerance may have one that is not quite zero.
-        first = 0.999 / float(np.finfo(np.float64).tiny)
-        for problem in problems:
-            account = problem.account(problem.null_point())
-            first = min(first, penalty.longest(-problem.weights_of(account["gradient"]), 0.999))
-        return sparse_strengths(parameter, count, first, whole.total)
-    sums = whole.passes.sums(_lengths, whole.factors)
-    weight = float(sums["weight"])
-    rows = sums["rows"] if model.fit_intercept else None
-    square = mean_square_of(weight, float(sums["squares"]), rows)
-    return strengths_of_rows(parameter, count, weight, whole.total, square)

@@ -21,16 +21,39 @@ from separatrix.data.targets import TrainingRows, bounded_numbers
 from separatrix.exceptions import warn
 from separatrix.models import blocked
 from separatrix.models.callbacks import followed
-from separatrix.models.limits import CERTIFIED_GAP, deadline_of, seconds_to, shared_deadline
+from separatrix.models.limits import (
+    CERTIFIED_GAP,
+    counted,
+    deadline_of,
+    seconds_to,
+    shared_deadline,
+)
 from separatrix.models.parameters import Parameters, fitted, parameter
 from separatrix.models.pickled import packed, unpacked
+from separatrix.models.scores import narrowed
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, Solution, minimise
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
-__all__ = ["Certified", "Claimed", "FitContext", "Problems", "Target", "bounded"]
+__all__ = [
+    "NOT_ITERATED",
+    "Certified",
+    "Claimed",
+    "FitContext",
+    "Problems",
+    "Target",
+    "begun",
+    "begun_again",
+    "bounded",
+    "conclude",
+    "fit",
+    "solution_values",
+]
+
+#: The parameters of iterative methods, without which equations are solved.
+NOT_ITERATED = ("max_iter", "tol", "time_limit", "verbose", "record")
 
 #: What a fit is to: labels or numbers, with the weights of the rows.
 Target = Labels | TrainingRows
@@ -56,8 +79,6 @@ class FitContext:
         What the rows in memory are fitted to.
     blocks : InPasses or None
         The rows in blocks, which then stand for the design and the target as well.
-    given : tuple
-        The rows, the labels or numbers, and the groups of the rows, as the caller gave them.
     shared : object
         What fits to the same rows have in common, as the matrix of a kernel; None before the first.
     begin : tuple
@@ -79,7 +100,6 @@ class FitContext:
     design: Any = None
     target: Any = None
     blocks: blocked.InPasses | None = None
-    given: tuple[Any, Any, Any] = (None, None, None)
     shared: Any = None
     begin: tuple[Any, Any] = (None, None)
     chain: Continuation | None = None
@@ -178,19 +198,11 @@ class Certified(Parameters, metaclass=ABCMeta):
         engine: Any = None,
         checkpoint: Any = None,
         begin: tuple[Any, Any] = (None, None),
-        groups: Any = None,
     ) -> FitContext:
         """Fit to rows in memory, or in blocks, from a checkpoint where there is one."""
-        blocks = blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
-        self._check_parameters()
-        fit = FitContext(begin=begin, given=(X, y, groups))
-        if blocks:
-            blocked.require_passes(self, None if X.classes is None else len(X.classes))
-            fit.blocks = blocked.begin(self, X, engine, checkpoint)
-            fit.design = fit.target = fit.blocks
-        else:
-            fit.design, fit.target = bounded(*self._rows(X, y, sample_weight))
-        if blocks or not self._has_callbacks:
+        fit = begun(self, X, y, sample_weight, engine=engine, checkpoint=checkpoint)
+        fit.begin = begin
+        if fit.blocks is not None or not self._has_callbacks:
             interrupted = self._run(fit)
         else:
             # A callback is given the point of each step, which the trace has.
@@ -303,6 +315,13 @@ class Certified(Parameters, metaclass=ABCMeta):
             **limits,
         )
 
+    def _weights(
+        self, problems: Problems, solutions: list[Solution]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The weights (h, d) and the intercepts (h,) of the solutions, in the kept precision."""
+        found = solution_values(problems, solutions)
+        return narrowed(*found, problems[0][1].design) if self._follows_dtype else found
+
     def _record(self, problems: Problems, solutions: list[Solution]) -> None:
         """Keep the certificate, the formula and the trace."""
         names = getattr(self, "feature_names_in_", None)
@@ -341,12 +360,11 @@ class Certified(Parameters, metaclass=ABCMeta):
         self, data: Any, engine: Any
     ) -> list[tuple[str, LinearProblem, np.ndarray, Solver]]:
         """:meth:`_claims` over row blocks, with the solver of each."""
-        blocked.require_same(self, data)
-        blocked.require_passes(self)
+        fit = begun_again(self, data, None, None, engine)
+        assert fit.blocks is not None
         # A fit settles things on its way.
-        other = copy.copy(self)
-        rows = blocked.begin(other, data, engine)
-        problems = other._settled(FitContext(rows, rows, blocks=rows))
+        other = fit.blocks.model
+        problems = other._settled(fit)
         points = other._points(problems)
         return [
             (part, problem, point, other._solver(problem))
@@ -398,6 +416,99 @@ class Certified(Parameters, metaclass=ABCMeta):
         return out
 
 
+@counted
+def fit(
+    self: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    engine: Any = None,
+    checkpoint: Any = None,
+) -> Any:
+    """Fit to training data.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+        Float32 and float64, dense of any strides or CSR, are used without a copy; other types
+        are converted once to float64, other sparse formats to CSR. Sums are float64. Row blocks
+        of :func:`separatrix.scale.scan` are fitted in passes; they contain their labels or
+        numbers, and their weights.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        For a classifier labels: numbers, strings or booleans. Where a
+        :class:`~separatrix.RidgeClassifier` is fitted to rows of several labels, 1 for each
+        label of the row and 0 for the others. For a regression numbers; least squares and
+        elastic nets take several targets.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0; a weight of k is the same as k copies of the row.
+    engine : separatrix.scale.Engine, optional
+        What computes the passes over row blocks; by default the threads of this process.
+    checkpoint : path, optional
+        For row blocks: a file in which every pass saves its state. A fit that finds its own
+        file continues from it, and removes it at the end. Where equations are solved it is
+        refused, because the fit needs only a few passes.
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    ValueError
+        For bad parameters, NaN or infinity (named by row and column), one class only, more
+        targets than the model has, or too few rows for ``covariance="unbiased"``.
+    KeyboardInterrupt
+        On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the certificate is above its tolerance; the text is the certificate.
+    LinAlgWarning
+        Where equations are solved, if columns depend on one another and no penalty decides; the
+        text says which. Of Gaussian classes also if a covariance is singular, named by column
+        and class with the remedy; it is then given a floor, see ``floored_``.
+    """
+    self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
+    return self
+
+
+def begun(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    engine: Any = None,
+    checkpoint: Any = None,
+    groups: Any = None,
+) -> FitContext:
+    """A fit whose parameters and data have been checked, of rows in memory or in blocks."""
+    in_blocks = blocked.in_blocks(X, y, sample_weight, engine, checkpoint)
+    model._check_parameters()
+    fit = FitContext()
+    if in_blocks:
+        blocked.require_alone(None, None, groups)
+        blocked.require_passes(model, None if X.classes is None else len(X.classes))
+        fit.blocks = fit.design = fit.target = blocked.begin(model, X, engine, checkpoint)
+    else:
+        fit.design, fit.target = bounded(*model._rows(X, y, sample_weight))
+    return fit
+
+
+def begun_again(model: Any, X: Any, y: Any, sample_weight: Any, engine: Any) -> FitContext:
+    """The fit of a fitted model, set up anew from the training data; of row blocks, of a copy."""
+    fit = FitContext()
+    if blocked.is_blocked(X):
+        blocked.require_same(model, X)
+        blocked.require_passes(model)
+        fit.blocks = fit.design = fit.target = blocked.begin(copy.copy(model), X, engine)
+    else:
+        fit.design, fit.target = bounded(*model._rows_again(X, y, sample_weight))
+    return fit
+
+
 def bounded(design: Design, target: Any) -> tuple[Design, Any]:
     """The rows and the target of a fit with zeros where squares of what has no weight overflow."""
     rows = design.bounded(target.weights)
@@ -406,6 +517,17 @@ def bounded(design: Design, target: Any) -> tuple[Design, Any]:
         matrix = target.matrix if rows is design else rows.matrix
         target = target._replace(matrix=matrix, targets=numbers)
     return rows, target
+
+
+def solution_values(problems: Problems, solutions: list[Solution]) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (h, d) and the intercepts (h,) of some solutions."""
+    pairs = [(problem, s.theta) for (_, problem), s in zip(problems, solutions, strict=True)]
+    coef = np.concatenate([np.atleast_2d(problem.weights_of(theta).T) for problem, theta in pairs])
+    intercept = np.concatenate(
+        [np.atleast_1d(problem.intercept_of(theta)) for problem, theta in pairs]
+    )
+    # Contiguous and owned: a view would keep the whole point alive.
+    return np.array(coef, order="C"), intercept
 
 
 def conclude(model: Any, interrupted: bool) -> None:

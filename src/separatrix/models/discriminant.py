@@ -44,10 +44,9 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import DataError, warn
 from separatrix.geometry.discriminant import Discriminant
-from separatrix.models import equations, predicting_classes
+from separatrix.models import certified, predicting_classes
 from separatrix.models.base import portion_of
-from separatrix.models.certified import Certified, FitContext, Problems
-from separatrix.models.equations import NOT_ITERATED
+from separatrix.models.certified import NOT_ITERATED, Certified, FitContext, Problems
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
 from separatrix.models.search import RowSearch
@@ -190,7 +189,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
 
     # --- fit --------------------------------------------------------------------------------
 
-    fit, score = equations.fit, predicting_classes.score
+    fit, score = certified.fit, predicting_classes.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
         matrix, y = validate(self, X, y, finite=False)

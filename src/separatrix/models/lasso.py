@@ -20,20 +20,21 @@ from separatrix.data.splitting import Fold, folds_of
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_share
 from separatrix.losses import SquaredResidual
-from separatrix.models.blocked import (
-    begin,
-    in_blocks,
-    no_splitter,
-    refuse,
-    require_alone,
-    require_passes,
+from separatrix.models.blocked import no_splitter, refuse
+from separatrix.models.certified import (
+    FitContext,
+    Problems,
+    begun,
+    bounded,
+    conclude,
+    solution_values,
 )
-from separatrix.models.certified import Claimed, FitContext, Problems, bounded, conclude
 from separatrix.models.composing import pointwise, require_room
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
-from separatrix.models.pointwise import LinearRegressor, solution_values
+from separatrix.models.pointwise import LinearRegressor
+from separatrix.models.regressor import check_targets
 from separatrix.models.search import Clock, alpha_max, checked_values, fold_scores, groups_of
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS, NOTHING_RANDOM, POSITIVE
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
@@ -49,119 +50,75 @@ __all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
 _PRODUCT_BYTES = 1 << 26
 
 
-class _Sparse(LinearRegressor, without=("warm_start",)):
-    """What these regressions share: the problems, and what is kept of them."""
+_PRECOMPUTE = "not needed: the size of the problem decides whether a Gram matrix is formed"
+_SELECTION = compat("not needed: the slopes decide which columns are updated", default="cyclic")
 
-    fit_intercept: bool = parameter(default=True)
-    precompute: Any = compat(
-        "not needed: the size of the problem decides whether a Gram matrix is formed", default=False
-    )
-    copy_X: bool = COPY_X
-    random_state: Any = NOTHING_RANDOM
-    selection: str = compat(
-        "not needed: the slopes decide which columns are updated", default="cyclic"
-    )
-    positive: bool = POSITIVE
 
-    _label = "elastic net"
-    _attributes: ClassVar[rules.Rules] = {
-        **rules.COMMON,
-        "n_iter_": rules.either(rules.whole(), rules.whole_array("parts")),
-        "coef_": rules.one_of(rules.array("d", single=True), rules.array("m", "d", single=True)),
-        "intercept_": rules.either(rules.number(), rules.array("m", single=True)),
-        "dual_gap_": rules.either(rules.number(low=0.0), rules.array("m")),
-        "certificate_": rules.certificate,
+# --- the problems ---------------------------------------------------------------------------------
+
+
+def _problem_at(
+    model: Any, design: Design, y: np.ndarray, rows: TrainingRows, alpha: float, l1_ratio: float
+) -> PointwiseObjective:
+    """The problem of one target, in which the penalty has the factor one."""
+    positive = bool(model.positive)
+    if positive and not (alpha > 0.0 and l1_ratio > 0.0):
+        other = "Ridge" if alpha > 0.0 else "LinearRegression"
+        raise ValueError(
+            f"positive=True without L1 (alpha={alpha:g}, l1_ratio={l1_ratio:g}) is solved in "
+            f"closed form by {other}(positive=True)."
+        )
+    penalty = penalty_of(l1_ratio, nonnegative=positive) if alpha > 0.0 else NoPenalty()
+    options: dict[str, Any] = {
+        "C": strength_of(alpha, rows.total),
+        "weights": rows.weights,
+        "fit_intercept": bool(model.fit_intercept),
     }
-    _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "dual_gap_", "certificate_")
-    # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
-    _sklearn_factor: ClassVar[float] = 1.0
+    return pointwise(design, y, SquaredResidual(), penalty, **options)
 
-    _follows_dtype = True
-    _several = True
 
-    def _check_attributes(self, sizes: rules.Sizes) -> None:
-        if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "has one target where intercept_ has several, or the reverse"
-            raise rules.refuse("coef_", why)
+def _problems_at(
+    model: Any, design: Design, rows: TrainingRows, alpha: float, l1_ratio: float
+) -> Problems:
+    return [
+        (part, _problem_at(model, design, y, rows, float(alpha), l1_ratio))
+        for part, y in rows.parts()
+    ]
 
-    def _problems(self, design: Design, rows: TrainingRows, *at: float) -> Problems:
-        return [(part, self._problem(design, y, rows, *at)) for part, y in rows.parts()]
 
-    def _problem(
-        self, design: Design, y: np.ndarray, rows: TrainingRows, *at: float
-    ) -> PointwiseObjective:
-        """The problem of one target, in which the penalty has the factor one.
+def _strengths(
+    alphas: Any, l1_ratio: float, eps: float, largest: Callable[[], float]
+) -> np.ndarray:
+    """Values of alpha, from the largest on.
 
-        ``at``: other values of ``alpha`` and ``l1_ratio`` than the model has.
-        """
-        alpha, l1_ratio = at or (float(self.alpha), float(self.l1_ratio))
-        positive = bool(self.positive)
-        if positive and not (alpha > 0.0 and l1_ratio > 0.0):
-            other = "Ridge" if alpha > 0.0 else "LinearRegression"
-            raise ValueError(
-                f"positive=True without L1 (alpha={alpha:g}, l1_ratio={l1_ratio:g}) is solved in "
-                f"closed form by {other}(positive=True)."
-            )
-        penalty = penalty_of(l1_ratio, nonnegative=positive) if alpha > 0.0 else NoPenalty()
-        options: dict[str, Any] = {
-            "C": strength_of(alpha, rows.total),
-            "weights": rows.weights,
-            "fit_intercept": bool(self.fit_intercept),
-        }
-        return pointwise(design, y, SquaredResidual(), penalty, **options)
+    ``largest``: gives the least strength of L1 alone at which all weights are zero.
+    """
+    values, count = checked_values("alpha", alphas)
+    if values is not None:
+        return np.sort(values)[::-1]
+    check_share("eps", eps, above=0)
+    if l1_ratio == 0.0:
+        raise ValueError(
+            "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
+            "default range; give alphas, or an l1_ratio above 0."
+        )
+    first = largest() / l1_ratio
+    return np.geomspace(first, first * eps, count) if count > 1 else np.array([first])
 
-    def _strengths(
-        self, alphas: Any, l1_ratio: float, eps: float, largest: Callable[[], float]
-    ) -> np.ndarray:
-        """Values of alpha, from the largest on.
 
-        ``largest``: gives the least strength of L1 alone at which all weights are zero.
-        """
-        values, count = checked_values("alpha", alphas)
-        if values is not None:
-            return np.sort(values)[::-1]
-        check_share("eps", eps, above=0)
-        if l1_ratio == 0.0:
-            raise ValueError(
-                "Under an L2 penalty alone, no strength makes all weights zero, so there is no "
-                "default range; give alphas, or an l1_ratio above 0."
-            )
-        first = largest() / l1_ratio
-        return np.geomspace(first, first * eps, count) if count > 1 else np.array([first])
-
-    def _solved(
-        self,
-        problems: Problems,
-        starts: Sequence[np.ndarray | Candidate | None],
-        deadline: float,
-        *,
-        record: bool = False,
-        spent: int = 0,
-    ) -> list[Solution]:
-        """The solutions from given starts, to which ``spent`` passes of another method led."""
-        options = [_started(start, spent, self.max_iter) for start in starts]
-        return self._solve(problems, FitContext(starts=options, deadline=deadline, record=record))
-
-    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
-        self._keep_solutions(problems, solutions, fit.target.alone, float(self.alpha))
-
-    def _keep_solutions(
-        self, problems: Problems, solutions: list[Solution], alone: bool, alpha: float
-    ) -> None:
-        coef, intercept = self._weights(problems, solutions)
-        self.coef_ = coef[0] if alone else coef
-        self.intercept_ = np.float64(intercept[0]) if alone else intercept
-        gaps = np.array([s.certificate.gap * (alpha if alpha > 0.0 else 1.0) for s in solutions])
-        self.dual_gap_ = float(gaps[0]) if alone else gaps
-        self._record(problems, solutions)
-        if not alone:
-            self.n_iter_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int32)
-
-    @property
-    def sparse_coef_(self) -> sp.csr_matrix:
-        """The weights as a sparse matrix of shape (n_targets, n_features)."""
-        check_is_fitted(self)
-        return sp.csr_matrix(np.atleast_2d(self.coef_))
+def _solved(
+    model: Any,
+    problems: Problems,
+    starts: Sequence[np.ndarray | Candidate | None],
+    deadline: float,
+    *,
+    spent: int = 0,
+) -> list[Solution]:
+    """The solutions from given starts, to which ``spent`` passes of another method led."""
+    options = [_started(start, spent, model.max_iter) for start in starts]
+    fit = FitContext(starts=options, deadline=deadline, record=False)
+    solutions: list[Solution] = model._solve(problems, fit)
+    return solutions
 
 
 def _started(start: np.ndarray | Candidate | None, spent: int, most: int) -> dict[str, Any]:
@@ -173,7 +130,7 @@ def _started(start: np.ndarray | Candidate | None, spent: int, most: int) -> dic
     return {name: start, "spent": spent, "max_iter": most - spent}
 
 
-class ElasticNet(MultiOutputMixin, _Sparse):
+class ElasticNet(MultiOutputMixin, LinearRegressor):
     r"""Least squares under a mixture of L1 and L2, with a certificate.
 
     Minimises, with :math:`n = \sum_i s_i`,
@@ -238,7 +195,54 @@ class ElasticNet(MultiOutputMixin, _Sparse):
 
     alpha: float = parameter(default=1.0, minimum=0, kw_only=False)
     l1_ratio: float = parameter(default=0.5, minimum=0, maximum=1)
-    warm_start: bool = parameter(default=False)
+    precompute: Any = compat(_PRECOMPUTE, default=False)
+    copy_X: bool = COPY_X
+    random_state: Any = NOTHING_RANDOM
+    selection: str = _SELECTION
+    positive: bool = POSITIVE
+
+    _label = "elastic net"
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "n_iter_": rules.either(rules.whole(), rules.whole_array("parts")),
+        "coef_": rules.one_of(rules.array("d", single=True), rules.array("m", "d", single=True)),
+        "intercept_": rules.either(rules.number(), rules.array("m", single=True)),
+        "dual_gap_": rules.either(rules.number(low=0.0), rules.array("m")),
+        "certificate_": rules.certificate,
+    }
+    _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "dual_gap_", "certificate_")
+    # Scikit-learn's objective in units of this one, by a penalty of `alpha` times that.
+    _sklearn_factor: ClassVar[float] = 1.0
+    _follows_dtype = True
+    _several = True
+
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
+        check_targets(self)
+
+    @property
+    def _at(self) -> tuple[float, float]:
+        """The strength and the share of L1."""
+        return float(self.alpha), float(self.l1_ratio)
+
+    def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> PointwiseObjective:
+        return _problem_at(self, design, y, rows, *self._at)
+
+    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
+        alone, (alpha, _) = fit.target.alone, self._at
+        coef, intercept = self._weights(problems, solutions)
+        self.coef_ = coef[0] if alone else coef
+        self.intercept_ = np.float64(intercept[0]) if alone else intercept
+        gaps = np.array([s.certificate.gap * (alpha if alpha > 0.0 else 1.0) for s in solutions])
+        self.dual_gap_ = float(gaps[0]) if alone else gaps
+        self._record(problems, solutions)
+        if not alone:
+            self.n_iter_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int32)
+
+    @property
+    def sparse_coef_(self) -> sp.csr_matrix:
+        """The weights as a sparse matrix of shape (n_targets, n_features)."""
+        check_is_fitted(self)
+        return sp.csr_matrix(np.atleast_2d(self.coef_))
 
     @counted
     def fit(
@@ -299,7 +303,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         known = super()._starts(problems, fit)
         if fit.blocks is not None:
             return known
-        alpha, ratio = float(self.alpha), float(self.l1_ratio)
+        alpha, ratio = self._at
         sparse = alpha > 0.0 and ratio > 0.0
         if known is not None or not (sparse and GramPath.pays(fit.design, len(problems))):
             return known
@@ -384,7 +388,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         design, rows = bounded(*model._rows(X, y, steering.get("sample_weight")))
         nonnegative = bool(model.positive)
         largest = partial(alpha_max, design, rows, centred=False, nonnegative=nonnegative)
-        values = model._strengths(alphas, float(l1_ratio), float(eps), largest)
+        values = _strengths(alphas, float(l1_ratio), float(eps), largest)
         coefs, gaps, counts = [], [], []
         start = None if coef_init is None else np.atleast_2d(np.asarray(coef_init, dtype=float))
         path = None
@@ -434,13 +438,13 @@ def _along(
     """
     starts: list[np.ndarray | None] = [None] * rows.targets.shape[1]
     if start is not None:
-        made = model._problems(design, rows, 1.0, l1_ratio)
+        made = _problems_at(model, design, rows, 1.0, l1_ratio)
         starts = [problem.join(w, 0.0) for (_, problem), w in zip(made, start, strict=True)]
     for done, value in enumerate(values):
         if done > 0 and late():
             return
-        problems = model._problems(design, rows, float(value), l1_ratio)
-        solutions = model._solved(problems, starts, deadline)
+        problems = _problems_at(model, design, rows, value, l1_ratio)
+        solutions = _solved(model, problems, starts, deadline)
         starts = [s.theta for s in solutions]
         yield (float(value), *solution_values(problems, solutions), solutions)
 
@@ -461,7 +465,7 @@ def _along_gram(
         some = values[first : first + height]
         weights = np.concatenate([coef for coef, _, _ in fits[first : first + height]])
         scores = np.ascontiguousarray(design.dot(weights.T).T)
-        problems = [model._problems(design, rows, float(value), l1_ratio) for value in some]
+        problems = [_problems_at(model, design, rows, value, l1_ratio) for value in some]
         flat = [problem for own in problems for _, problem in own]
         for problem in flat:
             problem.charge_share = ROUNDING_SHARE
@@ -472,7 +476,7 @@ def _along_gram(
         ]
         for k, value in enumerate(some):
             own, passes = starts[k * m : (k + 1) * m], fits[first + k][2]
-            solutions = model._solved(problems[k], own, np.inf, spent=passes)
+            solutions = _solved(model, problems[k], own, np.inf, spent=passes)
             yield (float(value), *solution_values(problems[k], solutions), solutions)
 
 
@@ -521,19 +525,55 @@ class Lasso(ElasticNet, without=("l1_ratio",)):
     l1_ratio: ClassVar[float] = 1.0  # type: ignore[misc]
 
 
-class _Chosen(_Sparse):
-    """The strength chosen by cross-validation."""
+class ElasticNetCV(LinearRegressor, without=("warm_start",)):
+    """:class:`ElasticNet` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 
+    Parameters
+    ----------
+    l1_ratio : float or array-like, default=0.5
+        The share of L1, or several from which to choose.
+    eps, alphas, fit_intercept, max_iter, tol, cv, verbose, time_limit, record
+        See :class:`LassoCV`.
+
+    Attributes
+    ----------
+    alpha_ : float
+    l1_ratio_ : float
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    mse_path_ : ndarray of shape (n_l1_ratios, n_alphas, n_folds), or without the first
+    alphas_ : ndarray of shape (n_l1_ratios, n_alphas), or (n_alphas,) where all are the same
+    dual_gap_ : float
+    certificate_ : Certificate
+        The certificate of the fit to all rows.
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from separatrix import ElasticNetCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ElasticNetCV(l1_ratio=[0.5, 1.0], alphas=20, cv=3).fit(X, y).mse_path_.shape
+    (2, 20, 3)
+    """
+
+    l1_ratio: Any = parameter(default=0.5)
     eps: float = parameter(default=1e-3)
     alphas: Any = parameter(default=100)
     cv: Any = parameter(default=None, meaning="the same; None is 5 folds")
-    precompute: Any = "auto"
+    precompute: Any = compat(_PRECOMPUTE, default="auto")
     n_jobs: Any = N_JOBS
     n_alphas: Any = compat("the number of ``alphas``", default="deprecated")
+    copy_X: bool = COPY_X
+    random_state: Any = NOTHING_RANDOM
+    selection: str = _SELECTION
+    positive: bool = POSITIVE
 
+    _label = "elastic net"
     _attributes: ClassVar[rules.Rules] = {
-        **_Sparse._attributes,
+        **ElasticNet._attributes,
         "alpha_": rules.number(low=0.0),
+        "l1_ratio_": rules.number(low=0.0),
         "alphas_": rules.one_of(rules.array("values"), rules.array("ratios", "values")),
         "mse_path_": rules.one_of(
             rules.array("values", "folds", finite=False),
@@ -541,10 +581,17 @@ class _Chosen(_Sparse):
         ),
         "dual_gap_": rules.number(low=0.0),
     }
-    _needed: ClassVar[tuple[str, ...]] = (*_Sparse._needed, "alpha_", "alphas_", "mse_path_")
+    _needed: ClassVar[tuple[str, ...]] = (
+        *ElasticNet._needed,
+        *("alpha_", "alphas_", "mse_path_", "l1_ratio_"),
+    )
+    _sklearn_factor: ClassVar[float] = 1.0
+    _follows_dtype = _several = True
 
-    def _ratios(self) -> np.ndarray:
-        return np.array([1.0])
+    path = staticmethod(ElasticNet.path)
+    sparse_coef_ = ElasticNet.sparse_coef_
+    _problem, _keep_fit = ElasticNet._problem, ElasticNet._keep_fit
+    _check_attributes = ElasticNet._check_attributes
 
     @counted
     def fit(
@@ -587,65 +634,67 @@ class _Chosen(_Sparse):
         ConvergenceWarning
             If the certified relative gap of the fit to all rows is above ``tol``.
         """
-        blocks = in_blocks(X, y, sample_weight, engine)
-        self._check_parameters()
-        groups = groups_of(params)
+        fit = begun(self, X, y, sample_weight, engine=engine, groups=groups_of(params))
         ratios, limit = self._ratios(), deadline_of(self.time_limit)
-        design: Any
-        rows: Any
+        rows, blocks = fit.target, fit.blocks is not None
         whole: GramPath | None
         if blocks:
-            require_alone(None, None, groups)
-            require_passes(self)
-            design = rows = begin(self, X, engine)
             # Ctrl-C ends this at once, because there is nothing to keep yet.
             grid, errors, whole = self._over_blocks(rows, ratios, Clock(None, limit))
         else:
-            design, rows = self._rows_alone(X, y, sample_weight)
-            cv = 5 if self.cv is None else self.cv
+            cv, groups = 5 if self.cv is None else self.cv, params.get("groups")
             folds = folds_of(cv, X, y, rows.weights, groups, stratify=False)
         with Interrupt() as interrupt:
             clock = Clock(interrupt, limit)
             if not blocks:
-                grid, errors, whole = self._over_rows(design, rows, ratios, folds, clock)
+                grid, errors, whole = self._over_rows(fit.design, rows, ratios, folds, clock)
             # Folds count alike, whatever their rows weigh, as in scikit-learn.
             r, i = divmod(best_of(-errors.mean(axis=2).ravel()), errors.shape[1])
             self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
-            problems = self._problems(design, rows, self.alpha_, ratio)
-            start, passes = None, 0
+            if "l1_ratio" in self._parameters:
+                self.l1_ratio_ = ratio
+            problems, start, passes = self._settled(fit), None, 0
             if whole is not None and _by_gram(grid[r], ratio):
                 way = grid[r][: i + 1]
                 *_, (coef, level, passes) = whole.along(way, ratio, self.tol, self.max_iter, clock)
                 start = problems[0][1].join(coef[0], level[0])
-            solutions = self._solved(problems, [start], limit, record=self.record, spent=passes)
-            self._keep_solutions(problems, solutions, True, self.alpha_)
-            if blocks:
-                self.n_passes_ = rows.passes.count
-        self._keep_grid(ratio, np.array(grid), errors)
+            fit.starts, fit.deadline = [_started(start, passes, self.max_iter)], limit
+            self._solve_and_keep(problems, fit)
+        self._keep_grid(np.array(grid), errors)
         conclude(self, interrupt.requested)
         return self
+
+    @property
+    def _at(self) -> tuple[float, float]:
+        """The strength and the share of L1 that were chosen."""
+        return self.alpha_, float(vars(self).get("l1_ratio_", 1.0))
 
     def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         return no_splitter(self.cv)
 
-    def _rows_alone(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
-        """The rows of a single target."""
-        design, rows = bounded(*self._rows(X, y, sample_weight))
-        if not rows.alone and rows.targets.shape[1] == 1:
-            rows = rows._replace(alone=True)
-            column_or_1d(y, warn=True)
-        elif not rows.alone:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
+        design, rows = super()._rows(X, y, sample_weight)
+        if rows.alone:
+            return design, rows
+        if rows.targets.shape[1] > 1:
             raise ValueError(
                 f"y has {rows.targets.shape[1]} targets, and the strength is chosen for one; fit "
                 "each target separately, or use scikit-learn's MultiTaskLassoCV for one strength "
                 "of all."
             )
-        return design, rows
+        column_or_1d(y, warn=True)
+        return design, rows._replace(alone=True)
+
+    def _ratios(self) -> np.ndarray:
+        ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
+        for ratio in ratios:
+            check_share("l1_ratio", ratio)
+        return ratios
 
     def _grid(self, ratios: np.ndarray, largest: Callable[[], float]) -> list[np.ndarray]:
         """The strengths of each mixture."""
         eps = float(self.eps)
-        return [self._strengths(self._wanted, float(ratio), eps, largest) for ratio in ratios]
+        return [_strengths(self._wanted, float(ratio), eps, largest) for ratio in ratios]
 
     def _over_rows(
         self,
@@ -696,11 +745,6 @@ class _Chosen(_Sparse):
         errors = fold_squares(rows.passes, *flat)
         return grid, np.moveaxis(errors.reshape(count, *shape[:2]), 0, -1), paths[0]
 
-    @staticmethod
-    def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
-        """Fits along strengths of the penalty; see :meth:`ElasticNet.path`."""
-        return ElasticNet.path(X, y, **options)
-
     def _gram_paths(
         self, design: Design, rows: TrainingRows, folds: list[Fold], count: int
     ) -> list[GramPath | None]:
@@ -738,23 +782,18 @@ class _Chosen(_Sparse):
             coefs = np.concatenate([coef for coef, _ in fits])
             yield _mean_squares(held, coefs, np.ravel([b for _, b in fits]))
 
-    def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:
-        self.alphas_, self.mse_path_ = grid[0], errors[0]
+    def _keep_grid(self, grid: np.ndarray, errors: np.ndarray) -> None:
+        alone = len(grid) == 1
+        self.mse_path_ = errors[0] if alone else errors
+        # Strengths that were given are the same for every mixture.
+        same = alone or np.array_equal(grid, np.broadcast_to(grid[0], grid.shape))
+        self.alphas_ = grid[0] if same else grid
 
     @property
     def _wanted(self) -> Any:
         if isinstance(self.n_alphas, Integral):
             return self.n_alphas
         return 100 if self.alphas is None or isinstance(self.alphas, str) else self.alphas
-
-    def _settled(self, fit: FitContext) -> Problems:
-        """The problems with the strength that was chosen."""
-        ratio = float(getattr(self, "l1_ratio_", 1.0))
-        return self._problems(fit.design, fit.target, self.alpha_, ratio)
-
-    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
-        ((part, problem),) = self._settled(FitContext(design, rows))
-        return [(part, problem, problem.join(self.coef_, self.intercept_), rows.weights)]
 
 
 def _mean_squares(held: TrainingRows, coefs: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -764,7 +803,7 @@ def _mean_squares(held: TrainingRows, coefs: np.ndarray, levels: np.ndarray) -> 
     return out
 
 
-class LassoCV(_Chosen):
+class LassoCV(ElasticNetCV, without=("l1_ratio",)):
     """:class:`Lasso` with ``alpha`` chosen by cross-validation.
 
     Parameters
@@ -812,58 +851,8 @@ class LassoCV(_Chosen):
     """
 
     _label = "lasso"
-
-
-class ElasticNetCV(_Chosen):
-    """:class:`ElasticNet` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
-
-    Parameters
-    ----------
-    l1_ratio : float or array-like, default=0.5
-        The share of L1, or several from which to choose.
-    eps, alphas, fit_intercept, max_iter, tol, cv, verbose, time_limit, record
-        See :class:`LassoCV`.
-
-    Attributes
-    ----------
-    alpha_ : float
-    l1_ratio_ : float
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : float
-    mse_path_ : ndarray of shape (n_l1_ratios, n_alphas, n_folds), or without the first
-    alphas_ : ndarray of shape (n_l1_ratios, n_alphas), or (n_alphas,) where all are the same
-    dual_gap_ : float
-    certificate_ : Certificate
-        The certificate of the fit to all rows.
-    n_iter_ : int
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from separatrix import ElasticNetCV
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> ElasticNetCV(l1_ratio=[0.5, 1.0], alphas=20, cv=3).fit(X, y).mse_path_.shape
-    (2, 20, 3)
-    """
-
-    l1_ratio: Any = parameter(default=0.5)
-
+    l1_ratio: ClassVar[float] = 1.0  # type: ignore[misc]
     _attributes: ClassVar[rules.Rules] = {
-        **_Chosen._attributes,
-        "l1_ratio_": rules.number(low=0.0),
+        name: rule for name, rule in ElasticNetCV._attributes.items() if name != "l1_ratio_"
     }
-    _needed: ClassVar[tuple[str, ...]] = (*_Chosen._needed, "l1_ratio_")
-
-    def _ratios(self) -> np.ndarray:
-        ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
-        for ratio in ratios:
-            check_share("l1_ratio", ratio)
-        return ratios
-
-    def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:
-        self.l1_ratio_ = ratio
-        alone = len(grid) == 1
-        self.mse_path_ = errors[0] if alone else errors
-        # Strengths that were given are the same for every mixture.
-        same = alone or np.array_equal(grid, np.broadcast_to(grid[0], grid.shape))
-        self.alphas_ = grid[0] if same else grid
+    _needed: ClassVar[tuple[str, ...]] = ElasticNetCV._needed[:-1]

@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
@@ -20,7 +23,7 @@ from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFa
 from separatrix.data import rules
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode, encode_as, targets_of
+from separatrix.data.labels import Labels, encode, encode_as, indicator, targets_of
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import (
     require_classes,
@@ -31,11 +34,16 @@ from separatrix.data.validation import (
 from separatrix.exceptions import warn
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
-from separatrix.models import equations, predicting_classes, predicting_numbers
+from separatrix.models import certified, predicting_classes, predicting_numbers
 from separatrix.models.base import portion_of
-from separatrix.models.certified import Certified, FitContext, Problems, conclude
+from separatrix.models.certified import (
+    NOT_ITERATED,
+    Certified,
+    FitContext,
+    Problems,
+    conclude,
+)
 from separatrix.models.composing import least_squares
-from separatrix.models.equations import NOT_ITERATED
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
 from separatrix.models.regressor import (
@@ -43,12 +51,14 @@ from separatrix.models.regressor import (
     MSE,
     bounds_of,
     check_factor,
+    check_targets,
     require_targets,
     rows_of_fit,
 )
 from separatrix.models.scores import column_names
 from separatrix.models.search import RowSearch, norm_strengths
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
+from separatrix.probabilities.ties import winners
 
 __all__ = [
     "LeastSquares",
@@ -56,6 +66,7 @@ __all__ = [
     "LeastSquaresLabels",
     "LeastSquaresRegressor",
     "LinearRegression",
+    "path",
 ]
 
 # Entries that are looked through for the relations that a warning names, and columns.
@@ -67,36 +78,50 @@ _MOST_FACTOR = 12_000
 
 
 class LeastSquares(Certified, without=NOT_ITERATED):
-    """An estimator that solves least squares, and what is kept of its solution."""
+    """An estimator that solves least squares, and what is kept of its solution.
 
-    fit_intercept: bool = parameter(default=True)
+    The strength of the penalty is ``lam``, against a mean over the rows, or ``alpha``, against the
+    sum over them, as that of scikit-learn's ridge regressions.
+    """
+
+    fit_intercept: bool = parameter(default=True, choices=(True, False))
 
     _strengths: ClassVar[dict[str, bool]] = {"lam": False}
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
     factor_: TriangularFactor | None = fitted()
     _in_closed_form = True
-    # Of the certificate.
-    _tolerance = 1e-10
     _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
+    fit = certified.fit
+
     # What stands for the other classes, of more than two.
     _other_classes = 0.0
-    # Whether weights are float32 where the data are, as scikit-learn's are.
-    _in_single = False
-    # Whether ``factor_`` is used after the fit.
-    _keeps_factor = True
+    # Whether the strength is ``alpha``.  Then weights are float32 where the data are, as
+    # scikit-learn's are, and no factor is kept, because no rows are added later.
+    _by_alpha = False
     # Whether NaN is looked for before the fit; the sums of a fit find it by themselves.
     _checks_entries = False
-
-    fit = equations.fit
 
     @property
     def _centred(self) -> bool:
         """Whether there is an intercept; a polynomial always has one."""
         return bool(getattr(self, "fit_intercept", True))
 
+    @property
+    def _tolerance(self) -> float:
+        """The tolerance of the certificate; what rounding allows is reached in any case."""
+        return max(1e-10, float(vars(self).get("tol", 0.0)) if self._by_alpha else 0.0)
+
     def _ridges(self, total: float, n_targets: int) -> np.ndarray:
         """The factors of the squared norm against a sum over the rows: one, or one a target."""
-        return np.array([float(self.lam) * total])
+        if not self._by_alpha:
+            return np.array([float(self.lam) * total])
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        if len(alphas) not in (1, n_targets):
+            raise ValueError(
+                f"alpha has {len(alphas)} values, and there are {n_targets} targets; give one "
+                "value, or one for each target."
+            )
+        return alphas[:1] if bool(np.all(alphas == alphas[0])) else alphas
 
     def _problems(self, design: Any, rows: Any) -> Problems:
         whole, total = least_squares(
@@ -106,8 +131,8 @@ class LeastSquares(Certified, without=NOT_ITERATED):
             tol=self._tolerance,
             names=getattr(self, "feature_names_in_", None),
             bounds=bounds_of(self, design.n_features),
-            single=self._in_single,
-            keep_factor=self._keeps_factor,
+            single=self._by_alpha,
+            keep_factor=not self._by_alpha,
         )
         ridges = self._ridges(total, whole.targets.shape[1]).tolist()
         if len(ridges) == 1:
@@ -118,6 +143,8 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         ]
 
     def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
+        if self._by_alpha and np.size(self.alpha) > 1:
+            return "alpha has one value for each target: give a single number"
         return f"{self._bounding} all rows to choose the columns" if self._bounding else None
 
     def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
@@ -212,16 +239,28 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         self.n_samples_seen_ = rows.total
         self.n_iter_ = solution.certificate.n_iter
         self.certificate_ = solution.certificate
+        if self._by_alpha:
+            self.n_iter_ = max(1, self.n_iter_)
+            # That it is None says how the equations were solved.
+            if solution.method != "cgls":
+                del self.factor_
         self.__dict__.update(self._described())
 
     def _described(self) -> dict[str, Any]:
         """Fitted attributes that follow from the parameters and the number of rows."""
-        formula = self._what.format(
-            total=f"{self.n_samples_seen_:.10g}",
-            level=" - b" if self.fit_intercept else "",
-            penalty=f" + {self.lam / 2:g} |W|^2" if self.lam > 0 else "",
-        )
-        return {"lam_": float(self.lam), "objective_formula_": formula}
+        total = self.n_samples_seen_
+        strengths = np.atleast_1d(np.asarray(self.alpha if self._by_alpha else self.lam, float))
+        penalty = f" + {strengths[0] / 2:g} |W|^2" if strengths[0] > 0 else ""
+        if len(strengths) > 1:
+            penalty = " + 1/2 sum_k alpha_k |w_k|^2"
+        level = " - b" if self.fit_intercept else ""
+        lams = strengths / total if self._by_alpha else strengths
+        return {
+            "lam_": float(lams[0]) if len(lams) == 1 else lams,
+            "objective_formula_": self._what.format(
+                total=f"{total:.10g}", level=level, penalty=penalty
+            ),
+        }
 
     def _made_again(self) -> dict[str, Any]:
         try:
@@ -238,55 +277,11 @@ class LeastSquares(Certified, without=NOT_ITERATED):
 
     # --- along a path -----------------------------------------------------------------------
 
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        lams: Any = None,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Path:
-        """Fit along values of ``lam``, and score them on held-out rows.
-
-        The model itself is not fitted; its ``lam`` is ignored.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        lams : int or array-like of shape (n_values,), default=20
-            Values of ``lam``, or their number. A number means values on a logarithmic scale from
-            the mean squared length of the centred rows to a millionth of it; for polynomials from
-            10, because their columns are normalised.
-        cv, scoring, sample_weight, groups
-            See :meth:`separatrix.LogisticRegression.path`.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, data or values.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from separatrix import LinearRegression
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> path = LinearRegression().path(X, y, [1.0, 1e-2, 1e-4, 1e-6], cv=5)
-        >>> path.best, path.best_model.coef_.shape
-        (1e-06, (10,))
-        """
-        rows = X, y, {"lam": lams}, cv, scoring, sample_weight, groups
-        return RowSearch(self, *rows).path()
-
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
-        return norm_strengths(run.design, run.weights, count, centred=self._centred)
+        values = norm_strengths(run.design, run.weights, count, centred=self._centred)
+        if not self._by_alpha:
+            return values
+        return values * (len(run.y) if run.weights is None else float(run.weights.sum()))
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
         """One factor of the rows serves all values."""
@@ -322,6 +317,54 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         else:
             why = _relations(design, names, self._centred, solution.dependent)
         warn(Message("columns_depend", why=why), LinAlgWarning)
+
+
+def path(
+    self: Any,
+    X: Any,
+    y: Any,
+    lams: Any = None,
+    *,
+    cv: Any = None,
+    scoring: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Path:
+    """Fit along values of ``lam``, and score them on held-out rows.
+
+    The model itself is not fitted; its ``lam`` is ignored.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    lams : int or array-like of shape (n_values,), default=20
+        Values of ``lam``, or their number. A number means values on a logarithmic scale from
+        the mean squared length of the centred rows to a millionth of it; for polynomials from
+        10, because their columns are normalised.
+    cv, scoring, sample_weight, groups
+        See :meth:`separatrix.LogisticRegression.path`.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ValueError
+        For bad parameters, data or values.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from separatrix import LinearRegression
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> path = LinearRegression().path(X, y, [1.0, 1e-2, 1e-4, 1e-6], cv=5)
+    >>> path.best, path.best_model.coef_.shape
+    (1e-06, (10,))
+    """
+    rows = X, y, {"lam": lams}, cv, scoring, sample_weight, groups
+    return RowSearch(self, *rows).path()
 
 
 def joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
@@ -420,9 +463,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
         self.mse_ = float(mse[0]) if alone else mse
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
-        if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
-            why = "has one target where intercept_ has several, or the reverse"
-            raise rules.refuse("coef_", why)
+        check_targets(self)
         if np.ndim(self.coef_) == 1 and sizes.known.setdefault("m", 1) != 1:
             raise rules.refuse("coef_", f"has one target, and the model has {sizes.known['m']:,}")
         check_factor(self, sizes)
@@ -528,7 +569,8 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
 class LeastSquaresLabels(ClassifierMixin, LeastSquares):
     """Least squares on targets that stand for classes: one for the class, ``_other_classes`` else.
 
-    Of two classes there is one target, -1 and +1.
+    Of two classes there is one target, -1 and +1.  Where the strength is ``alpha``, a row may have
+    several labels, of which ``y`` is an indicator.
     """
 
     _needed: tuple[str, ...] = (
@@ -538,17 +580,24 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
     class_weight: Any
 
     decision_function = predicting_classes.decision_function
-    predict, score = predicting_classes.predict, predicting_classes.score
+    score = predicting_classes.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
-        matrix, y = validate(self, X, y, finite=self._checks_entries)
+        matrix, y = validate(self, X, y, finite=self._checks_entries, several=self._by_alpha)
         require_classes(y)
-        labels = encode(y, sample_weight_of(sample_weight, matrix), self.class_weight)
+        weights = sample_weight_of(sample_weight, matrix)
+        if y.ndim == 2 and is_multilabel(y):
+            return as_design(matrix), self._indicated(matrix, y, weights)
+        # The check takes scikit-learn a tenth of the time of a small fit.
+        y = y if y.ndim == 1 else column_or_1d(y, warn=True)
+        labels = encode(y, weights, self.class_weight)
         return as_design(matrix), self._coded(matrix, labels)
 
     def _rows_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         matrix = validate(self, X)
         weights = sample_weight_of(sample_weight, matrix)
+        if self._several:
+            return as_design(matrix), self._indicated(matrix, y, weights)
         labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
         return as_design(matrix), self._coded(matrix, labels)
 
@@ -556,14 +605,59 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
         targets = targets_of(labels.codes, len(labels.classes), self._other_classes)
         return TrainingRows(matrix, targets, labels.weights, labels.total, classes=labels.classes)
 
+    def _indicated(self, matrix: Any, y: Any, weights: np.ndarray | None) -> TrainingRows:
+        """Targets -1 and +1 for each of several labels a row, which is an indicator of them."""
+        present = indicator(y, matrix.shape[0])
+        total = float(len(present) if weights is None else weights.sum())
+        if self.class_weight is not None:
+            factors = compute_sample_weight(self.class_weight, present)
+            weights = factors if weights is None else weights * factors
+        targets, classes = np.asfortranarray(2.0 * present - 1.0), np.arange(present.shape[1])
+        return TrainingRows(matrix, targets, weights, total, classes=classes, several=True)
+
+    @property
+    def _several(self) -> bool:
+        """Whether a row has several labels."""
+        return bool(vars(self).get("multilabel_", False))
+
     def _keep_classes(self, rows: TrainingRows) -> None:
         self.classes_ = np.asarray(rows.classes)
+        if self._by_alpha:
+            self.multilabel_ = rows.several
 
     def _rows_in(self, run: Any, fold: int) -> TrainingRows:
         return self._coded(run.matrix, run.labels_of(fold))
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        self.coef_, self.intercept_ = solution.coef, solution.intercept
+        # Of two classes in one dimension where scikit-learn 1.9 has it so.
+        single = self._by_alpha and len(solution.coef) == 1
+        self.coef_ = solution.coef[0] if single else solution.coef
+        self.intercept_ = solution.intercept
+
+    def _chosen(self, scores: np.ndarray) -> np.ndarray:
+        if self._several:
+            return (scores > 0).astype(np.int64)
+        return self.classes_[winners(scores)]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score; of several labels a row those whose score is positive.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, K) of zeros and ones for K labels a row
+            The first class wins ties; for two classes, a point on the plane (score 0) belongs to
+            ``classes_[0]``.
+        """
+        return self._chosen(self.decision_function(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self._by_alpha
+        return tags
 
 
 class LinearRegression(LeastSquaresRegressor):
@@ -649,7 +743,6 @@ class LinearRegression(LeastSquaresRegressor):
     """
 
     lam: float = parameter(default=0.0, minimum=0)
-    fit_intercept: bool = parameter(default=True, choices=(True, False))
     bounds: Any = parameter(default=None)
     copy_X: bool = COPY_X
     tol: float = compat("not needed: the equations are solved to rounding", default=1e-6)
@@ -661,6 +754,8 @@ class LinearRegression(LeastSquaresRegressor):
         "give True or False",
         default=False,
     )
+
+    path = path
 
     _label = "least squares"
     _attributes: ClassVar[rules.Rules] = {
@@ -853,8 +948,9 @@ class LeastSquaresClassifier(LeastSquaresLabels):
     """
 
     lam: float = parameter(default=0.0, minimum=0)
-    fit_intercept: bool = parameter(default=True, choices=(True, False))
     class_weight: Any = parameter(default=None)
+
+    path = path
 
     _what = "minimise 1/(2 * {total}) sum s_i |t_i - W x_i{level}|^2{penalty}"
 

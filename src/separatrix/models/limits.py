@@ -51,7 +51,9 @@ def counted(fit: _F) -> _F:
 
     @functools.wraps(fit)
     def within(self: Any, *args: Any, **options: Any) -> Any:
-        with counting(None if self.time_limit is None else time.perf_counter()):
+        # Equations are solved without one.
+        limited = vars(self).get("time_limit") is not None
+        with counting(time.perf_counter() if limited else None):
             return fit(self, *args, **options)
 
     return within  # type: ignore[return-value]

@@ -27,13 +27,12 @@ from separatrix.models.calibration import cross_fitted_scores
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
-from separatrix.models.scores import narrowed
 from separatrix.models.search import sparse_strengths, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
-from separatrix.solvers.warm_starts import Continuation, mean_square
+from separatrix.solvers.warm_starts import Continuation
 
 __all__ = ["AVERAGED", "LinearClassifier", "check_averaged", "densify", "sparsify"]
 
@@ -72,16 +71,7 @@ class LinearClassifier(ClassifierMixin, Certified):
         return seed_of(self.random_state)
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
-        coefs, intercepts = [], []
-        for (_, problem), solution in zip(problems, solutions, strict=True):
-            coefs.append(np.atleast_2d(problem.weights_of(solution.theta).T))
-            intercepts.append(np.atleast_1d(problem.intercept_of(solution.theta)))
-        # Contiguous and owned: a view would keep the whole point alive.
-        self.coef_ = np.array(np.concatenate(coefs), order="C")
-        self.intercept_ = np.array(np.concatenate(intercepts))
-        if self._follows_dtype:
-            design = problems[0][1].design
-            self.coef_, self.intercept_ = narrowed(self.coef_, self.intercept_, design)
+        self.coef_, self.intercept_ = self._weights(problems, solutions)
         self._record(problems, solutions)
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Solution]) -> None:
@@ -143,15 +133,13 @@ class LinearClassifier(ClassifierMixin, Certified):
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         """Values from the strongest penalty to the weakest."""
-        member = run.member(1.0)
-        problems = member._problems(run.design, run.labels)
+        problems, total = run.prepared._problems(run.design, run.labels), run.labels.total
         # A little less, or a fit within its tolerance may have one that is not quite zero.
-        first = 0.999 * min(problem.critical_C for _, problem in problems)
-        labels = run.labels
+        first = 0.999 * min(run.first_strength(problem) for _, problem in problems)
         if 0.0 < first < np.inf:
-            return sparse_strengths(parameter, count, first, labels.total)
-        square = mean_square(run.design, labels.weights, centred=bool(self.fit_intercept))
-        return strengths_of_rows(parameter, count, labels.weight, labels.total, square)
+            return sparse_strengths(parameter, count, first, total)
+        weight, square = run.mean_square(centred=bool(self.fit_intercept))
+        return strengths_of_rows(parameter, count, weight, total, square)
 
     def _know_one(self, design: Design, labels: Labels) -> None:
         """Become the model of rows of one class, where folds may lack classes."""

@@ -25,7 +25,7 @@ from separatrix.data.validation import (
 )
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
-from separatrix.models import penalised
+from separatrix.models import certified, penalised
 from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
@@ -188,7 +188,7 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
         default="deprecated",
     )
 
-    fit, path = penalised.fit, penalised.path
+    fit, path = certified.fit, penalised.path
     sparsify, densify = sparsify, densify
 
     _label = "logistic regression"

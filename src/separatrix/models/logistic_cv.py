@@ -21,7 +21,6 @@ from sklearn.utils.metadata_routing import (
 
 from separatrix.data import rules
 from separatrix.data.validation import check_number
-from separatrix.exceptions import warn
 from separatrix.messages import Message
 from separatrix.models import penalised
 from separatrix.models.blocked import is_blocked, refuse
@@ -279,19 +278,13 @@ class LogisticRegressionCV(
             options["l1_ratio"] = ratio
             options["time_limit"] = seconds_to(deadline, len(self._ratios) - done)
             try:
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")
-                    path = penalised.path_of(LogisticRegression(**options), *wanted, **kept)
+                paths.append(penalised.path_of(LogisticRegression(**options), *wanted, **kept))
             except PathInterrupt as stop:
                 if not np.all(np.isnan(stop.path.mean_scores)):
                     paths.append(stop.path)
                 if paths:
                     self._choose(paths)
                 raise
-            # Warnings bear this class's name, and the line that called it.
-            for warning in caught:
-                warn(warning.message, warning.category)
-            paths.append(path)
         return paths
 
     # Passed on to the scorer, which says whether it wants them; the model has no use for them.
@@ -385,43 +378,45 @@ class LogisticRegressionCV(
         self.l1_ratios_ = np.array(ratios, dtype=np.float64)
         # The folds' weights are kept below, in one array.
         self.path_ = replace(path, fold_models=())
-        longest = max(paths, key=len)
-        self.Cs_ = longest.values
-        place = {value: i for i, value in enumerate(self.Cs_.tolist())}
-        assert path.scores is not None
-        n_folds = len(path.scores)
+        # Interrupted, the others may have fewer.
+        self.Cs_ = max(paths, key=len).values
+        self.__dict__.update(self._of_folds(paths))
         halves, width = self.coef_.shape[0], self.coef_.shape[1] + bool(self.fit_intercept)
-        shape = (n_folds, len(paths), len(self.Cs_))
-        self.fold_scores_ = np.full(shape, np.nan)
-        self.fold_coefs_ = np.full((*shape, halves, width), np.nan)
-        self.fold_iterations_ = np.zeros(shape, dtype=np.int32)
+        self.fold_coefs_ = np.full((*self.fold_scores_.shape, halves, width), np.nan)
         for k, one in enumerate(paths):
-            assert one.scores is not None
-            for i, value in enumerate(one.values.tolist()):
-                at = place[value]
-                self.fold_scores_[:, k, at] = one.scores[:, i]
-                for fold in range(n_folds):
-                    fitted = one.fold_models[fold][i]
-                    if fitted is None:
+            for i, at in enumerate(self._places(one)):
+                for fold, models in enumerate(one.fold_models):
+                    if models[i] is None:
                         continue
                     into = self.fold_coefs_[fold, k, at]
-                    into[:, : fitted.coef_.shape[1]] = fitted.coef_
+                    into[:, : self.coef_.shape[1]] = models[i].coef_
                     if self.fit_intercept:
-                        into[:, -1] = fitted.intercept_
-                    self.fold_iterations_[fold, k, at] = fitted.certificate_.n_iter
+                        into[:, -1] = models[i].intercept_
+
+    def _places(self, path: Path) -> list[int]:
+        """The places of the values of a path among all that were reached."""
+        place = {value: i for i, value in enumerate(self.Cs_.tolist())}
+        return [place[value] for value in path.values.tolist()]
+
+    def _of_folds(self, paths: Sequence[Path]) -> dict[str, np.ndarray]:
+        """The scores and the iterations of the folds of some paths, one for each mixture."""
+        assert paths[0].scores is not None
+        shape = (len(paths[0].scores), len(paths), len(self.Cs_))
+        scores, iterations = np.full(shape, np.nan), np.zeros(shape, dtype=np.int32)
+        for k, path in enumerate(paths):
+            places = self._places(path)
+            scores[:, k, places] = path.scores
+            iterations[:, k, places] = [
+                [0 if one is None else one.n_iter for one in fold]
+                for fold in path.fold_certificates
+            ]
+        return {"fold_scores_": scores, "fold_iterations_": iterations}
 
     def _made_again(self) -> dict[str, Any]:
         path = vars(self).get("path_")
         if path is None or path.scores is None or len(self.l1_ratios_) > 1:
             return {}
-        counts = [[one.n_iter for one in fold] for fold in path.fold_certificates]
-        if any(len(fold) != len(counts[0]) for fold in counts):
-            # A limit came first.
-            return {}
-        return {
-            "fold_scores_": path.scores[:, None].copy(),
-            "fold_iterations_": np.array(counts, dtype=np.int32)[:, None],
-        }
+        return self._of_folds([path])
 
     def _average(self, at: LogisticRegression, X: Any, y: Any, sample_weight: Any) -> None:
         """Become the mean of the folds' models, each at its own best."""

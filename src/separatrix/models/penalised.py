@@ -1,4 +1,4 @@
-"""Classifiers with a penalty: its strength, the fit, and the path along values of it."""
+"""Classifiers with a penalty: its strength, and the path along values of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from separatrix.messages import Message, Setting
 from separatrix.models.blocked import is_blocked, require_alone, require_blocks
-from separatrix.models.limits import counted
 from separatrix.models.parameters import parameter
 from separatrix.models.path import Path
 from separatrix.models.search import RowSearch
@@ -20,7 +19,6 @@ __all__ = [
     "C",
     "check_penalty",
     "check_strength",
-    "fit",
     "path",
     "path_of",
     "penalty_and_strength",
@@ -30,55 +28,6 @@ __all__ = [
 C = parameter(default=1.0, above=0, finite=False)
 LAM = parameter(default=None, minimum=0)
 STRENGTHS = {"C": True, "lam": False}
-
-
-@counted
-def fit(
-    self: Any,
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
-    *,
-    engine: Any = None,
-    checkpoint: Any = None,
-) -> Any:
-    """Fit to training data.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-        Float32 and float64, dense of any strides or CSR, are used without a copy; other types
-        are converted once to float64, other sparse formats to CSR. Row blocks of
-        :func:`separatrix.scale.scan` are fitted in passes; they contain their labels and
-        weights.
-    y : array-like of shape (n_samples,)
-        Labels: numbers, strings or booleans.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights >= 0; a weight of k is the same as k copies of the row.
-    engine : separatrix.scale.Engine, optional
-        What computes the passes over row blocks; by default the threads of this process.
-    checkpoint : path, optional
-        For row blocks: a file in which every pass saves its state. A fit that finds its own
-        file continues from it, and removes it at the end.
-
-    Returns
-    -------
-    self
-
-    Raises
-    ------
-    ValueError
-        For bad parameters, NaN or infinity (named by row and column), or one class only.
-    KeyboardInterrupt
-        On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the certified relative gap is above ``tol``; the text is the certificate.
-    """
-    self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
-    return self
 
 
 def check_strength(model: Any) -> None:

@@ -29,7 +29,7 @@ from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.certified import FitContext, Problems
-from separatrix.models.least_squares import LeastSquaresRegressor
+from separatrix.models.least_squares import LeastSquaresRegressor, path
 from separatrix.models.parameters import parameter
 from separatrix.models.regressor import LEAST_SQUARES, MSE
 from separatrix.models.scores import column_names
@@ -161,6 +161,8 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
     degree: int = parameter(default=2, minimum=0, integer=True, kw_only=False)
     interactions: bool = parameter(default=True)
     lam: float = parameter(default=0.0, minimum=0)
+
+    path = path
 
     _label = "polynomial least squares"
     # The basis is made of the entries.

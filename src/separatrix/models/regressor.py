@@ -17,6 +17,7 @@ __all__ = [
     "MSE",
     "bounds_of",
     "check_factor",
+    "check_targets",
     "require_targets",
     "rows_of_fit",
 ]
@@ -61,6 +62,13 @@ def check_factor(model: Any, sizes: rules.Sizes) -> None:
         factor.n_targets != m or len(factor.mean) != columns + m or len(factor.r) > len(factor.mean)
     ):
         raise rules.refuse("factor_", "has columns or targets that the model does not have")
+
+
+def check_targets(model: Any) -> None:
+    """Raise ModelCheckError unless the weights are of as many targets as the intercept."""
+    if np.ndim(model.coef_) != np.ndim(model.intercept_) + 1:
+        why = "has one target where intercept_ has several, or the reverse"
+        raise rules.refuse("coef_", why)
 
 
 def rows_of_fit(model: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:

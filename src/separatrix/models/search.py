@@ -197,7 +197,8 @@ class Search:
 
     A subclass reads the rows, sets ``folds``, and makes and judges the fits.  All else is decided
     here: the values and their order, what is kept of each fit, Ctrl-C, the time limit and the one
-    warning.
+    warning.  ``_path_values`` of the model gives values of a strength, from the strongest penalty
+    to the weakest.
 
     Parameters
     ----------
@@ -225,6 +226,9 @@ class Search:
     interrupt: Interrupt
     order: np.ndarray
     scores: np.ndarray
+    # The rows and what they are fitted to.
+    design: Any
+    labels: Any
 
     def __init__(
         self, model: Any, given: dict[str, Any], scoring: Any, *, keep_folds: bool
@@ -251,7 +255,9 @@ class Search:
             If Ctrl-C ended it; the exception has the path.
         """
         with Interrupt() as self.interrupt:
-            values = self._chosen_values(self._count) if self._given is None else self._given
+            values = self._given
+            if values is None:
+                values = self.model._path_values(self.parameter, self._count, self)
             rising = self.model._strengths[self.parameter]
             self.order = np.argsort(values if rising else -values, kind="stable")
             self.values = values[self.order]
@@ -271,8 +277,12 @@ class Search:
             warn(other.message, other.category)
         return concluded(path, self.interrupt, self._limit)
 
-    def _chosen_values(self, count: int) -> np.ndarray:
-        """So many values, from the strongest penalty to the weakest."""
+    def first_strength(self, problem: Any) -> float:
+        """The ``C`` at which the first weight of a problem is not zero; 0 without an L1 penalty."""
+        raise NotImplementedError
+
+    def mean_square(self, *, centred: bool) -> tuple[float, float]:
+        """The sum of the weights of the rows, and the mean square of their lengths."""
         raise NotImplementedError
 
     def _fits(self) -> Iterator[tuple[int, int, Any]]:
@@ -340,10 +350,7 @@ class _LeftOut:
 
 
 class RowSearch(Search):
-    """A search over rows in memory.
-
-    ``_path_values`` of the model gives values of a strength, from the strongest penalty to the
-    weakest; ``_path_fits`` makes the fits.
+    """A search over rows in memory; ``_path_fits`` of the model makes the fits.
 
     Parameters
     ----------
@@ -362,8 +369,6 @@ class RowSearch(Search):
     labels : Labels
         Of a classifier.
     """
-
-    labels: Labels
 
     def __init__(
         self,
@@ -401,15 +406,18 @@ class RowSearch(Search):
         # fold, each along the values as given.  A time limit counts the scores, so with one they
         # are not kept for the end.
         self._afterwards = keep_folds and callable(scoring) and self.deadline == math.inf
-        self.design: Design = as_design(self.matrix).bounded(self.weights)
+        self.design = as_design(self.matrix).bounded(self.weights)
         if classes:
             self.labels = encode(self.y, self.weights, self._class_weight)
         if hasattr(self.prepared, "_with_rows"):
             self._shared_matrix = self.matrix
 
-    def _chosen_values(self, count: int) -> np.ndarray:
-        values: np.ndarray = self.model._path_values(self.parameter, count, self)
-        return values
+    def first_strength(self, problem: Any) -> float:
+        return float(problem.critical_C)
+
+    def mean_square(self, *, centred: bool) -> tuple[float, float]:
+        square = mean_square(self.design, self.labels.weights, centred=centred)
+        return self.labels.weight, square
 
     def _fits(self) -> Iterator[tuple[int, int, Any]]:
         afterwards = []
@@ -432,11 +440,12 @@ class RowSearch(Search):
         """The classes of a fold's fit."""
         if fold == 0:
             return self.labels
-        return self.labels.without(
+        found: Labels = self.labels.without(
             self.folds[fold - 1].out,
             self._class_weight,
             lacking=getattr(self.model, "_lacking_classes", "refuse"),
         )
+        return found
 
     def weights_of(self, fold: int) -> np.ndarray | None:
         """Sample weights of a fold's fit."""

@@ -29,7 +29,8 @@ from separatrix.certificate import (
     RigorousCertificate,
     outward,
 )
-from separatrix.closed_form.least_squares import certify_least_squares
+from separatrix.closed_form.least_squares import certify
+from separatrix.closed_form.normal_equations import LeastSquaresProblem, for_all_targets
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, class_factors, encode_as
 from separatrix.data.targets import TrainingRows
@@ -43,9 +44,8 @@ from separatrix.kernels.objective import KernelHardMarginObjective, KernelObject
 from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone
-from separatrix.models.certified import Claimed, bounded
+from separatrix.models.certified import Claimed, begun_again, bounded
 from separatrix.models.discriminant import certify_classes, moments_of_classes
-from separatrix.models.equations import residual_certificate
 from separatrix.models.kernel_machine import resolved_kernel
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.models.regressor import bounds_of, rows_of_fit
@@ -261,7 +261,7 @@ def _over_blocks(
     if getattr(model, "_in_closed_form", False):
         own = max(_CLOSED_TOL, getattr(model, "_tolerance", 0.0))
         tol = own if tol is None else tol
-        return residual_certificate(model, data, None, None, tol, engine)
+        return _own_equations(model, data, None, None, tol, engine)
     claimed = getattr(model, "_blocked_claims", None)
     if claimed is None:
         raise TypeError(Message("blocks_as_matrix", model=type(model).__name__))
@@ -818,9 +818,18 @@ _CLOSED_TOL = 1e-8
 def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
     """The judge of a model that solves equations; None for one that minimises."""
     if getattr(model, "_in_closed_form", False):
-        return partial(residual_certificate, model)
+        return partial(_own_equations, model)
     theirs = _SKLEARN_CLOSED.get(_sklearn_name(model))
     return None if theirs is None else partial(theirs, model)
+
+
+def _own_equations(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float, engine: Any = None
+) -> ResidualCertificate:
+    """How well a fitted model solves its equations on the training data, which may be blocks."""
+    fit = begun_again(model, X, y, sample_weight, engine)
+    certificate: ResidualCertificate = model._certified(fit, tol)
+    return certificate
 
 
 def _sklearn_regression(
@@ -834,15 +843,17 @@ def _sklearn_regression(
         )
     rows = rows_of_fit(model, X, y, sample_weight)
     design = as_design(rows.matrix)
-    return certify_least_squares(
-        *(design, rows.targets, np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)),
+    problem = LeastSquaresProblem(
+        design,
+        rows.targets,
         weights=rows.weights,
         ridge=float(alpha),
         fit_intercept=bool(model.fit_intercept),
-        rank=getattr(model, "rank_", None),
         tol=tol,
-        bounds=bounds_of(model, design.n_features),
+        bounds=for_all_targets(bounds_of(model, design.n_features)),
     )
+    point = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    return certify(problem, *point, rank=getattr(model, "rank_", None))
 
 
 def _sklearn_discriminants(
