@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -81,23 +80,6 @@ def test_a_start_is_continued_from_and_may_be_beyond_the_bounds() -> None:
     beyond = minimise(problem, ColumnDescent(), tol=1e-8, theta=-cold.theta)
     assert beyond.certificate.ok
     assert (problem.weights_of(beyond.theta) >= 0.0).all()
-
-
-def test_extrapolation_saves_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep, counts = column_descent._sweep, []
-
-    def counted(*arguments):
-        counts[-1] += 1
-        return sweep(*arguments)
-
-    monkeypatch.setattr(column_descent, "_sweep", counted)
-    problem = _problem(200, 100, ratio=0.5, C=0.1)
-    for points in (5, math.inf):
-        counts.append(0)
-        method = ColumnDescent(Tuning(points=points, speed=0.0, patience=math.inf))
-        found = minimise(problem, method, tol=1e-6, max_iter=10_000)
-        assert found.certificate.ok
-    assert counts[0] < 0.7 * counts[1]
 
 
 def test_columns_far_from_zero_have_weights_and_constant_ones_have_none() -> None:

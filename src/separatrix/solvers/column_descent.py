@@ -177,8 +177,6 @@ class Tuning:
     speed : float
         A Gram matrix is formed so many times faster, multiplication by multiplication, than
         columns are visited.
-    points : int
-        So many passes are extrapolated.
     enough : float
         Passes end where one lessens the objective by this part of the gap.
     exact : float
@@ -192,7 +190,6 @@ class Tuning:
     """
 
     speed: float = 5.0
-    points: int = 5
     enough: float = 1e-3
     exact: float = 1e-3
     fast: float = 1e-2
@@ -483,17 +480,15 @@ class ColumnDescent(Solver):
     ) -> float:
         """Passes over some columns, which move ``x`` and ``r``.
 
-        Every few of them are extrapolated (Bertrand and Massias, 2021): residuals are affine in the
-        weights, so that no product with a column is needed to know what that leads to.  Returns
-        what has been spent, with what was before.
+        Returns what has been spent, with what was before.
         """
         data, kinks, tuning = state.data, state.data.kinks, self.tuning
         u = data.weighted(r)
         fixed = data.mean, data.square, data.own, kinks.l1, kinks.lower, kinks.upper
         weighing = data.columns, data.weights, data.factor
         enough = tuning.enough * (state.value - state.dual)
-        chosen, count, spent = active.copy(), len(active), state.spent
-        points, look = [(x[chosen], r.copy())], float(data.columns.size)
+        first, count, spent = True, len(active), state.spent
+        look = float(data.columns.size)
         while count:
             check_interrupt()
             spent += 2.0 * count * len(r)
@@ -501,49 +496,12 @@ class ColumnDescent(Solver):
             # To look at all columns costs half as much as to visit them.
             if fall <= enough and (spent - state.spent >= look or fall <= 1e-9 * state.value):
                 break
-            if len(points) == 1 and data.price(active[:count]) <= 2.0 * look:
+            if first and data.price(active[:count]) <= 2.0 * look:
                 # A Gram matrix of so few columns costs no more than to look at all columns.
                 self._solve(problem, state, active[:count], x, r, check_interrupt)
                 return spent
-            points.append((x[chosen], r.copy()))
-            if len(points) > tuning.points:
-                best = self._extrapolated(problem, data, chosen, points, x, r)
-                if best is not None:
-                    x[chosen], r[:] = best
-                    u[:] = data.weighted(r)
-                points = [(x[chosen], r.copy())]
-                if spent - state.spent >= look:
-                    break
+            first = False
         return spent
-
-    @staticmethod
-    def _extrapolated(
-        problem: PointwiseObjective,
-        data: _Columns,
-        chosen: np.ndarray,
-        points: list[tuple[np.ndarray, np.ndarray]],
-        x: np.ndarray,
-        r: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """The point that passes are on their way to, with its residuals; None if no better."""
-        ways = np.array([w for w, _ in points])
-        moves = np.diff(ways, axis=0)
-        products = moves @ moves.T
-        try:
-            shares = np.linalg.solve(products, np.ones(len(products)))
-        except np.linalg.LinAlgError:
-            return None
-        if not (np.isfinite(shares).all() and abs(shares.sum()) > 1e-300):
-            return None
-        shares /= shares.sum()
-        other = shares @ ways[1:]
-        there = shares @ np.array([at for _, at in points[1:]])
-        whole = x.copy()
-        whole[chosen] = other
-        own = problem.penalty
-        now = 0.5 * data.factor * inner(data.weighted(r), r) + own.value(x)
-        then = 0.5 * data.factor * inner(data.weighted(there), there) + own.value(whole)
-        return (other, there) if then < now else None
 
     def candidate(self, problem: Any, state: Any) -> Candidate:
         if not isinstance(state, ColumnDescentState):
