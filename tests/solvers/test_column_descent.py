@@ -98,27 +98,6 @@ def test_columns_far_from_zero_have_weights_and_constant_ones_have_none() -> Non
         assert found.certificate.primal * size == pytest.approx(known.primal, rel=1e-2)
 
 
-def test_columns_that_have_to_be_below_the_threshold_are_not_looked_at(monkeypatch) -> None:
-    slopes, looked = column_descent._slopes, []
-
-    def counted(columns, mean, square, v, chosen, *rest):
-        looked.append(len(chosen))
-        return slopes(columns, mean, square, v, chosen, *rest)
-
-    monkeypatch.setattr(column_descent, "_slopes", counted)
-    problem = _problem(60, 300, weighted=True, C=0.1)
-    method = ColumnDescent()
-    state = method.init(problem, problem.zero(), np.random.default_rng(0))
-    while state.relative_gap > 1e-6:
-        state = method.step(problem, state, lambda: None)
-    assert min(looked) < 150
-    data = state.data
-    every = (data.columns - data.mean[:, None]) @ (data.weights * state.r)
-    off = np.abs(state.slopes - every) > 1e-9 * np.abs(every).max()
-    assert off.any() and (np.abs(every[off]) < data.kinks.l1[off]).all()
-    assert (np.abs(state.slopes[off]) < data.kinks.l1[off]).all()
-
-
 def test_squares_that_floats_do_not_hold_are_left_to_the_proximal_newton_method() -> None:
     for size in (1e-160, 1e160):
         problem = _problem()

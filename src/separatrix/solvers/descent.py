@@ -19,7 +19,16 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.line_search import begin, next_trial
 from separatrix.solvers.protocol import Candidate, Solver
 
-__all__ = ["Descent", "Point", "descent_direction", "line_step", "norm", "optimum_of_sample"]
+__all__ = [
+    "Descent",
+    "GapDescent",
+    "Point",
+    "column_scale",
+    "descent_direction",
+    "line_step",
+    "norm",
+    "optimum_of_sample",
+]
 
 # The most trials of a search along a line.
 _TRIALS = 100
@@ -105,6 +114,13 @@ class Descent(Solver):
     def stopped(self, problem: Any, state: Any) -> str | None:
         status: str | None = state.status
         return status
+
+
+class GapDescent(Descent):
+    """A method whose states have a ``relative_gap``, as floats give it."""
+
+    def should_check(self, problem: Any, state: Any, tol: float) -> bool:
+        return bool(state.relative_gap <= tol)
 
 
 def norm(x: np.ndarray) -> float:
@@ -207,3 +223,22 @@ def optimum_of_sample(
         if state.status or before.value - state.value <= enough * abs(state.value):
             break
     return state
+
+
+def column_scale(part: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Factors of columns with which the Hessian of a sample has the diagonal of that of all rows.
+
+    Of a column that is seldom there a sample has none of its rows, or too many.
+
+    Parameters
+    ----------
+    part, whole : ndarray
+        The diagonals of the sample and of all rows.
+
+    Returns
+    -------
+    scale, there : ndarray
+        The factors, 1 where the sample has nothing, and where it has something.
+    """
+    there = part > 1e-12 * whole
+    return np.sqrt(np.divide(whole, part, out=np.ones_like(part), where=there)), there

@@ -46,6 +46,7 @@ from separatrix.solvers import forecast
 from separatrix.solvers.descent import (
     Descent,
     Point,
+    column_scale,
     descent_direction,
     line_step,
     norm,
@@ -104,8 +105,7 @@ class _Iterated:
         diagonal = own if exact is None else exact
         penalty = np.broadcast_to(part._penalty_curvature(), own.shape)
         of_part, of_all = own - penalty, np.maximum(diagonal - penalty, 0.0)
-        there = of_part > 1e-12 * own
-        scale = np.sqrt(np.divide(of_all, of_part, out=np.ones_like(own), where=there))
+        scale, there = column_scale(of_part, of_all)
         lacking = np.where(there, 0.0, of_all)
         return cls(part, curvature, np.where(diagonal > 0.0, diagonal, 1.0), scale, lacking)
 
