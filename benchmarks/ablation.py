@@ -30,15 +30,17 @@ from benchmarks.workloads import load_workloads, match
 from separatrix import SVC, LogisticRegression, select_solver
 from separatrix._compiled import narrow_products, outer_products
 from separatrix.data.design import as_design
-from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.losses import Hinge, LogLoss, SquaredHinge, SquaredResidual
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.penalties import L1, L2
+from separatrix.objectives.penalties import L1, L2, ElasticNet
+from separatrix.objectives.residual import ResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.scale import Local, scan
 from separatrix.scale.kinked import BlockedKinked
 from separatrix.scale.objectives import BlockedPointwise
 from separatrix.solvers import (
     AugmentedLagrangian,
+    ColumnDescent,
     DualDescent,
     Newton,
     ProximalNewton,
@@ -292,6 +294,20 @@ def _wide() -> Any:
     return _tall(4000, 2000)
 
 
+def _taller() -> Any:
+    return _tall(150_000, 40)
+
+
+def _lasso(n: int, d: int, share: float) -> Callable[[], Any]:
+    """Squared residuals under L1, at a share of the strength that leaves no weight."""
+    rng = np.random.default_rng(0)
+    X, w = np.asfortranarray(rng.normal(size=(n, d))), np.zeros(d)
+    w[:30] = rng.normal(size=30)
+    y = X @ w + 2.0 * rng.normal(size=n)
+    C = 1.0 / (share * float(np.abs(X.T @ (y - y.mean())).max()))
+    return lambda: ResidualObjective(as_design(X), y, SquaredResidual(), L1(), C=C)
+
+
 def _alone(problem: Any) -> Any:
     """The method that would take over from dual descent."""
     return select_solver(problem).second  # type: ignore[attr-defined]
@@ -363,6 +379,7 @@ _CLASSES = {
     **_rows(_images, "2,500 images", ("multinomial", 0.1), penalty=L1()),
     **_rows(_words, "4,000 reviews, 5 classes", ("multinomial", 1.0), penalty=L1()),
 }
+_LASSO = {"2,000 x 100": (2000, 100, 0.05), "500 x 2,000": (500, 2000, 0.01)}
 _PASSES = {"categories in passes log C=1": _in_passes(_clicks, "log", 1.0, 25_000)}
 _NEAR = {"200,000 x 30 in passes hinge C=1": _in_passes(_wide_tall, "hinge", 1.0, 50_000)}
 
@@ -420,6 +437,18 @@ ABLATIONS: tuple[Ablation, ...] = (
         _constant(Newton(dense=False, tuning=newton.Tuning(patience=math.inf))),
     ),
     *_solvers(
+        "a sixteenth of the rows first",
+        _rows(_taller, "150,000 x 40", ("log", 1.0)),
+        _constant(Newton()),
+        _constant(Newton(tuning=newton.Tuning(large=10**15))),
+    ),
+    *_solvers(
+        "column descent",
+        {f"{name} lasso": _lasso(*shape) for name, shape in _LASSO.items()},
+        _constant(ColumnDescent()),
+        _constant(ProximalNewton()),
+    ),
+    *_solvers(
         "column model",
         _KINKED,
         _constant(ProximalNewton()),
@@ -435,11 +464,16 @@ ABLATIONS: tuple[Ablation, ...] = (
         "class columns",
         _CLASSES,
         _constant(ProximalNewton()),
-        _without(cheap=math.inf, dense=math.inf, many_weights=math.inf),
+        _without(cheap=math.inf, dense=math.inf),
     ),
     *_solvers(
         "a sample's optimum under L1",
-        _rows(_columns, "100,000 x 60", ("log", 0.01), penalty=L1()),
+        {
+            **_rows(_columns, "100,000 x 60", ("log", 0.01), penalty=L1()),
+            "100,000 x 60 elastic net log C=0.01": _objective(
+                _columns, "log", 0.01, ElasticNet(0.5)
+            ),
+        },
         _constant(ProximalNewton()),
         _without(tall=math.inf),
     ),

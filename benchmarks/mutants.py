@@ -80,8 +80,8 @@ FAULTS = (
     Fault(
         "the conjugate of the hinge is finite beyond its domain",
         "losses/hinge.py",
-        "np.where((u >= -1.0) & (u <= 0.0), u, np.inf)",
-        "np.where((u >= -1.5) & (u <= 0.0), u, np.inf)",
+        "np.where((u >= -1.0) & (u <= 0.0), self.margin * u, np.inf)",
+        "np.where((u >= -1.5) & (u <= 0.0), self.margin * u, np.inf)",
         "test_losses.py",
     ),
     Fault(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -83,23 +82,6 @@ def test_a_start_is_continued_from_and_may_be_beyond_the_bounds() -> None:
     assert (problem.weights_of(beyond.theta) >= 0.0).all()
 
 
-def test_extrapolation_saves_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep, counts = column_descent._sweep, []
-
-    def counted(*arguments):
-        counts[-1] += 1
-        return sweep(*arguments)
-
-    monkeypatch.setattr(column_descent, "_sweep", counted)
-    problem = _problem(200, 100, ratio=0.5, C=0.1)
-    for points in (5, math.inf):
-        counts.append(0)
-        method = ColumnDescent(Tuning(points=points, speed=0.0, patience=math.inf))
-        found = minimise(problem, method, tol=1e-6, max_iter=10_000)
-        assert found.certificate.ok
-    assert counts[0] < 0.7 * counts[1]
-
-
 def test_columns_far_from_zero_have_weights_and_constant_ones_have_none() -> None:
     problem = _problem(d=8)
     X = np.array(problem.design.matrix)
@@ -114,27 +96,6 @@ def test_columns_far_from_zero_have_weights_and_constant_ones_have_none() -> Non
         assert found.certificate.ok, offset
         assert other.weights_of(found.theta)[1] == 0.0
         assert found.certificate.primal * size == pytest.approx(known.primal, rel=1e-2)
-
-
-def test_columns_that_have_to_be_below_the_threshold_are_not_looked_at(monkeypatch) -> None:
-    slopes, looked = column_descent._slopes, []
-
-    def counted(columns, mean, square, v, chosen, *rest):
-        looked.append(len(chosen))
-        return slopes(columns, mean, square, v, chosen, *rest)
-
-    monkeypatch.setattr(column_descent, "_slopes", counted)
-    problem = _problem(60, 300, weighted=True, C=0.1)
-    method = ColumnDescent()
-    state = method.init(problem, problem.zero(), np.random.default_rng(0))
-    while state.relative_gap > 1e-6:
-        state = method.step(problem, state, lambda: None)
-    assert min(looked) < 150
-    data = state.data
-    every = (data.columns - data.mean[:, None]) @ (data.weights * state.r)
-    off = np.abs(state.slopes - every) > 1e-9 * np.abs(every).max()
-    assert off.any() and (np.abs(every[off]) < data.kinks.l1[off]).all()
-    assert (np.abs(state.slopes[off]) < data.kinks.l1[off]).all()
 
 
 def test_squares_that_floats_do_not_hold_are_left_to_the_proximal_newton_method() -> None:

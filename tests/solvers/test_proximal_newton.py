@@ -190,7 +190,7 @@ def softmax(penalty=None, **options) -> SoftmaxObjective:
 def test_more_weights_than_a_hessian_is_for(penalty, intercept: bool) -> None:
     problem = softmax(penalty, C=3.0, fit_intercept=intercept)
     whole = minimise(problem, ProximalNewton(), tol=1e-10)
-    columns = minimise(problem, ProximalNewton(Tuning(many_weights=20)), tol=1e-10)
+    columns = minimise(problem, ProximalNewton(Tuning(dense=20)), tol=1e-10)
     assert columns.state.by_columns
     assert not whole.state.by_columns
     assert columns.certificate.ok, str(columns.certificate)
@@ -581,13 +581,6 @@ def test_twice_the_diagonal_is_above_the_softmax_s_hessian():
         assert np.linalg.eigvalsh(above).min() >= -1e-15
 
 
-def test_one_class_of_many_columns_keeps_its_hessian_where_that_is_cheap() -> None:
-    solver = ProximalNewton(Tuning(many_weights=2))
-    found = minimise(objective(LogLoss(), L1()), solver, tol=1e-8)
-    assert found.certificate.ok
-    assert not found.state.by_columns
-
-
 # --- bounds and factors by column -----------------------------------------------------------------
 
 BOUNDED = {
@@ -660,7 +653,7 @@ def test_bounds_and_factors_by_column(kind: str, without: bool) -> None:
 def test_bounds_of_several_classes() -> None:
     problem = softmax(Penalty(l1=0.5, lower=BOUNDED["box"]["lower"], upper=0.3), C=3.0)
     whole = minimise(problem, ProximalNewton(), tol=1e-8)
-    columns = minimise(problem, ProximalNewton(Tuning(many_weights=20)), tol=1e-8)
+    columns = minimise(problem, ProximalNewton(Tuning(dense=20)), tol=1e-8)
     assert columns.state.by_columns
     for found in (whole, columns):
         assert found.certificate.ok, str(found.certificate)

@@ -86,7 +86,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Loss", "MarginLoss", "ResidualLoss", "score_text"]
+__all__ = ["HalfSquare", "Loss", "MarginLoss", "ResidualLoss", "score_text"]
 
 
 def score_text(product: str, intercept: bool) -> str:
@@ -349,3 +349,24 @@ class ResidualLoss(Loss):
 
     def centre(self, target: np.ndarray) -> np.ndarray:
         return target
+
+
+class HalfSquare(Loss):
+    """What half a square has in common, whatever it is the square of."""
+
+    smooth = True
+    dual_lower, dual_upper = -np.inf, np.inf
+    edged = False
+    shift_limit = np.inf
+
+    def curvature(self, z: np.ndarray) -> np.ndarray:
+        return np.ones_like(z)
+
+    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return 1.0 / upper
+
+    def shift(self, z: np.ndarray) -> np.ndarray:
+        return np.ones_like(z)
+
+    def shift_cost(self, k: np.ndarray) -> np.ndarray:
+        return np.square(k)

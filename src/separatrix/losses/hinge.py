@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix._compiled.compilation import scalar
-from separatrix.losses.base import MarginLoss
+from separatrix.losses.base import Loss, MarginLoss
 
-__all__ = ["Hinge"]
+__all__ = ["Hinge", "Hinged"]
 
 
 @scalar
@@ -58,7 +58,28 @@ def _hinge_terms(z, centre, width, upper, parameter):
     return value, -a, 1.0 / width if a > 0.0 and a < upper else 0.0
 
 
-class Hinge(MarginLoss):
+class Hinged(Loss):
+    r"""Losses :math:`\max(0, m - z)` with a kink at the margin :math:`m`."""
+
+    margin = 1.0
+    units = 6.0
+    smooth = False
+    dual_upper = 1.0
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return np.maximum(self.margin - z, 0.0)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return np.where(z < self.margin, -1.0, 0.0)
+
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        return np.where((u >= -1.0) & (u <= 0.0), self.margin * u, np.inf)
+
+    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return np.zeros_like(a)
+
+
+class Hinge(Hinged, MarginLoss):
     r"""The hinge loss :math:`\max(0, 1 - z)` of the support vector machine.
 
     Conjugate: :math:`u` on :math:`[-1, 0]`.  Cortes and Vapnik (1995).
@@ -76,12 +97,9 @@ class Hinge(MarginLoss):
     expression = "max(0, 1 - {z})"
     conjugate_formula = "u for -1 <= u <= 0, else inf"
     zero_one_factor = 1.0
-    units = 6.0
     flat_from = 1.0
     smoothable = True
-    smooth = False
     pieces = ((-1.0, 1.0), (0.0, 0.0))
-    dual_upper = 1.0
     value_at = staticmethod(_hinge_value)
     slope_at = staticmethod(_hinge_derivative)
     dual_step = staticmethod(_hinge_step)
@@ -90,18 +108,6 @@ class Hinge(MarginLoss):
     conjugate_at = staticmethod(_hinge_conjugate)
     terms_at = staticmethod(_hinge_terms)
     slack_at = staticmethod(_hinge_slack)
-
-    def value(self, z: np.ndarray) -> np.ndarray:
-        return np.maximum(1.0 - z, 0.0)
-
-    def derivative(self, z: np.ndarray) -> np.ndarray:
-        return np.where(z < 1.0, -1.0, 0.0)
-
-    def conjugate(self, u: np.ndarray) -> np.ndarray:
-        return np.where((u >= -1.0) & (u <= 0.0), u, np.inf)
-
-    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        return np.zeros_like(a)
 
     def nearest(self, z: np.ndarray, width: float) -> np.ndarray:
         """``argmin_x loss(x) + (z - x)^2 / (2 width)``."""

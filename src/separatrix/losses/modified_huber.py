@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix._compiled.compilation import ordered, scalar
+from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import MarginLoss
+from separatrix.losses.squared_hinge import _squared_hinge_conjugate, _squared_hinge_slope
 
 __all__ = ["ModifiedHuber"]
 
@@ -14,11 +15,6 @@ __all__ = ["ModifiedHuber"]
 def _modified_huber_step(a, z, q, upper):
     new = a + (1.0 - z - a / (2.0 * upper)) / (q + 1.0 / (2.0 * upper))
     return min(max(new, 0.0), 4.0 * upper)
-
-
-@scalar
-def _modified_huber_slope(a, z, upper):
-    return z - 1.0 + a / (2.0 * upper)
 
 
 @scalar
@@ -41,11 +37,6 @@ def _modified_huber_gap(a, z, upper):
         return upper * (1.0 - z - t) * (1.0 - z - t)
     left = 2.0 - t
     return upper * left * (left + 2.0 * (-1.0 - z))
-
-
-@ordered
-def _modified_huber_conjugate(a, upper):
-    return a * (0.25 * (a / upper)) - a
 
 
 @scalar
@@ -82,9 +73,9 @@ class ModifiedHuber(MarginLoss):
     value_at = staticmethod(_modified_huber_value)
     slope_at = staticmethod(_modified_huber_derivative)
     dual_step = staticmethod(_modified_huber_step)
-    dual_slope = staticmethod(_modified_huber_slope)
+    dual_slope = staticmethod(_squared_hinge_slope)
     gap_at = staticmethod(_modified_huber_gap)
-    conjugate_at = staticmethod(_modified_huber_conjugate)
+    conjugate_at = staticmethod(_squared_hinge_conjugate)
     terms_at = staticmethod(_modified_huber_terms)
 
     def value(self, z: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import MarginLoss
+from separatrix.losses.hinge import Hinged
 
 __all__ = ["MarginPerceptronLoss", "PerceptronLoss"]
 
@@ -48,7 +49,7 @@ def _perceptron_conjugate(a, upper):
     return 0.0
 
 
-class PerceptronLoss(MarginLoss):
+class PerceptronLoss(Hinged, MarginLoss):
     r"""The perceptron loss :math:`\max(0, -z)`.
 
     A point on the plane (:math:`z = 0`) counts as a mistake: its derivative there is -1, the
@@ -66,11 +67,8 @@ class PerceptronLoss(MarginLoss):
     name = "perceptron"
     expression = "max(0, -{z})"
     conjugate_formula = "0 for -1 <= u <= 0, else inf"
-    zero_one_factor = np.inf
-    units = 6.0
-    smooth = False
+    margin = 0.0
     pieces = ((-1.0, 0.0), (0.0, 0.0))
-    dual_upper = 1.0
     value_at = staticmethod(_perceptron_value)
     slope_at = staticmethod(_perceptron_derivative)
     dual_step = staticmethod(_perceptron_step)
@@ -78,17 +76,9 @@ class PerceptronLoss(MarginLoss):
     gap_at = staticmethod(_perceptron_gap)
     conjugate_at = staticmethod(_perceptron_conjugate)
 
-    def value(self, z: np.ndarray) -> np.ndarray:
-        return np.maximum(-z, 0.0)
-
     def derivative(self, z: np.ndarray) -> np.ndarray:
+        # A point on the plane is a mistake.
         return np.where(z <= 0.0, -1.0, 0.0)
-
-    def conjugate(self, u: np.ndarray) -> np.ndarray:
-        return np.where((u >= -1.0) & (u <= 0.0), 0.0, np.inf)
-
-    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        return np.zeros_like(a)
 
 
 @functools.cache
@@ -155,14 +145,7 @@ class MarginPerceptronLoss(PerceptronLoss):
         self.value_at, self.slope_at, *duals = _shifted(self.margin)
         self.dual_step, self.dual_slope, self.gap_at, self.conjugate_at = duals
 
-    def value(self, z: np.ndarray) -> np.ndarray:
-        return np.maximum(self.margin - z, 0.0)
-
-    def derivative(self, z: np.ndarray) -> np.ndarray:
-        return np.where(z < self.margin, -1.0, 0.0)
-
-    def conjugate(self, u: np.ndarray) -> np.ndarray:
-        return np.where((u >= -1.0) & (u <= 0.0), self.margin * u, np.inf)
+    derivative = Hinged.derivative
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.margin:g})"

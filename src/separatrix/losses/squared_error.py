@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix._compiled.compilation import ordered, scalar
-from separatrix.losses.base import MarginLoss
+from separatrix.losses.base import HalfSquare, MarginLoss
 
 __all__ = ["SquaredError"]
 
@@ -41,7 +41,7 @@ def _squared_error_conjugate(a, upper):
     return a * (0.5 * (a / upper)) - a
 
 
-class SquaredError(MarginLoss):
+class SquaredError(HalfSquare, MarginLoss):
     r"""The squared error :math:`\tfrac12 (1 - z)^2 = \tfrac12 (y - w\cdot x - b)^2` of labels ±1.
 
     Conjugate: :math:`u + u^2/2`.  Its multipliers may have either sign.
@@ -60,11 +60,6 @@ class SquaredError(MarginLoss):
     conjugate_formula = "u + u^2 / 2"
     zero_one_factor = 2.0
     units = 6.0
-    smooth = True
-    dual_upper = np.inf
-    dual_lower = -np.inf
-    edged = False
-    shift_limit = np.inf
     value_at = staticmethod(_squared_error_value)
     slope_at = staticmethod(_squared_error_derivative)
     dual_step = staticmethod(_squared_error_step)
@@ -78,17 +73,5 @@ class SquaredError(MarginLoss):
     def derivative(self, z: np.ndarray) -> np.ndarray:
         return z - 1.0
 
-    def curvature(self, z: np.ndarray) -> np.ndarray:
-        return np.ones_like(z)
-
     def conjugate(self, u: np.ndarray) -> np.ndarray:
         return u + 0.5 * np.square(u)
-
-    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        return 1.0 / upper
-
-    def shift(self, z: np.ndarray) -> np.ndarray:
-        return np.ones_like(z)
-
-    def shift_cost(self, k: np.ndarray) -> np.ndarray:
-        return np.square(k)

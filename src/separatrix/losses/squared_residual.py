@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.compilation import ordered, scalar
-from separatrix.losses.base import ResidualLoss
+from separatrix.losses.base import HalfSquare, ResidualLoss
 
 __all__ = ["SquaredResidual"]
 
@@ -33,7 +33,7 @@ def _squared_terms(z, centre, width, upper, parameter):
     return 0.5 * upper * (z * z), upper * z, upper
 
 
-class SquaredResidual(ResidualLoss):
+class SquaredResidual(HalfSquare, ResidualLoss):
     r"""Half the square of the residual, :math:`\tfrac12 z^2` with :math:`z = y - f(x)`.
 
     Conjugate: :math:`u^2 / 2`.  Legendre (1805), Nouvelles méthodes pour la détermination des
@@ -53,12 +53,7 @@ class SquaredResidual(ResidualLoss):
     conjugate_formula = "u^2 / 2"
     units = 4.0
     cancels = False
-    smooth = True
     quadratic = True
-    dual_upper = np.inf
-    dual_lower = -np.inf
-    edged = False
-    shift_limit = np.inf
     cost_at = staticmethod(_squared_cost)
     dual_cost_at = staticmethod(_squared_dual_cost)
     terms_at = staticmethod(_squared_terms)
@@ -73,17 +68,5 @@ class SquaredResidual(ResidualLoss):
     def derivative(self, z: np.ndarray) -> np.ndarray:
         return z
 
-    def curvature(self, z: np.ndarray) -> np.ndarray:
-        return np.ones_like(z)
-
     def conjugate(self, u: np.ndarray) -> np.ndarray:
         return 0.5 * np.square(u)
-
-    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        return 1.0 / upper
-
-    def shift(self, z: np.ndarray) -> np.ndarray:
-        return np.ones_like(z)
-
-    def shift_cost(self, k: np.ndarray) -> np.ndarray:
-        return np.square(k)

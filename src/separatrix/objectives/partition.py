@@ -16,16 +16,14 @@ of each of its rows, in proportion to their weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import compilation, pool
+from separatrix._compiled import compilation
 from separatrix._compiled.row_access import block_dot, row_add
 from separatrix.data.design import Design
 from separatrix.losses import Loss
-from separatrix.objectives.passes import SUMMED
+from separatrix.objectives.passes import SUMMED, run_in_blocks
 
 __all__ = ["PARTITIONED", "Partition", "partitioned_sums"]
 
@@ -72,8 +70,8 @@ class Partition:
 
 
 def _partitioned_sums(
-    rows, y, c, upper, squares, w, b, wide, shift, pieces, kinks, edges, sums,
-    weights, centres, totals, near, first, last,
+    rows, y, c, upper, squares, w, b, wide, shift, pieces, kinks, edges, sums, near,
+    weights, centres, totals, first, last,
 ):  # fmt: skip
     """The rows from ``first`` to ``last``; see :data:`PARTITIONED`."""
     scores, losses, aboves = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
@@ -194,23 +192,21 @@ def partitioned_sums(
     groups = 2 * len(pieces) * (len(edges) + 1)
     y, centre = np.array(loss.sign(targets)), loss.centre(targets)
     c = np.zeros(n) if centre is None else np.asarray(centre, dtype=np.float64)
-    cells = -(-n // SUMMED)
-    sums, near = np.zeros((len(PARTITIONED), cells)), np.zeros(n, dtype=np.bool_)
+    sums, near = np.zeros((len(PARTITIONED), -(-n // SUMMED))), np.zeros(n, dtype=np.bool_)
     w = np.ascontiguousarray(w, dtype=np.float64)
-    ranges = pool.ranges(cells, 2.0 * design.n_stored + 30.0 * n)
-    parts: list[Any] = [(np.zeros(groups), np.zeros(groups), np.zeros((groups, d))) for _ in ranges]
-    before = (design.rows, y, c, upper, squares, w, float(b), wide, shift, pieces, kinks, edges)
-    pool.run(
-        [
-            partial(kernel, *before, sums, *out, near, a * SUMMED, min(z * SUMMED, n))
-            for (a, z), out in zip(ranges, parts, strict=True)
-        ]
+    before = (
+        *(design.rows, y, c, upper, squares, w, float(b), wide, shift),
+        *(pieces, kinks, edges, sums, near),
     )
-    weights, centres, totals = parts[0]
-    for one, other, another in parts[1:]:
-        weights += one
-        centres += other
-        totals += another
+    work = 2.0 * design.n_stored + 30.0 * n
+    weights, centres, totals = run_in_blocks(
+        kernel,
+        before,
+        n,
+        SUMMED,
+        work,
+        lambda: (np.zeros(groups), np.zeros(groups), np.zeros((groups, d))),
+    )
     cut = 2 * len(pieces), len(edges) + 1
     return Partition(
         sums.sum(axis=1), weights.reshape(cut), totals.reshape(*cut, d), centres.reshape(cut), near

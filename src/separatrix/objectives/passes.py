@@ -8,6 +8,7 @@ time; so everything that a first-order method asks of a point is computed here a
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -36,6 +37,7 @@ __all__ = [
     "margin_line",
     "margin_pass",
     "margin_slopes",
+    "run_in_blocks",
     "scalars_of",
     "softmax_line",
     "softmax_pass",
@@ -70,7 +72,51 @@ class Evaluation:
     adjoint: np.ndarray
 
 
-def _pass(rows, y, upper, w, b, scores, sums, adjoint, size, first, last):
+def run_in_blocks(
+    kernel: Callable[..., Any],
+    before: tuple[Any, ...],
+    n: int,
+    size: int,
+    work: float,
+    make: Callable[[], tuple[np.ndarray, ...]] = tuple,
+) -> tuple[np.ndarray, ...]:
+    """Run a kernel over rows, and add up what its parts leave.
+
+    A part consists of whole blocks, so that the sums of a block do not depend on the number of
+    threads.
+
+    Parameters
+    ----------
+    kernel : callable
+        It is called with ``before``, the arrays of its part, and the first and the last row.
+    before : tuple
+    n, size : int
+        The numbers of rows, of all and of a block.
+    work : float
+        The operations that all rows take.
+    make : callable
+        Gives the arrays of a part, of zeros; by default there are none.
+
+    Returns
+    -------
+    tuple of ndarray
+        The sums of the arrays of all parts, one part after another.
+    """
+    ranges = pool.ranges(-(-n // size), work)
+    parts = [make() for _ in ranges]
+    pool.run(
+        [
+            partial(kernel, *before, *out, a * size, min(z * size, n))
+            for (a, z), out in zip(ranges, parts, strict=True)
+        ]
+    )
+    for part in parts[1:]:
+        for total, more in zip(parts[0], part, strict=True):
+            total += more
+    return parts[0]
+
+
+def _pass(rows, y, upper, w, b, scores, sums, size, adjoint, first, last):
     """The rows from ``first`` to ``last``; of each block the sums of loss, ``r s`` and ``r``."""
     slopes, losses, pairs = np.empty(size), np.empty(size), np.empty(size)
     for start in range(first, last, size):
@@ -115,23 +161,13 @@ def margin_pass(
     size = _BLOCK
     if not design.by_rows:
         size = _LONG_BLOCK if d <= _WIDE else _LONGEST_BLOCK
-    blocks = -(-n // size)
-    sums = np.empty((3, blocks))
-    # Whole blocks, so that their sums do not depend on the number of threads.
-    ranges = pool.ranges(blocks, 2.0 * design.n_stored + 20.0 * n)
-    parts = [np.zeros(d) for _ in ranges]
+    sums = np.empty((3, -(-n // size)))
     w = np.ascontiguousarray(w, dtype=np.float64)
-    before = (rows, y, upper, w, b, scores, sums)
-    pool.run(
-        [
-            partial(kernel, *before, out, size, a * size, min(z * size, n))
-            for (a, z), out in zip(ranges, parts, strict=True)
-        ]
-    )
-    for part in parts[1:]:
-        parts[0] += part
+    before = (rows, y, upper, w, b, scores, sums, size)
+    work = 2.0 * design.n_stored + 20.0 * n
+    (adjoint,) = run_in_blocks(kernel, before, n, size, work, lambda: (np.zeros(d),))
     total, paired, slope = (float(v) for v in sums.sum(axis=1))
-    return scores, total, paired, parts[0], slope
+    return scores, total, paired, adjoint, slope
 
 
 def _slopes(y, upper, scores, out, first, last):
@@ -166,9 +202,7 @@ def margin_line(
     kernel = compilation.specialise(_line, value_at=loss.value_at, slope_at=loss.slope_at)
     n = len(scores)
     sums = np.empty((2, -(-n // SUMMED)))
-    ranges = pool.ranges(sums.shape[1], 30.0 * n)
-    before = (y, upper, scores, along, t, sums)
-    pool.run([partial(kernel, *before, a * SUMMED, min(z * SUMMED, n)) for a, z in ranges])
+    run_in_blocks(kernel, (y, upper, scores, along, t, sums), n, SUMMED, 30.0 * n)
     value, slope = (float(v) for v in sums.sum(axis=1))
     return value, slope
 
@@ -276,8 +310,7 @@ def charges(
     shift)`` the score of row ``i`` is off by at most ``wide sqrt(squares_i) + shift``.
     """
     kernel = compilation.specialise(_charges, **scalars)
-    blocks = -(-len(y) // SUMMED)
-    sums = np.empty((13, blocks))
+    sums = np.empty((13, -(-len(y) // SUMMED)))
     share, spread = moves
     unit, ends = loss.centre_units * UNIT, (float(loss.dual_lower), float(loss.dual_upper))
     # The quotients of multipliers and weights are rounded.
@@ -285,8 +318,7 @@ def charges(
     numbers = (*rounding, share, spread, middle, unit, float(loss.cancels), *ends, loss.parameter)
     centres = _NOTHING if centres is None else centres
     before = (y, upper, scores, residual, squares, centres, numbers, sums)
-    ranges = pool.ranges(blocks, 60.0 * len(y))
-    pool.run([partial(kernel, *before, a * SUMMED, min(b * SUMMED, len(y))) for a, b in ranges])
+    run_in_blocks(kernel, before, len(y), SUMMED, 60.0 * len(y))
     return sums
 
 
@@ -521,20 +553,17 @@ def _widened(w: np.ndarray) -> np.ndarray:
 def _by_blocks(kernel: Any, design: Design, before: tuple[Any, ...], classes: int) -> np.ndarray:
     """The sums of ``X' r`` and of ``r`` over all rows, as they leave a kernel: (d + 1, K)."""
     n, d = design.shape
-    blocks = -(-n // ROWS)
-    ranges = pool.ranges(blocks, 2.0 * design.n_stored * classes)
-    sums = np.zeros((len(ranges), classes))
-    parts = np.zeros((len(ranges), d, narrow_products.padded(classes)))
-    pool.run(
-        [
-            partial(kernel, *before, sums[k], parts[k], a * ROWS, min(z * ROWS, n))
-            for k, (a, z) in enumerate(ranges)
-        ]
-    )
+    padded = narrow_products.padded(classes)
     out = np.empty((d + 1, classes))
-    # One part after another, in their order.
-    np.add.reduce(parts[:, :, :classes], axis=0, out=out[:d])
-    np.add.reduce(sums, axis=0, out=out[d])
+    sums, adjoint = run_in_blocks(
+        kernel,
+        before,
+        n,
+        ROWS,
+        2.0 * design.n_stored * classes,
+        lambda: (np.zeros(classes), np.zeros((d, padded))),
+    )
+    out[:d], out[d] = adjoint[:, :classes], sums
     return out
 
 
@@ -557,9 +586,8 @@ def softmax_line(
     """``sum U_i l_i(s_i + t a_i)``, and its slope in ``t``, K scores a row."""
     n = len(scores)
     sums = np.empty((2, -(-n // ROWS)))
-    ranges = pool.ranges(sums.shape[1], 30.0 * scores.size)
     before = (codes, upper, scores, along, t, sums)
-    pool.run([partial(_softmax_line, *before, a * ROWS, min(z * ROWS, n)) for a, z in ranges])
+    run_in_blocks(_softmax_line, before, n, ROWS, 30.0 * scores.size)
     value, slope = (float(v) for v in sums.sum(axis=1))
     return value, slope
 

@@ -20,11 +20,10 @@ bound at the moved slopes differs from that at the slopes themselves by the squa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from separatrix._compiled import compilation, pool
+from separatrix._compiled import compilation
 from separatrix._compiled.row_access import block_add, block_dot
 from separatrix.data.design import Design
 from separatrix.losses import Loss
@@ -33,7 +32,7 @@ from separatrix.losses.log import _log_derivative as slope_at
 from separatrix.losses.log import _log_shift as shift_at
 from separatrix.losses.log import _log_shift_cost as shift_cost_at
 from separatrix.losses.log import _log_value as value_at
-from separatrix.objectives.passes import SUMMED
+from separatrix.objectives.passes import SUMMED, run_in_blocks
 
 __all__ = ["SUMS", "RowSums", "margin_sums"]
 
@@ -219,24 +218,14 @@ def margin_sums(
         shift_cost_at=loss.shift_cost_at,
     )
     n, d = design.shape
-    cells = -(-n // SUMMED)
-    sums = np.zeros((_N_SUMS, cells))
+    sums = np.zeros((_N_SUMS, -(-n // SUMMED)))
     w = np.ascontiguousarray(w, dtype=np.float64)
-    # Whole cells, so that their sums do not depend on the number of threads.
-    ranges = pool.ranges(cells, 2.0 * design.n_stored + 60.0 * n)
-    parts = [(_apart(d), _apart(d if balance else 0)) for _ in ranges]
     ends = float(loss.dual_lower), float(loss.dual_upper)
     before = (design.rows, y, upper, squares, w, float(b), wide, shift, *ends, sums)
-    pool.run(
-        [
-            partial(kernel, *before, *out, a * SUMMED, min(z * SUMMED, n))
-            for (a, z), out in zip(ranges, parts, strict=True)
-        ]
+    work = 2.0 * design.n_stored + 60.0 * n
+    adjoint, shifted = run_in_blocks(
+        kernel, before, n, SUMMED, work, lambda: (_apart(d), _apart(d if balance else 0))
     )
-    adjoint, shifted = parts[0]
-    for one, other in parts[1:]:
-        adjoint += one
-        shifted += other
     found = sums.sum(axis=1)
     # The derivative of the conjugate at a slope is the score, but for the rounding of the slope
     # itself, which counts as much as the row's weight at most.

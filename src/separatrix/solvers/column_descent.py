@@ -6,8 +6,8 @@ weight did (Friedman, Hastie, Höfling and Tibshirani, 2007).  The columns lie i
 those of a data frame do, and are read where they lie: their means are subtracted on the way.
 
 Only columns that may have a weight are visited: those that have one, and those whose slope is
-beyond the threshold (Massias, Gramfort and Salmon, 2018).  A product of all columns that may be
-among them with the residuals finds those, and the gap.
+beyond the threshold (Massias, Gramfort and Salmon, 2018).  A product of all columns with the
+residuals finds those, and the gap.
 
 While columns depend on one another, passes close the gap slowly.  The Gram matrix of the columns
 that are visited is formed as soon as passes have cost as much as it does, so that together they
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from separatrix._compiled.linear_algebra import inner
 from separatrix.data.design import DenseDesign
 from separatrix.objectives.penalties import Kinks, prox
 from separatrix.objectives.pointwise import PointwiseObjective
-from separatrix.solvers.protocol import Candidate, Solver
+from separatrix.solvers.descent import GapDescent
+from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
 __all__ = ["ColumnDescent", "ColumnDescentState", "Tuning"]
@@ -37,8 +38,6 @@ __all__ = ["ColumnDescent", "ColumnDescentState", "Tuning"]
 # A column whose squared length about its mean is below this share of that about zero may be
 # constant, for the mean is rounded; below that share it is, once the mean has all its digits.
 _DOUBTFUL, _CONSTANT = 1e-12, 1e-29
-# What rounding may add to a product of a column with the residuals.
-_ROUNDED = 1.0 + 1e-9
 # Squares beyond these leave no room for their products.
 _LEAST, _MOST = 1e-150, 1e150
 # What a copy of an entry costs, and the systems that are solved with a Gram matrix, for the cube of
@@ -89,14 +88,13 @@ def _survey(columns, weights, centred, target, mean, square, pull, start, stop):
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True)
-def _slopes(columns, mean, square, v, chosen, out, start, stop):
-    """Products of some of the chosen columns, centred, with a vector."""
+def _slopes(columns, mean, square, v, out, start, stop):
+    """Products of some columns, centred, with a vector."""
     k, n = start, len(v)
     # Four columns for each look at the vector.
     while k + 4 <= stop:
-        e, f, g, h = chosen[k], chosen[k + 1], chosen[k + 2], chosen[k + 3]
-        a, b, c, d = columns[e], columns[f], columns[g], columns[h]
-        p, q, r, s = mean[e], mean[f], mean[g], mean[h]
+        a, b, c, d = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+        p, q, r, s = mean[k], mean[k + 1], mean[k + 2], mean[k + 3]
         first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
         for i in range(n):
             first += (np.float64(a[i]) - p) * v[i]
@@ -106,13 +104,13 @@ def _slopes(columns, mean, square, v, chosen, out, start, stop):
         out[k], out[k + 1], out[k + 2], out[k + 3] = first, second, third, fourth
         k += 4
     while k < stop:
-        j, total = chosen[k], 0.0
+        total = 0.0
         for i in range(n):
-            total += (np.float64(columns[j, i]) - mean[j]) * v[i]
+            total += (np.float64(columns[k, i]) - mean[k]) * v[i]
         out[k] = total
         k += 1
     for k in range(start, stop):
-        if not square[chosen[k]] > 0.0:
+        if not square[k] > 0.0:
             out[k] = 0.0
 
 
@@ -177,8 +175,6 @@ class Tuning:
     speed : float
         A Gram matrix is formed so many times faster, multiplication by multiplication, than
         columns are visited.
-    points : int
-        So many passes are extrapolated.
     enough : float
         Passes end where one lessens the objective by this part of the gap.
     exact : float
@@ -192,7 +188,6 @@ class Tuning:
     """
 
     speed: float = 5.0
-    points: int = 5
     enough: float = 1e-3
     exact: float = 1e-3
     fast: float = 1e-2
@@ -223,9 +218,6 @@ class _Columns:
         parts = pool.ranges(d, float(self.columns.size))
         pool.run([partial(_survey, *fixed, *part) for part in parts])
         self.pull *= self.factor
-        self.length = np.sqrt(self.factor * self.square)
-        # The products at the last look at all columns, and the residuals there.
-        self.looked = self.pull, self.target
         self.kinks: Kinks = problem.penalty.kinks((d,), d)
         self.own = problem.penalty.curvature((d,), d)
         # The columns of the Gram matrix, centred and weighted, and the places they have in it.
@@ -253,33 +245,14 @@ class _Columns:
         """The residuals times the weights of the rows, but for a factor that all rows have."""
         return self.weights * r if len(self.weights) else r
 
-    def slopes(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """The products of the columns with the weighted residuals, where they may count.
-
-        Since the last look at all columns no product has moved farther than the residuals, times
-        the length of the column (Fercoq, Gramfort and Salmon, 2015).  Those of columns without a
-        weight that have to be below the threshold stay as they were then.
-        """
-        u, (known, old) = self.weighted(r), self.looked
-        way = r - old
-        far = np.sqrt(self.factor * inner(self.weighted(way), way))
-        most = np.abs(known) + far * self.length
-        # Not the other way round, which drops NaN.
-        chosen = np.flatnonzero((w != 0.0) | ~(most * _ROUNDED < self.kinks.l1))
-        every = 2 * len(chosen) > len(w)
-        if every:
-            chosen = np.arange(len(w))
-        found = np.empty(len(chosen))
-        fixed = (self.columns, self.mean, self.square, u, chosen, found)
-        parts = pool.ranges(len(chosen), float(len(chosen) * len(r)))
+    def slopes(self, r: np.ndarray) -> np.ndarray:
+        """The products of the columns with the weighted residuals."""
+        found = np.empty(len(self.mean))
+        fixed = (self.columns, self.mean, self.square, self.weighted(r), found)
+        parts = pool.ranges(len(found), float(self.columns.size))
         pool.run([partial(_slopes, *fixed, *part) for part in parts])
         found *= self.factor
-        if every:
-            self.looked = found, r.copy()
-            return found
-        out = known.copy()
-        out[chosen] = found
-        return out
+        return found
 
     def slopes_of(self, chosen: np.ndarray, r: np.ndarray) -> np.ndarray:
         """The same of some of the columns, of which the Gram matrix has copies."""
@@ -323,7 +296,7 @@ class ColumnDescentState:
     value, dual : float
         The objective, and the best lower bound.
     slopes : ndarray
-        The products of the columns with the weighted residuals, where they may count.
+        The products of the columns with the weighted residuals.
     r : ndarray
         The residuals.
     spent : float
@@ -343,13 +316,15 @@ class ColumnDescentState:
     spent: float = 0.0
     rate: float = 1.0
     stuck: bool = False
+    # Where it can do no more, another method takes over.
+    status: ClassVar[str | None] = None
 
     @property
     def relative_gap(self) -> float:
         return max(self.value - self.dual, 0.0) / max(abs(self.value), 1e-300)
 
 
-class ColumnDescent(Solver):
+class ColumnDescent(GapDescent):
     """Coordinate descent by columns.  Needs a squared loss, a kink, and dense columns.
 
     Beyond vectors it takes a copy of the columns that are in use at a time, with their Gram matrix,
@@ -401,7 +376,7 @@ class ColumnDescent(Solver):
         # A hint may be beyond the bounds, along a path for instance.
         w = data.kinks.within(np.array(problem.weights_of(theta), dtype=np.float64))
         r = data.residuals(w)
-        slopes = data.slopes(r, w) if w.any() else data.pull
+        slopes = data.slopes(r) if w.any() else data.pull
         state = ColumnDescentState(data, theta, np.inf, 0.0, slopes, r)
         return self._judged(problem, state, w, r, slopes)
 
@@ -444,7 +419,7 @@ class ColumnDescent(Solver):
         else:
             spent = self._passes(problem, state, active, x, r, check_interrupt)
         check_interrupt()
-        new = self._judged(problem, state, x, r, data.slopes(r, x), spent=spent)
+        new = self._judged(problem, state, x, r, data.slopes(r), spent=spent)
         new = replace(new, rate=new.relative_gap / max(state.relative_gap, 1e-300))
         still = state.value - new.value <= 1e-15 * abs(new.value)
         if still and new.dual - state.dual <= 0.01 * max(new.value - new.dual, 0.0):
@@ -483,17 +458,15 @@ class ColumnDescent(Solver):
     ) -> float:
         """Passes over some columns, which move ``x`` and ``r``.
 
-        Every few of them are extrapolated (Bertrand and Massias, 2021): residuals are affine in the
-        weights, so that no product with a column is needed to know what that leads to.  Returns
-        what has been spent, with what was before.
+        Returns what has been spent, with what was before.
         """
         data, kinks, tuning = state.data, state.data.kinks, self.tuning
         u = data.weighted(r)
         fixed = data.mean, data.square, data.own, kinks.l1, kinks.lower, kinks.upper
         weighing = data.columns, data.weights, data.factor
         enough = tuning.enough * (state.value - state.dual)
-        chosen, count, spent = active.copy(), len(active), state.spent
-        points, look = [(x[chosen], r.copy())], float(data.columns.size)
+        first, count, spent = True, len(active), state.spent
+        look = float(data.columns.size)
         while count:
             check_interrupt()
             spent += 2.0 * count * len(r)
@@ -501,62 +474,14 @@ class ColumnDescent(Solver):
             # To look at all columns costs half as much as to visit them.
             if fall <= enough and (spent - state.spent >= look or fall <= 1e-9 * state.value):
                 break
-            if len(points) == 1 and data.price(active[:count]) <= 2.0 * look:
+            if first and data.price(active[:count]) <= 2.0 * look:
                 # A Gram matrix of so few columns costs no more than to look at all columns.
                 self._solve(problem, state, active[:count], x, r, check_interrupt)
                 return spent
-            points.append((x[chosen], r.copy()))
-            if len(points) > tuning.points:
-                best = self._extrapolated(problem, data, chosen, points, x, r)
-                if best is not None:
-                    x[chosen], r[:] = best
-                    u[:] = data.weighted(r)
-                points = [(x[chosen], r.copy())]
-                if spent - state.spent >= look:
-                    break
+            first = False
         return spent
-
-    @staticmethod
-    def _extrapolated(
-        problem: PointwiseObjective,
-        data: _Columns,
-        chosen: np.ndarray,
-        points: list[tuple[np.ndarray, np.ndarray]],
-        x: np.ndarray,
-        r: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """The point that passes are on their way to, with its residuals; None if no better."""
-        ways = np.array([w for w, _ in points])
-        moves = np.diff(ways, axis=0)
-        products = moves @ moves.T
-        try:
-            shares = np.linalg.solve(products, np.ones(len(products)))
-        except np.linalg.LinAlgError:
-            return None
-        if not (np.isfinite(shares).all() and abs(shares.sum()) > 1e-300):
-            return None
-        shares /= shares.sum()
-        other = shares @ ways[1:]
-        there = shares @ np.array([at for _, at in points[1:]])
-        whole = x.copy()
-        whole[chosen] = other
-        own = problem.penalty
-        now = 0.5 * data.factor * inner(data.weighted(r), r) + own.value(x)
-        then = 0.5 * data.factor * inner(data.weighted(there), there) + own.value(whole)
-        return (other, there) if then < now else None
 
     def candidate(self, problem: Any, state: Any) -> Candidate:
         if not isinstance(state, ColumnDescentState):
             return self._other.candidate(problem, state)
         return Candidate(state.theta)
-
-    def objective_at(self, state: Any) -> float:
-        return float(state.value)
-
-    def should_check(self, problem: Any, state: Any, tol: float) -> bool:
-        return bool(state.relative_gap <= tol)
-
-    def stopped(self, problem: Any, state: Any) -> str | None:
-        return (
-            None if isinstance(state, ColumnDescentState) else self._other.stopped(problem, state)
-        )

@@ -22,20 +22,25 @@ from separatrix._compiled import pool
 from separatrix._compiled.linear_algebra import (
     conjugate_gradients,
     factorise,
-    inner,
     solve_columns,
     solve_positive,
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
-from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import (
     forecast,
     small_newton,
     small_softmax_newton,
     two_level_preconditioner,
 )
-from separatrix.solvers.line_search import Bracket, begin, next_trial
-from separatrix.solvers.protocol import Candidate, Solver, require_smooth
+from separatrix.solvers.descent import (
+    Descent,
+    Point,
+    descent_direction,
+    line_step,
+    norm,
+    optimum_of_sample,
+)
+from separatrix.solvers.protocol import Candidate, require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["Newton", "NewtonState", "Tuning"]
@@ -64,27 +69,24 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class NewtonState:
+class NewtonState(Point):
     """Where the method stands.
 
-    ``decrement`` is the last expected decrease, ``diagonal``, ``blocks`` or ``levels`` the
-    preconditioner in use and ``products`` how many were taken with it.
+    ``diagonal``, ``blocks`` or ``levels`` is the preconditioner in use, and ``products`` how many
+    were taken with it.
     """
 
-    theta: np.ndarray
-    evaluation: Evaluation
-    value: float
-    gradient: np.ndarray
-    decrement: float = np.inf
-    status: str | None = None
     diagonal: np.ndarray | None = None
     blocks: Blocks | None = None
     levels: TwoLevelPreconditioner | None = None
     products: int = 0
 
-    @property
-    def scores(self) -> np.ndarray:
-        return self.evaluation.scores
+
+# The steps of small problems, by their states.
+_COMPILED: dict[type, Any] = {
+    small_newton.SmallState: small_newton,
+    small_softmax_newton.SmallSoftmaxState: small_softmax_newton,
+}
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Tuning:
     dense: int = DENSE_HESSIAN
 
 
-class Newton(Solver):
+class Newton(Descent):
     """Newton's method with a line search.
 
     Parameters
@@ -162,13 +164,6 @@ class Newton(Solver):
         self.max_inner = max_inner
         self.levels = levels
         self.tuning = tuning
-        self.tol = 0.0
-
-    def aimed(self, tol: float) -> Newton:
-        """The method for a tolerance, which no system needs to be solved beyond."""
-        out = Newton.__new__(type(self))
-        out.__dict__.update(self.__dict__, tol=tol)
-        return out
 
     def requires(self, problem: Objective) -> None:
         require_smooth(problem, "Newton's method")
@@ -212,19 +207,10 @@ class Newton(Solver):
             return theta
         part = problem.sample(np.sort(rng.choice(n, n // 16, replace=False)))
         state = self.at(part, theta)
-        for _ in range(10):
-            problem.check_interrupt()
-            state = self.step(part, state, problem.check_interrupt)
-            if state.status or state.decrement < 1e-4 * abs(state.value):
-                break
-        return state.theta
+        there = optimum_of_sample(self, part, state, 10, 1e-4, problem.check_interrupt)
+        return np.asarray(there.theta)
 
-    @staticmethod
-    def at(problem: Objective, theta: np.ndarray, scores: np.ndarray | None = None) -> NewtonState:
-        """The state at a point, whose ``scores`` may be at hand."""
-        found = problem.evaluate(theta, scores)
-        value = problem.penalty_value(theta) + found.loss
-        return NewtonState(theta, found, value, problem.penalty_gradient(theta) + found.adjoint)
+    at = staticmethod(NewtonState.at)
 
     def is_dense(self, problem: LinearProblem) -> bool:
         """Whether to factorise: the Gram matrices must not dwarf some tens of products."""
@@ -274,11 +260,11 @@ class Newton(Solver):
 
     def _exactness(self, problem: Objective, state: NewtonState) -> float:
         """The factor by which the residual of a Newton system is to fall."""
-        relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
+        relative = norm(state.gradient) / max(abs(state.value), 1e-300)
         enough = np.sqrt(relative)
         if self.tol > 0.0 and problem.penalty.strong_convexity > 0.0:
             # The gap falls with the square of the gradient: no further than it has to.
-            gap = problem.penalty.gap_of_gradient(problem.weights_of(state.gradient))
+            gap = self.gap(problem, state)
             goal = self.tuning.aimed * self.tol * abs(state.value)
             enough = max(enough, np.sqrt(goal / gap)) if gap > goal else enough
         return float(np.clip(enough, 0.1, 0.5))
@@ -377,73 +363,28 @@ class Newton(Solver):
         return diagonal
 
     def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        if isinstance(state, small_newton.SmallState):
-            return small_newton.step(problem, state)
-        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
-            return small_softmax_newton.step(problem, state)
+        if (compiled := _COMPILED.get(type(state))) is not None:
+            return compiled.step(problem, state)
         direction, state = self.direction(problem, state, check_interrupt)
-        slope = inner(state.gradient, direction)
-        if not np.isfinite(slope) or slope >= 0.0:
-            # Rounding has eaten the direction; the gradient itself is the last resort.
-            direction = -state.gradient
-            slope = inner(state.gradient, direction)
-        if slope == 0.0 or not np.isfinite(slope):
-            return _ended(state, "precision_limit")
-        # Nearly all full steps are taken, and the next one begins with this evaluation.  Fresh
-        # scores: sums of updates would drift away from X w + b.
-        check_interrupt()
-        new = self.at(problem, problem.canonical(state.theta + direction))
-        there = new.value, inner(new.gradient, direction)
-        t, bracket = next_trial(1.0, *there, state.value, slope, begin(slope))
-        if t > 0.0:
-            along = problem.linear(direction)
-            t = _search(problem, state, direction, along, slope, check_interrupt, (t, bracket))
-        else:
-            t = bracket[0]
-        if t == 0.0:
-            return _ended(state, "precision_limit")
-        if t != 1.0:
-            new = self.at(problem, problem.canonical(state.theta + t * direction))
-        value, scores = new.value, new.scores
-        status = None
-        if not value < state.value and _norm(new.gradient) >= 0.5 * _norm(state.gradient):
-            status = "precision_limit"
-            if value > state.value:
-                return _ended(state, status)
-        return replace(
-            new,
-            decrement=-0.5 * slope,
-            status=receding(problem, scores, value, direction, slope) or status,
-            diagonal=state.diagonal,
-            blocks=state.blocks,
-            levels=state.levels,
-            products=state.products,
-        )
+        direction, slope = descent_direction(state, direction)
+        new, length = line_step(problem, state, direction, slope, check_interrupt, left=0.5)
+        if length == 0.0:
+            return new
+        status = receding(problem, new.scores, new.value, direction, slope)
+        return replace(new, status=status or new.status)
 
     def candidate(self, problem: Objective, state: Any) -> Candidate:
-        if isinstance(state, small_newton.SmallState):
-            return small_newton.candidate(problem, state)
-        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
-            return small_softmax_newton.candidate(problem, state)
-        return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
-
-    def objective_at(self, state: Any) -> float:
-        return float(state.value)
+        if (compiled := _COMPILED.get(type(state))) is not None:
+            found: Candidate = compiled.candidate(problem, state)
+            return found
+        return super().candidate(problem, state)
 
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
-        if isinstance(state, small_newton.SmallState):
-            return small_newton.should_check(state, tol)
-        if isinstance(state, small_softmax_newton.SmallSoftmaxState):
-            return state.gap <= 0.9 * tol * abs(state.value)
-        target = tol * abs(state.value)
+        if (compiled := _COMPILED.get(type(state))) is not None:
+            return bool(compiled.should_check(state, tol))
         if not problem.penalty.coercive:
-            return state.decrement <= 10.0 * target
-        # With the slopes as dual point the gap is half the squared gradient, up to balancing.
-        gap = problem.penalty.gap_of_gradient(problem.weights_of(state.gradient))
-        return gap <= 2.0 * target
-
-    def stopped(self, problem: Objective, state: Any) -> str | None:
-        return state.status
+            return bool(state.decrement <= 10.0 * tol * abs(state.value))
+        return super().should_check(problem, state, tol)
 
 
 def receding(
@@ -467,37 +408,3 @@ def receding(
     if direction is None or not ended or not problem.has_recession_direction(scores, direction):
         return None
     return "quasi_separable" if problem.of_classes else "unattained"
-
-
-def _norm(x: np.ndarray) -> float:
-    return float(np.sqrt(inner(x, x)))
-
-
-def _ended(state: NewtonState, status: str) -> NewtonState:
-    return replace(state, status=status)
-
-
-def _search(
-    problem: Objective,
-    state: Any,
-    direction: np.ndarray,
-    along: np.ndarray,
-    slope: float,
-    check_interrupt: Callable[[], None],
-    after: tuple[float, Bracket] | None = None,
-) -> float:
-    """A step length at which the slope has fallen well and the objective has not risen.
-
-    ``after``: the next length to try and the bracket, where one has been tried.
-    """
-    t, bracket = (1.0, begin(slope)) if after is None else after
-    for _ in range(100):
-        check_interrupt()
-        theta = state.theta + t * direction
-        loss, here = problem.along_line(state.evaluation.scores, along, t)
-        value = problem.penalty_value(theta) + loss
-        here += inner(problem.penalty_gradient(theta), direction)
-        t, bracket = next_trial(t, value, here, state.value, slope, bracket)
-        if t == 0.0:
-            break
-    return bracket[0]

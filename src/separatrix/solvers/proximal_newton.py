@@ -40,7 +40,8 @@ from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.penalties import Kinks, prox
 from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, common_move, reach
-from separatrix.solvers.protocol import Candidate, Solver, require_smooth
+from separatrix.solvers.descent import GapDescent, optimum_of_sample
+from separatrix.solvers.protocol import Candidate, require_smooth
 
 __all__ = ["ProximalNewton", "ProximalNewtonState", "Tuning"]
 
@@ -332,11 +333,9 @@ class Tuning:
     few : int
         Columns that may be needed are taken a part at a time, the strongest first, if they are no
         more than so many or a Hessian of them all is cheap; otherwise all are taken in.
-    many_weights : float
-        Steps of several classes have no Hessian if the columns that may be needed have more weights
-        than this.
     dense : float
-        Steps have no Hessian from so many weights on.
+        Steps have no Hessian from so many weights on: of the columns that they move, and with
+        several classes of all that may be needed.
     sharper : float
         A step without a Hessian descends until all slopes together are off by a goal, which is
         multiplied by this once a single pass is enough.
@@ -380,7 +379,6 @@ class Tuning:
     dense_speed: float = 25.0
     blocks: float = 40.0
     few: int = 500
-    many_weights: float = DENSE_HESSIAN // 2
     dense: float = DENSE_HESSIAN
     sharper: float = 0.25
     settled: tuple[tuple[float, float], tuple[float, float]] = ((1e-4, 1e-3), (1e-3, 5e-2))
@@ -394,7 +392,7 @@ class Tuning:
     least_ridge: float = 1e-9
 
 
-class ProximalNewton(Solver):
+class ProximalNewton(GapDescent):
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
     Beyond vectors it takes a copy of the working set's columns, with a Hessian of at most 2,500
@@ -468,12 +466,9 @@ class ProximalNewton(Solver):
         """About the optimum on a sample of the rows: as nearly as it may itself be off."""
         state = self.init(part, part.zero(), rng)
         enough = self.tuning.varies * math.prod(part.shape) / part.design.n_samples
-        for _ in range(self.tuning.steps):
-            check_interrupt()
-            before, state = state.value, self.step(part, state, check_interrupt)
-            if state.status or before - state.value <= enough * abs(state.value):
-                break
-        return state.theta
+        steps = self.tuning.steps
+        found = optimum_of_sample(self, part, state, steps, enough, check_interrupt)
+        return np.asarray(found.theta)
 
     @staticmethod
     def _with_dual(
@@ -499,15 +494,15 @@ class ProximalNewton(Solver):
     def _is_cheap(self, problem: Objective, index: np.ndarray) -> bool:
         """Whether a Hessian of some columns costs little against the products that do without it.
 
-        A row that has ``k`` entries in them makes ``k`` products in the one and one in the other,
-        with several classes in a block for every pair of these and one for each; and the Hessian is
-        to be factorised, too.
+        A row that has ``k`` entries in them makes ``k`` products in the one and one in the other;
+        and the Hessian is to be factorised, too.  That of several classes is formed whatever it
+        takes: without, weights move against twice their curvature.
         """
         design, classes = problem.design, math.prod(problem.output_shape)
         stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
         speed = self.tuning.dense_speed if stored == cells else 1.0
         weights = classes * len(index)
-        formed = 0.5 * (classes + 1) * stored <= self.tuning.cheap * speed * design.n_samples
+        formed = classes > 1 or stored <= self.tuning.cheap * speed * design.n_samples
         factorised = weights**3 <= 3.0 * self.tuning.blocks * self.tuning.cheap * classes * stored
         return weights < self.tuning.dense and formed and factorised
 
@@ -542,7 +537,7 @@ class ProximalNewton(Solver):
             return state.index
         near = np.flatnonzero(((excess > -self.tuning.near * level) | inside) & ~used)
         needed = int(used.sum()) + len(near)
-        if problem.output_shape and needed * problem.output_shape[0] > self.tuning.many_weights:
+        if problem.output_shape and needed * problem.output_shape[0] >= self.tuning.dense:
             return None
         free = min(max(2 * int(used.sum()), 100), d - int(used.sum()))
         if len(near) > free and (len(near) <= self.tuning.few or self._is_cheap(problem, near)):
@@ -712,12 +707,3 @@ class ProximalNewton(Solver):
 
     def candidate(self, problem: Objective, state: ProximalNewtonState) -> Candidate:
         return Candidate(state.theta, state.residual, None if state.by_columns else state.scores)
-
-    def objective_at(self, state: ProximalNewtonState) -> float:
-        return state.value
-
-    def should_check(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:
-        return state.relative_gap <= tol
-
-    def stopped(self, problem: Objective, state: ProximalNewtonState) -> str | None:
-        return state.status

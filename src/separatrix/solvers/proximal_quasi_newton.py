@@ -31,10 +31,10 @@ from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.certificate import relative_to
 from separatrix.objectives.base import DENSE_HESSIAN
-from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Kinks
 from separatrix.solvers.column_model import ColumnModel
-from separatrix.solvers.protocol import Candidate, Solver, require_smooth
+from separatrix.solvers.descent import GapDescent, Point, column_scale
+from separatrix.solvers.protocol import require_smooth
 from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
 __all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState", "Tuning"]
@@ -47,16 +47,11 @@ _LEAST = 1e-300
 
 
 @dataclass(frozen=True)
-class ProximalQuasiNewtonState:
+class ProximalQuasiNewtonState(Point):
     """Where the method stands.
 
     Attributes
     ----------
-    theta : ndarray
-    evaluation : Evaluation
-    value : float
-    gradient : ndarray
-        Of the loss and of the smooth part of the penalty.
     relative_gap : float
         As floats give it.
     index : ndarray of int
@@ -77,13 +72,9 @@ class ProximalQuasiNewtonState:
         How many steps in a row have gained nothing.
     """
 
-    theta: np.ndarray
-    evaluation: Evaluation
-    value: float
-    gradient: np.ndarray
-    relative_gap: float
-    rng: np.random.Generator
-    index: np.ndarray
+    relative_gap: float = np.inf
+    rng: Any = None
+    index: Any = None
     hessian: np.ndarray | None = None
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     slow: int = 0
@@ -91,7 +82,6 @@ class ProximalQuasiNewtonState:
     newton: bool = False
     diagonal: np.ndarray | None = None
     stuck: int = 0
-    status: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +122,7 @@ class Tuning:
     stuck: int = 5
 
 
-class ProximalQuasiNewton(Solver):
+class ProximalQuasiNewton(GapDescent):
     """BFGS with soft thresholds.  Needs curvature, a kink, and an objective that is read in passes.
 
     Beyond the sample it takes two square matrices of at most 2,500 weights.
@@ -179,15 +169,17 @@ class ProximalQuasiNewton(Solver):
         few = int(np.prod(problem.shape)) <= self.tuning.few
         if few:
             problem.look_twice(theta)
-        found = problem.evaluate(theta)
-        value = problem.penalty_value(theta) + found.loss
-        gradient = problem.penalty_gradient(theta) + found.adjoint
-        bound = problem.bound_of(theta, found)
-        gap = relative_to(bound.gap, bound.primal)
         columns = np.arange(problem.design.n_features)
-        return ProximalQuasiNewtonState(
-            theta, found, value, gradient, gap, rng, columns, exact=few, newton=few
+        state = ProximalQuasiNewtonState.at(
+            problem, theta, rng=rng, index=columns, exact=few, newton=few
         )
+        bound = problem.bound_of(theta, state.evaluation)
+        return replace(state, relative_gap=relative_to(bound.gap, bound.primal))
+
+    def _goal(self, problem: Any, state: ProximalQuasiNewtonState) -> float:
+        """The violation at which the model is close to its minimum."""
+        level = level_of(problem, state.theta, state.value)
+        return self.tuning.exact * level * min(state.relative_gap, 1.0)
 
     # --- the model --------------------------------------------------------------------------
 
@@ -221,10 +213,10 @@ class ProximalQuasiNewton(Solver):
         whole = len(index) == problem.design.n_features
         part = problem if state.exact else self._sample(problem, state.rng)
         if part is problem and whole:
-            hessian = problem.hessian(problem.curvature(state.evaluation.scores))
+            hessian = problem.hessian(problem.curvature(state.scores))
             return replace(state, index=index, hessian=hessian, pairs=(), slow=0, exact=True)
         if not whole and state.diagonal is None:
-            diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
+            diagonal = problem.hessian_diagonal(problem.curvature(state.scores))
             state = replace(state, diagonal=diagonal)
         if part is problem:
             assert state.diagonal is not None
@@ -290,19 +282,10 @@ class ProximalQuasiNewton(Solver):
         old, slope = state.theta[rows], state.gradient[rows]
         kinks = problem.penalty.restricted(index).kinks(old.shape, len(index))
         theta, ahead = old.copy(), slope.copy()
-        tol = (
-            self.tuning.exact
-            * level_of(problem, state.theta, state.value)
-            * min(state.relative_gap, 1.0)
-        )
+        tol = self._goal(problem, state)
         flat = ahead.ravel(), theta.ravel(), kinks.ravel()
         minimise_model(hessian, *flat, math.prod(problem.output_shape), tol, check_interrupt)
-        direction = theta - old
-        kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
-        expected = inner(slope, direction) + kink
-        if not (np.isfinite(expected) and expected < 0.0):
-            return replace(state, status="precision_limit")
-        return self._searched(problem, state, rows, theta, direction, expected)
+        return self._towards(problem, state, rows, theta, kinks)
 
     def _by_columns(
         self,
@@ -313,10 +296,13 @@ class ProximalQuasiNewton(Solver):
         """A step without a Hessian: on the model of the sample's columns, turned."""
         part = self._sample(problem, state.rng)
         if state.diagonal is None or state.slow >= self.tuning.patience:
-            diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
+            diagonal = problem.hessian_diagonal(problem.curvature(state.scores))
             state = replace(state, diagonal=diagonal, slow=0)
+        # Nothing that a Hessian of some columns was put right by holds for all of them.
+        state = replace(state, hessian=None, pairs=())
         assert state.diagonal is not None
         d = problem.design.n_features
+        everywhere = np.arange(len(state.theta))
         kinks = problem.penalty.kinks(problem.shape, d)
         penalty = np.broadcast_to(problem._penalty_curvature(), problem.shape)
         if part is problem:
@@ -324,60 +310,51 @@ class ProximalQuasiNewton(Solver):
             bend = np.maximum(2.0 * state.diagonal, _LEAST)
             moved = state.theta - state.gradient / bend
             theta = np.sign(moved) * np.maximum(np.abs(moved) - kinks.l1 / bend, 0.0)
-            return self._towards(problem, state, kinks.within(theta), kinks)
+            return self._towards(problem, state, everywhere, kinks.within(theta), kinks)
         curvature = part.curvature(part.linear(state.theta))
         own = part.hessian_diagonal(curvature) - penalty
         whole = np.maximum(state.diagonal - penalty, 0.0)
         # In weights that are scaled, the sample's Hessian has the diagonal of that of all rows.
-        there = own > 1e-12 * whole
-        there[d:] = False
-        scale = np.sqrt(np.divide(whole, own, out=np.ones_like(own), where=there))
-        lacking = np.where(own > 1e-12 * whole, 0.0, whole)
+        scale, there = column_scale(own, whole)
+        scale[d:] = 1.0
+        lacking = np.where(there, 0.0, whole)
         rest = (penalty + lacking) / np.square(scale)
         start = state.theta * scale
         model = ColumnModel(
             part.design.turned, np.arange(d), curvature, np.zeros(len(curvature)), start,
             kinks.scaled(scale), rest, _RIDGE, state.gradient / scale - rest * start,
         )  # fmt: skip
-        goal = (
-            self.tuning.exact
-            * level_of(problem, state.theta, state.value)
-            * min(state.relative_gap, 1.0)
-        )
+        goal = self._goal(problem, state)
         for _ in range(_LEAPS):
             _, passes = model.descend(goal, _DESCENTS, check_interrupt)
             if passes < _DESCENTS:
                 break
             model.leap(goal, check_interrupt)
-        return self._towards(problem, state, kinks.within(model.x / scale), kinks)
+        return self._towards(problem, state, everywhere, kinks.within(model.x / scale), kinks)
 
     def _towards(
-        self, problem: Any, state: ProximalQuasiNewtonState, theta: np.ndarray, kinks: Kinks
-    ) -> ProximalQuasiNewtonState:
-        """The state on the way to a point in which all weights may be others."""
-        direction = theta - state.theta
-        kink = inner(kinks.l1, np.abs(theta) - np.abs(state.theta))
-        expected = inner(state.gradient, direction) + kink
-        if not (np.isfinite(expected) and expected < 0.0):
-            return replace(state, status="precision_limit")
-        state = replace(state, hessian=None, pairs=())
-        return self._searched(problem, state, np.arange(len(theta)), theta, direction, expected)
-
-    def _searched(
         self,
         problem: Any,
         state: ProximalQuasiNewtonState,
         rows: np.ndarray,
         theta: np.ndarray,
-        direction: np.ndarray,
-        expected: float,
+        kinks: Kinks,
     ) -> ProximalQuasiNewtonState:
-        """The state where the objective has fallen enough, on the way to the model's minimum."""
+        """The state where the objective has fallen enough, on the way to the model's minimum.
+
+        ``rows`` are those of the point that move, ``theta`` where the minimum has them.
+        """
+        old = state.theta[rows]
+        direction = theta - old
+        kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
+        expected = inner(state.gradient[rows], direction) + kink
+        if not (np.isfinite(expected) and expected < 0.0):
+            return replace(state, status="precision_limit")
         noise, t = 1e-14 * abs(state.value), 1.0
         new = state
         for _ in range(_HALVINGS):
             whole = state.theta.copy()
-            whole[rows] = theta if t == 1.0 else state.theta[rows] + t * direction
+            whole[rows] = theta if t == 1.0 else old + t * direction
             new = self._at(problem, whole, state.rng)
             if new.value <= state.value + 1e-4 * t * expected + noise:
                 break
@@ -405,24 +382,10 @@ class ProximalQuasiNewton(Solver):
             stuck=stuck,
         )
 
-    def candidate(self, problem: Any, state: ProximalQuasiNewtonState) -> Candidate:
-        return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
-
-    def objective_at(self, state: ProximalQuasiNewtonState) -> float:
-        return state.value
-
-    def should_check(self, problem: Any, state: ProximalQuasiNewtonState, tol: float) -> bool:
-        return state.relative_gap <= tol
-
-    def stopped(self, problem: Any, state: ProximalQuasiNewtonState) -> str | None:
-        return state.status
-
 
 def _scale_to(hessian: np.ndarray, diagonal: np.ndarray) -> None:
     """Scale a matrix to a diagonal; where it has nothing it gets just that."""
-    own = np.diagonal(hessian).copy()
-    there = own > 1e-12 * diagonal
-    scale = np.sqrt(np.divide(diagonal, own, out=np.ones_like(own), where=there))
+    scale, _ = column_scale(np.diagonal(hessian).copy(), diagonal)
     hessian *= scale[:, None]
     hessian *= scale
     hessian[np.diag_indices_from(hessian)] = diagonal

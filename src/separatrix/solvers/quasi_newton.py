@@ -33,7 +33,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,10 +42,18 @@ from separatrix._compiled.linear_algebra import Factor, conjugate_gradients, fac
 from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.certificate import NO_OPTIMUM
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
-from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import forecast
-from separatrix.solvers.newton import _norm, _search, receding
-from separatrix.solvers.protocol import Candidate, Solver, require_smooth
+from separatrix.solvers.descent import (
+    Descent,
+    Point,
+    column_scale,
+    descent_direction,
+    line_step,
+    norm,
+    optimum_of_sample,
+)
+from separatrix.solvers.newton import receding
+from separatrix.solvers.protocol import Candidate, require_smooth
 
 __all__ = ["QuasiNewton", "QuasiNewtonState", "Tuning"]
 
@@ -56,31 +65,21 @@ _TRIED = 4
 
 
 @dataclass(frozen=True)
-class QuasiNewtonState:
-    """Where the method stands; ``decrement`` is the last expected decrease."""
+class QuasiNewtonState(Point):
+    """Where the method stands."""
 
-    theta: np.ndarray
-    evaluation: Evaluation
-    value: float
-    gradient: np.ndarray
-    factor: Factor | _Iterated | _Diagonal | None
+    factor: Factor | _Iterated | _Diagonal | None = None
     # Rows behind the factor.
-    rows: int
-    rng: np.random.Generator
+    rows: int = 0
+    rng: Any = None
     pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...] = ()
-    decrement: float = np.inf
     # How many of the steps since the factor did little; and how many steps there were.
     slow: int = 0
     steps: int = 0
-    status: str | None = None
     # Whether steps are Newton's, and the dual point of the last one with its gap.
     exact: bool = False
     tangents: np.ndarray | None = None
     slack: float = np.inf
-
-    @property
-    def scores(self) -> np.ndarray:
-        return self.evaluation.scores
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,7 @@ class _Iterated:
         diagonal = own if exact is None else exact
         penalty = np.broadcast_to(part._penalty_curvature(), own.shape)
         of_part, of_all = own - penalty, np.maximum(diagonal - penalty, 0.0)
-        there = of_part > 1e-12 * own
-        scale = np.sqrt(np.divide(of_all, of_part, out=np.ones_like(own), where=there))
+        scale, there = column_scale(of_part, of_all)
         lacking = np.where(there, 0.0, of_all)
         return cls(part, curvature, np.where(diagonal > 0.0, diagonal, 1.0), scale, lacking)
 
@@ -142,9 +140,8 @@ class _Diagonal:
     gaps: tuple[float, ...]
 
     @classmethod
-    def of(cls, problem: Objective, state: QuasiNewtonState) -> _Diagonal:
+    def of(cls, problem: Objective, state: QuasiNewtonState, gap: float) -> _Diagonal:
         diagonal = problem.hessian_diagonal(problem.curvature(state.scores)).ravel()
-        gap = _gap(problem, state)
         return cls(np.where(diagonal > 0.0, diagonal, 1.0), 1.0, (gap,))
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
@@ -228,7 +225,7 @@ class Tuning:
     gone: float = 0.3
 
 
-class QuasiNewton(Solver):
+class QuasiNewton(Descent):
     """L-BFGS from the factorised Hessian of a sample.
 
     Needs curvature, and a quadratic penalty or few parameters of rows in memory.
@@ -243,13 +240,6 @@ class QuasiNewton(Solver):
 
     def __init__(self, tuning: Tuning = Tuning()) -> None:
         self.tuning = tuning
-        self.tol = tuning.goal
-
-    def aimed(self, tol: float) -> QuasiNewton:
-        """The method for a tolerance."""
-        out = type(self)()
-        out.__dict__.update(self.__dict__, tol=tol)
-        return out
 
     def requires(self, problem: Objective) -> None:
         require_smooth(problem, "The quasi-Newton method")
@@ -295,22 +285,16 @@ class QuasiNewton(Solver):
     ) -> QuasiNewtonState:
         rows = self._sample_size(problem)
         part = problem.some(rows, rng)
-        if theta.any():
+        start = partial(QuasiNewtonState.at, problem, theta, rng=rng)
+        if part is problem or theta.any():
             # The factor comes with the first step.
-            return self._at(problem, theta, rng)
-        if part is problem:
-            return self._at(problem, theta, rng)
+            return start()
         small = self.init(part, theta, rng)
         # Where a sample's optimum varies by as much as this, it is found.
-        size = int(np.prod(problem.shape))
-        enough = 0.05 * size / rows
-        for _ in range(20):
-            problem.check_interrupt()
-            small = self.step(part, small, problem.check_interrupt)
-            if small.status or small.decrement <= enough * abs(small.value):
-                break
+        enough = 0.05 * math.prod(problem.shape) / rows
+        small = optimum_of_sample(self, part, small, 20, enough, problem.check_interrupt)
         if not problem.penalty.coercive and self._misleads(part, theta, small):
-            return replace(self._at(problem, theta, rng), exact=True)
+            return start(exact=True)
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.
         n = problem.design.n_samples
         cheap = rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored
@@ -318,10 +302,9 @@ class QuasiNewton(Solver):
             small = self._with_factor(part, small, rows)
         # The sample's rows are not needed beside vectors of the length of the data.
         del part
-        state = self._at(problem, small.theta, rng)
-        if not state.value < problem.null_loss():
-            return self._at(problem, theta, rng)
-        return replace(state, factor=small.factor, rows=small.rows)
+        fitted = {"rng": rng, "factor": small.factor, "rows": small.rows}
+        state = QuasiNewtonState.at(problem, small.theta, **fitted)
+        return state if state.value < problem.null_loss() else start()
 
     def _misleads(self, part: Objective, start: np.ndarray, state: QuasiNewtonState) -> bool:
         """Whether a sample's optimum is far off for want of rows, where no penalty holds it.
@@ -358,13 +341,6 @@ class QuasiNewton(Solver):
         if not problem.penalty.coercive:
             return False
         return forecast.hessian_in_passes(problem) >= self.tuning.dear
-
-    @staticmethod
-    def _at(problem: Objective, theta: np.ndarray, rng: np.random.Generator) -> QuasiNewtonState:
-        found = problem.evaluate(theta)
-        value = problem.penalty_value(theta) + found.loss
-        gradient = problem.penalty_gradient(theta) + found.adjoint
-        return QuasiNewtonState(theta, found, value, gradient, None, 0, rng)
 
     def _with_factor(
         self, problem: Objective, state: QuasiNewtonState, rows: int
@@ -408,7 +384,8 @@ class QuasiNewton(Solver):
             return state if current else self._with_factor(problem, state, n)
         if state.factor is None:
             if self._begins_with_diagonal(problem):
-                return replace(state, factor=_Diagonal.of(problem, state))
+                diagonal = _Diagonal.of(problem, state, self.gap(problem, state))
+                return replace(state, factor=diagonal)
             return self._with_factor(problem, state, self._sample_size(problem))
         if isinstance(state.factor, _Diagonal):
             if len(state.factor.gaps) > _TRIED:
@@ -427,65 +404,31 @@ class QuasiNewton(Solver):
     ) -> QuasiNewtonState:
         state = self._renewed(problem, state)
         check_interrupt()
-        direction = self._direction(state)
-        slope = inner(state.gradient, direction)
-        if not np.isfinite(slope) or slope >= 0.0:
-            direction = -state.gradient
-            slope = inner(state.gradient, direction)
-        if slope == 0.0 or not np.isfinite(slope):
-            return replace(state, status="precision_limit")
-        t, new = 1.0, None
+        direction, slope = descent_direction(state, self._direction(state))
         # The diagonal does not know how long its first step should be.
-        if not isinstance(state.factor, _Diagonal) or state.pairs:
-            theta = problem.canonical(state.theta + direction)
-            new = self._at(problem, theta, state.rng)
-            noise = 1e-14 * abs(state.value)
-            here = inner(new.gradient, direction)
-            if not (new.value <= state.value + 1e-4 * slope + noise) or here < 0.9 * slope:
-                new = None
-        if new is None:
-            along = problem.linear(direction)
-            t = _search(problem, state, direction, along, slope, check_interrupt)
-            if t == 0.0:
-                return replace(state, status="precision_limit")
-            theta = problem.canonical(state.theta + t * direction)
-            new = self._at(problem, theta, state.rng)
-        status = None
-        if not new.value < state.value and _norm(new.gradient) >= 0.9 * _norm(state.gradient):
-            status = "precision_limit"
-            if new.value > state.value:
-                return replace(state, status=status)
-        s, y = theta - state.theta, new.gradient - state.gradient
+        whole = not isinstance(state.factor, _Diagonal) or bool(state.pairs)
+        new, t = line_step(
+            problem, state, direction, slope, check_interrupt, steepest=0.9, whole=whole
+        )
+        if t == 0.0:
+            return new
+        s, y = new.theta - state.theta, new.gradient - state.gradient
         product = inner(s, y)
         pairs = state.pairs
-        if product > 1e-12 * _norm(s) * _norm(y):
+        if product > 1e-12 * norm(s) * norm(y):
             pairs = (*pairs, (s, y, product))[-self.tuning.memory :]
+        if isinstance(state.factor, _Diagonal):
+            factor = state.factor.after(pairs, self.gap(problem, new))
+            return replace(new, factor=factor, pairs=pairs)
         # Expected decreases that do not halve, or a step cut short: the Hessian at hand is wrong.
         slow = state.slow + int(-slope > state.decrement or t < 0.1)
-        near = t == 1.0 and -slope <= self.tuning.near * abs(new.value)
-        factor = state.factor
-        if isinstance(factor, _Diagonal):
-            return replace(
-                new,
-                factor=factor.after(pairs, _gap(problem, new)),
-                pairs=pairs,
-                decrement=-0.5 * slope,
-                status=status,
-            )
-        if problem.penalty.coercive:
-            new = self._towards_exact(problem, state, new, near)
         new = replace(
-            new,
-            exact=state.exact or new.exact,
-            factor=factor,
-            rows=state.rows,
-            pairs=pairs,
-            decrement=-0.5 * slope,
-            slow=slow,
-            steps=state.steps + 1,
-            status=status,
+            new, pairs=pairs, slow=slow, steps=state.steps + 1, tangents=None, slack=np.inf
         )
-        return new if problem.penalty.coercive else self._looked_ahead(problem, new)
+        if not problem.penalty.coercive:
+            return self._looked_ahead(problem, new)
+        near = t == 1.0 and -slope <= self.tuning.near * abs(new.value)
+        return self._towards_exact(problem, state, new, near)
 
     def _towards_exact(
         self, problem: Objective, state: QuasiNewtonState, new: QuasiNewtonState, near: bool
@@ -496,10 +439,8 @@ class QuasiNewton(Solver):
             tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
             return replace(new, tangents=tangents, slack=slack)
         if not state.exact and self._is_cheap(problem):
-            closer = _gap(problem, new) < (self.tuning.closer if near else self.tuning.far) * _gap(
-                problem, state
-            )
-            return replace(new, exact=not closer)
+            share = self.tuning.closer if near else self.tuning.far
+            return replace(new, exact=not self.gap(problem, new) < share * self.gap(problem, state))
         return new
 
     def _looked_ahead(self, problem: Objective, state: QuasiNewtonState) -> QuasiNewtonState:
@@ -508,7 +449,7 @@ class QuasiNewton(Solver):
         It then knows what is left, and whether what is left is a way without an end.
         """
         status = state.status or receding(problem, state.scores, state.value)
-        near = _gap(problem, state) <= self.tuning.sure * self.tol * abs(state.value)
+        near = self.gap(problem, state) <= self.tuning.sure * self.tol * abs(state.value)
         due = state.exact or near or state.steps >= forecast.hessian_in_passes(problem)
         if not due or status in NO_OPTIMUM:
             return replace(state, status=status)
@@ -524,34 +465,26 @@ class QuasiNewton(Solver):
         return cost <= self.tuning.cheap * problem.design.n_stored
 
     def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
-        if state.slack < _gap(problem, state):
-            return Candidate(state.theta, state.tangents, state.evaluation.scores)
-        return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
+        if state.slack < self.gap(problem, state):
+            return Candidate(state.theta, state.tangents, state.scores)
+        return super().candidate(problem, state)
 
-    def objective_at(self, state: QuasiNewtonState) -> float:
-        return state.value
+    def gap(self, problem: Objective, state: QuasiNewtonState) -> float:
+        """Return the gap with the slopes as dual point.
+
+        Without a penalty, what the matrix at hand expects a step to gain.
+        """
+        if problem.penalty.coercive:
+            return super().gap(problem, state)
+        if state.factor is None:
+            return math.inf
+        return -0.5 * inner(state.gradient, self._direction(state))
 
     def should_check(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
         target = tol * abs(state.value)
         if not problem.penalty.coercive:
-            return state.exact and _gap(problem, state) <= target
-        slack = 2.0 if problem.fit_intercept else 1.0
-        return _gap(problem, state) <= slack * target or state.slack <= 0.9 * target
-
-    def stopped(self, problem: Objective, state: QuasiNewtonState) -> str | None:
-        return state.status
-
-
-def _gap(problem: Objective, state: QuasiNewtonState) -> float:
-    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing.
-
-    Without a penalty, what the matrix at hand expects a step to gain.
-    """
-    if not problem.penalty.coercive:
-        if state.factor is None:
-            return math.inf
-        return -0.5 * inner(state.gradient, QuasiNewton._direction(state))
-    return problem.penalty.gap_of_gradient(problem.weights_of(state.gradient))
+            return state.exact and self.gap(problem, state) <= target
+        return super().should_check(problem, state, tol) or state.slack <= 0.9 * target
 
 
 def _along_tangents(

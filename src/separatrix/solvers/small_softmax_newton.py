@@ -21,7 +21,7 @@ from separatrix.solvers.line_search import compiled_begin, compiled_trial
 from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.small_newton import dense_rows, solve
 
-__all__ = ["SmallSoftmaxState", "candidate", "fits", "start", "step"]
+__all__ = ["SmallSoftmaxState", "candidate", "fits", "should_check", "start", "step"]
 
 # Parameters of all classes together, and rows times their square, up to which a Hessian in one
 # compiled loop takes less than NumPy's calls.
@@ -295,3 +295,8 @@ def candidate(problem: Any, state: SmallSoftmaxState) -> Candidate:
     scores, slopes = state.rows
     adjoint = state.point[1, : problem.design.n_features]
     return Candidate(state.theta, problem.upper[:, None] * slopes, scores, adjoint)
+
+
+def should_check(state: SmallSoftmaxState, tol: float) -> bool:
+    """Whether the gap, as the step has found it, promises a certificate."""
+    return state.gap <= 0.9 * tol * abs(state.value)

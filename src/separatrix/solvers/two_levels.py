@@ -23,13 +23,20 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.linear_algebra import conjugate_gradients, inner
+from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.pool import with_one_blas_thread
 from separatrix.objectives.base import DENSE_HESSIAN
-from separatrix.objectives.passes import Evaluation
-from separatrix.solvers import two_level_preconditioner
-from separatrix.solvers.newton import _norm, _search
-from separatrix.solvers.protocol import Candidate, Solver, require_smooth
+from separatrix.solvers import newton, two_level_preconditioner
+from separatrix.solvers.descent import (
+    Descent,
+    Point,
+    descent_direction,
+    line_step,
+    norm,
+    optimum_of_sample,
+)
+from separatrix.solvers.newton import Newton
+from separatrix.solvers.protocol import require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["TwoLevels", "TwoLevelsState"]
@@ -47,22 +54,17 @@ _FOLLOWING, _FOLLOWED = 8, 1e-2
 # Points from the first on that have a Hessian of their own; afterwards, what a step may leave of
 # the gap, and how many such steps there are before another.
 _YOUNG, _SLOW, _PATIENCE = 2, 0.5, 3
-# The start: each sample is this part of the next, down to so few rows; the steps on each, how
-# exactly their systems are solved, and the decrease, as a part of the objective, that is enough.
-_PART, _FEW, _STEPS, _TIGHT, _ENOUGH = 0.25, 10_000, 12, 0.1, 1e-2
-_PRODUCTS = 50
+# The start: each sample is this part of the next, down to so few rows; the steps on each, the
+# products of one, and the decrease, as a part of the objective, that is enough.
+_PART, _FEW, _STEPS, _PRODUCTS, _ENOUGH = 0.25, 10_000, 12, 50, 1e-2
 
 
 @dataclass(frozen=True)
-class TwoLevelsState:
+class TwoLevelsState(Point):
     """Where the method stands.
 
     Attributes
     ----------
-    theta : ndarray
-    evaluation : Evaluation
-    value : float
-    gradient : ndarray
     levels : TwoLevelPreconditioner or None
         The Hessian's stand-in.
     pairs : tuple
@@ -73,23 +75,17 @@ class TwoLevelsState:
         Steps so far.
     share : float
         What of a step rare columns take.
-    status : str or None
     """
 
-    theta: np.ndarray
-    evaluation: Evaluation
-    value: float
-    gradient: np.ndarray
-    rng: np.random.Generator
+    rng: Any = None
     levels: TwoLevelPreconditioner | None = None
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     slow: int = 0
     count: int = 0
     share: float = _SHARE
-    status: str | None = None
 
 
-class TwoLevels(Solver):
+class TwoLevels(Descent):
     """Quasi-Newton steps with two levels of columns, one pass each.
 
     Needs curvature, a quadratic penalty, and wide sparse data of which a sample lies in memory.
@@ -150,7 +146,7 @@ class TwoLevels(Solver):
     def _first(self, problem: Any, theta: np.ndarray, rng: np.random.Generator) -> TwoLevelsState:
         # The pass that tells what the point is worth gives the diagonal of the Hessian there.
         problem.look_twice(theta, diagonal=True)
-        return self._at(problem, theta, rng)
+        return TwoLevelsState.at(problem, theta, rng=rng)
 
     def _optimum(
         self,
@@ -165,45 +161,11 @@ class TwoLevels(Solver):
             few = part.some(int(_PART * n), rng)
             few.upper = few.upper * _PART
             theta = self._optimum(few, theta, rng, check_interrupt)
-        found = part.evaluate(theta)
-        value = part.penalty_value(theta) + found.loss
-        for _ in range(_STEPS):
-            check_interrupt()
-            gradient = part.penalty_gradient(theta) + found.adjoint
-            curvature = part.curvature(found.scores)
-            levels = TwoLevelPreconditioner.of(
-                part, theta, part.hessian_diagonal(curvature), rng, self.tuning
-            )
-
-            def product(x: np.ndarray, curvature: Any = curvature) -> np.ndarray:
-                check_interrupt()
-                out: np.ndarray = part.hessian_product(curvature, x)
-                return out
-
-            step = conjugate_gradients(
-                product, -gradient, levels.solve, tol=_TIGHT, max_iter=_PRODUCTS
-            )
-            slope, t = inner(gradient, step), 1.0
-            while t > 1e-6:
-                at = part.canonical(theta + t * step)
-                new = part.evaluate(at)
-                moved = part.penalty_value(at) + new.loss
-                if moved <= value + 1e-4 * t * slope:
-                    break
-                t *= 0.5
-            else:
-                break
-            theta, found, value = at, new, moved
-            if -slope <= 2.0 * _ENOUGH * abs(value):
-                break
-        return theta
-
-    @staticmethod
-    def _at(problem: Any, theta: np.ndarray, rng: np.random.Generator) -> TwoLevelsState:
-        found = problem.evaluate(theta)
-        value = problem.penalty_value(theta) + found.loss
-        gradient = problem.penalty_gradient(theta) + found.adjoint
-        return TwoLevelsState(theta, found, value, gradient, rng)
+        tuning = newton.Tuning(levels=self.tuning)
+        solver = Newton(dense=False, max_inner=_PRODUCTS, levels=True, tuning=tuning)
+        start = solver.at(part, theta)
+        found = optimum_of_sample(solver, part, start, _STEPS, _ENOUGH, check_interrupt)
+        return np.asarray(found.theta)
 
     def _with_levels(self, problem: Any, state: TwoLevelsState) -> TwoLevelsState:
         diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
@@ -278,65 +240,26 @@ class TwoLevels(Solver):
         check_interrupt()
         move, ahead = self._between(state)
         direction = self._direction(problem, state, move, ahead)
-        slope = inner(state.gradient, direction)
-        if not np.isfinite(slope) or slope >= 0.0:
+        if not inner(state.gradient, direction) < 0.0:
             # The model between the points is worn out.
             state = replace(state, pairs=())
             direction = -levels.solve(state.gradient)
-            slope = inner(state.gradient, direction)
-        if slope == 0.0 or not np.isfinite(slope):
-            return replace(state, status="precision_limit")
-        theta = problem.canonical(state.theta + direction)
+        direction, slope = descent_direction(state, direction)
         if state.count < _YOUNG:
-            problem.look_twice(theta, diagonal=True)
-        new = self._at(problem, theta, state.rng)
+            there = problem.canonical(state.theta + direction)
+            problem.look_twice(there, diagonal=True)
+        new, t = line_step(problem, state, direction, slope, check_interrupt, steepest=np.inf)
+        if t == 0.0:
+            return new
         # Where along the direction the minimum is, by the slopes at both ends.
-        there = inner(new.gradient, direction)
-        best = slope / (slope - there) if there > slope else 2.0
+        end = inner(new.gradient, direction)
+        best = t * slope / (slope - end) if end > slope else 2.0
         share = state.share
         if not _SHORT <= best <= _LONG:
             share = float(np.clip(share * np.sqrt(np.clip(best, 0.25, 2.0)), _LEAST, _SHARE))
-        noise = 1e-14 * abs(state.value)
-        if not new.value <= state.value + 1e-4 * slope + noise:
-            along = problem.linear(direction)
-            t = _search(problem, state, direction, along, slope, check_interrupt)
-            if t == 0.0:
-                return replace(state, status="precision_limit")
-            new = self._at(problem, problem.canonical(state.theta + t * direction), state.rng)
-        status = None
-        if not new.value < state.value and _norm(new.gradient) >= 0.9 * _norm(state.gradient):
-            status = "precision_limit"
-            if new.value > state.value:
-                return replace(state, status=status)
         pair = (new.theta - state.theta, new.gradient - state.gradient)
         pairs = state.pairs
-        if inner(*pair) > 1e-12 * _norm(pair[0]) * _norm(pair[1]):
+        if inner(*pair) > 1e-12 * norm(pair[0]) * norm(pair[1]):
             pairs = (*pairs, pair)[-_MEMORY:]
-        slow = state.slow + int(_gap(problem, new) > _SLOW * _gap(problem, state))
-        return replace(
-            new,
-            levels=levels,
-            pairs=pairs,
-            slow=slow,
-            count=state.count + 1,
-            share=share,
-            status=status,
-        )
-
-    def candidate(self, problem: Any, state: TwoLevelsState) -> Candidate:
-        return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
-
-    def objective_at(self, state: TwoLevelsState) -> float:
-        return state.value
-
-    def should_check(self, problem: Any, state: TwoLevelsState, tol: float) -> bool:
-        slack = 2.0 if problem.fit_intercept else 1.0
-        return _gap(problem, state) <= slack * tol * abs(state.value)
-
-    def stopped(self, problem: Any, state: TwoLevelsState) -> str | None:
-        return state.status
-
-
-def _gap(problem: Any, state: TwoLevelsState) -> float:
-    """Return the gap with the slopes as dual point: half the squared gradient, up to balancing."""
-    return float(problem.penalty.gap_of_gradient(problem.weights_of(state.gradient)))
+        slow = state.slow + int(self.gap(problem, new) > _SLOW * self.gap(problem, state))
+        return replace(new, pairs=pairs, slow=slow, count=state.count + 1, share=share)
