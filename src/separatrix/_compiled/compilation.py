@@ -252,8 +252,8 @@ class _ResolvedCalls:
 class _TypeInference(NopythonTypeInference):
     """Numba's type inference, at less time.
 
-    It goes through all calls again until no type changes, and what a call returns depends on the
-    types of its arguments alone: of seven in eight it is known.
+    It goes through all calls again until no type changes, although what a call returns depends on
+    the types of its arguments alone. To remember it takes a tenth off the time of most first fits.
     """
 
     _name = "type_inference"
