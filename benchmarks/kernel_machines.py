@@ -51,7 +51,6 @@ REPEAT_BELOW = 20.0
 DOUBT = 0.05
 _PATIENCE = 2.0  # a machine may take so many times the limit of other fits
 _ROUNDING = 1e-3  # scores nearer to zero than this may have another sign in float32
-_BLOCK = 1 << 23  # numbers in a block of the kernel matrix
 
 
 # --- the data -------------------------------------------------------------------------------------
@@ -168,11 +167,13 @@ def pair_coefficients(codes: np.ndarray, dual_coef: np.ndarray) -> np.ndarray:
     return found
 
 
-def products(Z: np.ndarray, V: np.ndarray, coefficients: np.ndarray, gamma: float) -> np.ndarray:
-    """``K(Z, V) @ coefficients`` for the RBF kernel, in blocks of the rows of ``Z``."""
+def products(
+    Z: np.ndarray, V: np.ndarray, coefficients: np.ndarray, gamma: float, *, entries: int = 1 << 23
+) -> np.ndarray:
+    """``K(Z, V) @ coefficients`` for the RBF kernel, in blocks of so many entries of ``K``."""
     squares, norms = np.einsum("ij,ij->i", V, V), np.einsum("ij,ij->i", Z, Z)
     out = np.empty((len(Z), coefficients.shape[1]))
-    step = max(1, _BLOCK // max(1, len(V)))
+    step = max(1, entries // max(1, len(V)))
     for start in range(0, len(Z), step):
         rows = slice(start, start + step)
         block = Z[rows] @ V.T

@@ -358,7 +358,7 @@ def pair_by_hand(X, codes, point, i: int, j: int, gamma: float):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_kernel_objective_equals_a_sum_by_hand(n_classes, monkeypatch):
+def test_kernel_objective_equals_a_sum_by_hand(n_classes):
     X, codes, point = machine(n_classes)
     C, gamma, terms = 3.0, 0.7, []
     for i in range(n_classes):
@@ -373,9 +373,11 @@ def test_kernel_objective_equals_a_sum_by_hand(n_classes, monkeypatch):
     expected = math.fsum(terms)
     found = kernel_machines.objective(X, codes, point, C=C, gamma=gamma)
     assert found == pytest.approx(expected, rel=1e-12)
-    monkeypatch.setattr(kernel_machines, "_BLOCK", 30)  # two rows a block, one in the last
-    found = kernel_machines.objective(X, codes, point, C=C, gamma=gamma)
-    assert found == pytest.approx(expected, rel=1e-12)
+    V, coefficients = X[point.support], point.dual_coef.T
+    whole = kernel_machines.products(X, V, coefficients, gamma)
+    # Two rows a block, one in the last.
+    parts = kernel_machines.products(X, V, coefficients, gamma, entries=30)
+    np.testing.assert_allclose(parts, whole, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])

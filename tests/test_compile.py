@@ -123,6 +123,32 @@ def test_a_call_with_a_constant_compiles_no_loop_of_its_own():
     assert len(called.signatures) == 1
 
 
+def test_a_call_is_resolved_once_for_each_types_of_its_arguments(monkeypatch):
+    from numba.core.typing.context import BaseContext
+
+    resolve, calls = BaseContext.resolve_function_type, []
+
+    def noted(context, function, arguments, keywords):
+        calls.append((function, arguments))
+        return resolve(context, function, arguments, keywords)
+
+    monkeypatch.setattr(BaseContext, "resolve_function_type", noted)
+    called = njit()(double)
+
+    def several(n):
+        total = 0
+        for k in range(n):
+            # The type of the sum is known after a first round, that of its product after a second.
+            total = total + called(k) + called(0.5 * k) + called(total)
+        return total
+
+    assert njit()(several)(3) == 15.0
+    mine = [call for call in calls if getattr(call[0], "dispatcher", None) is called]
+    # A constant counts as another type here, and not as another signature.
+    assert len(mine) == len(set(mine)) == 3
+    assert len(called.signatures) == 2
+
+
 def test_a_function_without_machine_code_gets_it_once_python_calls_it():
     called = njit()(double)
     calling = njit()(lambda x: called(x) + 1.0)

@@ -16,6 +16,7 @@ import statsmodels.api as sm
 
 from nist import DATA_SETS, correct_digits
 from separatrix import LinearRegression, LogisticRegression, load_model, save_model
+from separatrix.closed_form import inference
 from separatrix.closed_form.inference import Summary, likelihood_information
 from separatrix.data.design import as_design
 from separatrix.losses import LogLoss
@@ -521,12 +522,11 @@ def test_one_versus_rest_and_class_weights_are_refused() -> None:
         model.summary(X, y, robust="HC3")
 
 
-@pytest.mark.parametrize("limits", [{"MOST_PARAMETERS": 3}, {"_MOST_WORK": 0, "_MOST_PRODUCTS": 0}])
-def test_too_many_coefficients_need_the_rows(monkeypatch, limits) -> None:
+@pytest.mark.parametrize("limits", [{"most_parameters": 3}, {"most_work": 0, "most_products": 0}])
+def test_too_many_coefficients_need_the_rows(limits) -> None:
     X, y, _ = classes()
-    for name, value in limits.items():
-        monkeypatch.setattr(f"separatrix.closed_form.inference.{name}", value)
-    model = LogisticRegression(penalty=None).fit(X, y)
+    with inference.tuned(inference.Tuning(**limits)):
+        model = LogisticRegression(penalty=None).fit(X, y)
     assert not hasattr(model, "information_")
     with pytest.raises(ValueError, match=r"kept no information matrix, .* summary\(X, y\)"):
         model.summary()

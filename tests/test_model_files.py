@@ -230,10 +230,10 @@ def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
         tracemalloc.stop()
 
 
-def test_nothing_larger_is_written(path, data, monkeypatch):
-    monkeypatch.setattr(model_file, "MAX_BYTES", 500)
+def test_nothing_larger_is_written(data):
+    model = separatrix.LogisticRegression().fit(*data)
     with pytest.raises(ValueError, match="bytes, and the limit of a model file is 500"):
-        save_model(path, separatrix.LogisticRegression().fit(*data))
+        model_file._serialise(model, None, {}, most_bytes=500)
 
 
 def test_wide_labels_take_what_they_warrant(path, data):

@@ -12,7 +12,6 @@ import duckdb
 import pytest
 
 from separatrix.cli.commands.check_certificate import run as check_run
-from separatrix.cli.commands.separable import certificate_file
 
 from .conftest import write_csv
 
@@ -378,6 +377,7 @@ def test_what_is_not_a_regular_file_is_refused_at_once(run, apart, tmp_path):
         assert f"'{name}' is not a regular file, so it cannot be a certificate" in bad(run, name)
 
 
-def test_a_file_that_is_too_large_is_refused(run, apart, monkeypatch):
-    monkeypatch.setattr(certificate_file, "_MAX_BYTES", 100)
-    assert "has more than 100 bytes, the limit of a certificate" in bad(run)
+def test_a_file_that_is_too_large_is_refused(run, apart):
+    with open("apart.json", "r+b") as file:
+        file.truncate((1 << 30) + 1)
+    assert "has more than 1,073,741,824 bytes, the limit of a certificate" in bad(run)

@@ -12,6 +12,7 @@ import pytest
 
 from separatrix.cli.commands.diagnose import findings
 from separatrix.cli.commands.diagnose import run as diagnose_run
+from separatrix.geometry.diagnosis import checks
 
 from .conftest import write_csv
 
@@ -160,10 +161,8 @@ def test_sparse_and_text(run, tmp_path):
     assert "1 text -> " in ran.lines["read"]
 
 
-def test_what_was_skipped_is_said(run, tmp_path, monkeypatch):
-    from separatrix.geometry.diagnosis import checks
-
-    monkeypatch.setattr(checks, "_QUICK_WORK", 10)
+@checks.tuned(checks.Tuning(quick_work=10))
+def test_what_was_skipped_is_said(run):
     ran = run("diagnose", "iris")
     assert ran.lines["note"] == "no check was made whether the classes are separable"
     assert "Give a --time-limit, or call separatrix separable." in ran.out
@@ -362,9 +361,8 @@ def test_fit_skips_what_would_hold_it_up(run, messy, monkeypatch):
         findings, "diagnose", lambda X, y, **o: seen.append(o["checks"]) or real(X, y, **o)
     )
     run("fit", messy, "--target", "income")
-    monkeypatch.setattr(findings, "_QUICK_ENTRIES", 100)
-    monkeypatch.setattr(findings, "_QUICK_GRAM", 100)
-    run("fit", messy, "--target", "income", "--penalty", "none", "--max-iter", "5")
+    with findings.tuned(findings.Tuning(quick_entries=100, quick_gram=100)):
+        run("fit", messy, "--target", "income", "--penalty", "none", "--max-iter", "5")
     assert seen == [
         ["classes", "rows", "label", "shape", "columns"],
         ["classes", "shape", "columns"],

@@ -125,10 +125,9 @@ def test_a_table_that_takes_its_time_is_told_of(monkeypatch, tmp_path, patience,
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "1,x\n" * 1000)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(output, "_PATIENCE", patience)
     monkeypatch.setattr(sys, "stderr", screen := Terminal())
     asked = []
-    with output.reading_line(shown=shown):
+    with output.reading_line(shown=shown, patience=patience):
         assert len(progress._watchers) == shown
         # Each as if it were three in ten done, and not done before it was drawn.
         for watcher in list(progress._watchers):
@@ -161,7 +160,8 @@ def test_a_large_table_on_a_terminal(tmp_path):
     path = tmp_path / "large.csv"
     path.write_text("a,b,target\n" + "1.5,x,yes\n2.5,y,no\n0.5,z,no\n1.0,x,yes\n" * 2000)
     script = (
-        "import sys; from separatrix.cli import main, output; output._PATIENCE = 0.0;"
+        "import functools, sys; from separatrix.cli import main, options, output;"
+        "options.reading_line = functools.partial(output.reading_line, patience=0.0);"
         f"sys.exit(main(['separable', {str(path)!r}, *sys.argv[1:]]))"
     )
     for extra, there in ([], True), (["-q"], False):

@@ -203,18 +203,16 @@ def test_the_verdict_does_not_rest_on_the_float_stage(monkeypatch, how):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("transform", ["tenths", "moved by an ulp", "columns of other sizes"])
-@pytest.mark.parametrize("limits", [("_WIDE",), ("_MEDIUM",), ("_MEDIUM", "_LARGEST_MARGIN")])
-def test_the_ways_of_wide_data(monkeypatch, transform, limits):
+@pytest.mark.parametrize("limits", [("wide",), ("medium",), ("medium", "largest_margin")])
+def test_the_ways_of_wide_data(transform, limits):
     """What is tried first where columns are many, on problems that can be judged."""
-    for name in limits:
-        assert getattr(module, name) > 0
-        monkeypatch.setattr(module, name, 0)
     rng = np.random.default_rng(5)
-    for kind in reference.KINDS:
-        for X, y in reference.problems(kind, share(8), seed=4):
-            for fit_intercept in (True, False):
-                judge(TRANSFORMS[transform](rng, X), y, fit_intercept, margin=False)
-                judge(X, y, fit_intercept, margin=False)
+    with module.tuned(module.Tuning(**dict.fromkeys(limits, 0))):
+        for kind in reference.KINDS:
+            for X, y in reference.problems(kind, share(8), seed=4):
+                for fit_intercept in (True, False):
+                    judge(TRANSFORMS[transform](rng, X), y, fit_intercept, margin=False)
+                    judge(X, y, fit_intercept, margin=False)
 
 
 def test_more_columns_than_a_linear_program_likes():

@@ -190,8 +190,8 @@ def test_fewer_rows_than_columns(rng) -> None:
     assert model.rank_ == 6 and model.certificate_.ok and model.mse_ < 1e-28
 
 
-def test_of_too_many_columns_only_the_dependent_ones_are_named(rng, monkeypatch) -> None:
-    monkeypatch.setattr(least_squares, "_MOST_COLUMNS", 3)
+@least_squares.tuned(least_squares.Tuning(most_columns=3))
+def test_of_too_many_columns_only_the_dependent_ones_are_named(rng) -> None:
     X = rng.normal(size=(30, 3))
     with pytest.warns(LinAlgWarning, match=r"'x\d' depends on the other columns, up to"):
         LinearRegression().fit(np.c_[X, X[:, 2] - X[:, 1]], rng.normal(size=30))
@@ -265,7 +265,7 @@ def test_partial_fit_goes_on_after_fit(rng) -> None:
     np.testing.assert_array_equal(again.coef_, LinearRegression().fit(X[:10], y[:10]).coef_)
 
 
-def test_partial_fit_refuses_what_does_not_go_together(rng, monkeypatch) -> None:
+def test_partial_fit_refuses_what_does_not_go_together(rng) -> None:
     X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
     model = LinearRegression().fit(X, y)
     with pytest.raises(ValueError, match="two dimensions and 2 targets, .* it had one dimension"):
@@ -281,10 +281,11 @@ def test_partial_fit_refuses_what_does_not_go_together(rng, monkeypatch) -> None
         LeastSquaresClassifier().partial_fit(X, y > 0)
     with pytest.raises(ValueError, match="needs all rows"):
         LeastSquaresClassifier(class_weight="balanced").partial_fit(X, y > 0, [False, True])
-    monkeypatch.setattr(least_squares, "_MOST_FACTOR", 4)
-    with pytest.raises(ValueError, match="keeps a square matrix over all columns, which for 4"):
+    with (
+        least_squares.tuned(least_squares.Tuning(most_factor=4)),
+        pytest.raises(ValueError, match="keeps a square matrix over all columns, which for 4"),
+    ):
         LinearRegression().partial_fit(X, y)
-    monkeypatch.undo()
     X = rng.normal(size=(1200, 4000))
     wide = LinearRegression(lam=1.0).fit(X, np.arange(1200.0))
     assert wide.factor_ is None

@@ -1060,9 +1060,7 @@ def test_nystroem_with_all_rows_is_the_exact_problem(classes: int, name: str) ->
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weights", ["none", "zeros"])
-def test_what_an_approximation_costs(
-    classes: int, weights: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_approximation_costs(classes: int, weights: str) -> None:
     X, y = data(classes, n=150)
     _, s = weighting(weights, y)
     exact = SVC(gamma=0.8).fit(X, y, s)
@@ -1071,9 +1069,8 @@ def test_what_an_approximation_costs(
     # A bound of the true problem, and not only of the approximate one, which is no bound of it.
     assert 0.0 < model.exact_dual_ <= exact.certificate_.primal
     assert model.certificate_.dual > exact.certificate_.primal
-    with monkeypatch.context() as patch:
-        # Of many rows a looser one, from what the landmarks leave unexplained.
-        patch.setattr(objective, "_AFFORDABLE", 0.0)
+    # Of many rows a looser one, from what the landmarks leave unexplained.
+    with objective.tuned(objective.Tuning(affordable=0.0)):
         loose = clone(model).fit(X, y, s).exact_dual_
     assert loose <= model.exact_dual_ * (1 + 1e-12)
     assert "about" in model.objective_formula_

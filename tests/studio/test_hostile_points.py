@@ -99,8 +99,8 @@ def test_every_model_and_panel_has_a_picture_or_a_sentence(studio, name):
         ("sgd", {"loss": "squared_hinge", "learning_rate": "constant", "eta0": 10.0}),
     ],
 )
-def test_the_ends_of_the_controls(studio, model, parameters, monkeypatch):
-    monkeypatch.setattr(fitting_module, "_PATIENCE", 0.2)
+@fitting_module.tuned(fitting_module.Tuning(patience=0.2))
+def test_the_ends_of_the_controls(studio, model, parameters):
     for name in ("all the same, four classes", "on a line", "huge by tiny", "tiny"):
         X, codes = _SETS[name]
         told(studio, state_of(studio, X, codes, model=model, parameters=parameters))
@@ -128,17 +128,17 @@ def test_two_thousand_points(studio):
         assert len(answer["points"]["mistake"]) == 2000
 
 
-def test_nobody_waits_for_minutes(studio, monkeypatch):
+def test_nobody_waits_for_minutes(studio):
     X = np.random.default_rng(1).standard_normal((100, 2))
     parameters = {"kernel": "linear", "C": 1e4}
     state = state_of(studio, X, np.arange(100) % 2, model="kernel_svm", parameters=parameters)
-    monkeypatch.setattr(fitting_module, "MOST_ITERATIONS", 2)
-    answer = told(studio, state)
+    with fitting_module.tuned(fitting_module.Tuning(most_iterations=2)):
+        answer = told(studio, state)
     assert answer["certificate"]["status"] == "max_iter" and answer["steps"]["count"] <= 4
     assert answer["certificate"]["sentence"].startswith("Stopped after 2 iterations: ")
     assert "max_iter=2" in answer["code"]["python"]
-    monkeypatch.setattr(fitting_module, "_PATIENCE", 1e-9)
-    answer = told(studio, state)
+    with fitting_module.tuned(fitting_module.Tuning(patience=1e-9)):
+        answer = told(studio, state)
     assert answer["certificate"]["status"] == "time_limit"
     assert "Fewer points take less time." in answer["certificate"]["sentence"]
     assert "time_limit=1e-09" in answer["code"]["python"]

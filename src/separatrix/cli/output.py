@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import json
 import math
 import os
@@ -332,29 +333,33 @@ def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractCon
 
 
 @contextlib.contextmanager
-def reading_line(*, shown: bool) -> Iterator[None]:
-    """Show how far the reading of tables inside is, when stderr is a terminal."""
+def reading_line(*, shown: bool, patience: float = 0.5) -> Iterator[None]:
+    """Show how far the reading of tables inside is, when stderr is a terminal.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether to show it at all.
+    patience : float
+        Seconds of reading after which the line appears.
+    """
     # It takes a thread, and where the address space is tight there may be none.
     if not shown or not sys.stderr.isatty() or is_tight():
         yield
         return
     from separatrix.tables.progress import watch_reading
 
-    with watch_reading(_reading):
+    with watch_reading(functools.partial(_reading, patience)):
         yield
 
 
-# Seconds after which somebody who waits wants to know.
-_PATIENCE = 0.5
-
-
 @contextlib.contextmanager
-def _reading(how_far: Callable[[], float], about: int | None) -> Iterator[None]:
-    """A line on stderr from the first half second on, which is gone when it is done."""
+def _reading(patience: float, how_far: Callable[[], float], about: int | None) -> Iterator[None]:
+    """A line on stderr from some seconds on, which is gone when it is done."""
     done = threading.Event()
 
     def draw() -> None:
-        if done.wait(_PATIENCE):
+        if done.wait(patience):
             return
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn

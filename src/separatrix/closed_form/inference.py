@@ -51,6 +51,7 @@ import scipy.special
 
 from separatrix._compiled import pulse
 from separatrix._compiled.linear_algebra import Factor, lengths_of, solve_upper, unit_diagonal
+from separatrix._compiled.tuning import Tuned
 from separatrix.certificate import Certificate
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
@@ -66,7 +67,6 @@ from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 
 __all__ = [
-    "MOST_PARAMETERS",
     "ROBUST",
     "Summary",
     "least_squares_summary",
@@ -75,11 +75,29 @@ __all__ = [
     "undetermined",
 ]
 
-# Up to this many parameters a fit keeps its information matrix: 32 MB.
-MOST_PARAMETERS = 2000
-# And where it takes no more multiplications than this, or than so many products with the data: a
-# fit by conjugate gradients, of many classes or of long sparse rows, must not wait for it.
-_MOST_WORK, _MOST_PRODUCTS = 2e9, 500.0
+
+@dataclass(frozen=True)
+class Tuning:
+    """Where a fit keeps its information matrix.
+
+    Parameters
+    ----------
+    most_parameters : int
+        Up to this many parameters: 32 MB.
+    most_work : float
+        Up to this many multiplications, because a fit by conjugate gradients, of many classes or of
+        long sparse rows, must not wait for it.
+    most_products : float
+        Beyond these, up to as many multiplications as so many products with the data take.
+    """
+
+    most_parameters: int = 2000
+    most_work: float = 2e9
+    most_products: float = 500.0
+
+
+tuned = Tuned(Tuning())
+
 _SOURCES = {"HC0": "White, 1980"} | dict.fromkeys(
     ("HC1", "HC2", "HC3"), "MacKinnon and White, 1985"
 )
@@ -797,15 +815,16 @@ def likelihood_information(
     ndarray of shape (k, k), or None
         For K classes that of the contrasts of classes 1 to K-1 with class 0, one class after
         another, each with its intercept first.  None where there are more than
-        ``MOST_PARAMETERS`` of them, where it would take longer than the fit or beyond the deadline,
-        or where there is no finite maximum near: a further Newton step would still move the scores.
+        ``Tuning.most_parameters`` of them, where it would take longer than the fit or beyond the
+        deadline, or where there is no finite maximum near: a further Newton step would still move
+        the scores.
     """
     classes = problem.output_shape[0] if problem.output_shape else 2
-    if problem.shape[0] * (classes - 1) > MOST_PARAMETERS:
+    if problem.shape[0] * (classes - 1) > tuned.now.most_parameters:
         return None
     design = problem.design
     work = design.gram_cost * (classes * (classes - 1) // 2)
-    most = max(_MOST_WORK, _MOST_PRODUCTS * (classes - 1) * design.n_stored)
+    most = max(tuned.now.most_work, tuned.now.most_products * (classes - 1) * design.n_stored)
     # Over row blocks it is a pass.
     if work > most and not problem.in_passes:
         return None
@@ -979,7 +998,7 @@ def logistic_summary(
             raise ValueError(_OTHER_ROWS)
     if information is None:
         if problem is None:
-            raise ValueError(Message("summary_without_information", most=MOST_PARAMETERS))
+            raise ValueError(Message("summary_without_information", most=tuned.now.most_parameters))
         raise ValueError(Message("summary_of_infinite"))
     assert totals is not None
     n = float(totals.sum())

@@ -20,6 +20,7 @@ import scipy.linalg
 from separatrix._compiled import double_double
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import EPS, EPS32, TINY, UNIT
+from separatrix._compiled.tuning import Tuned
 from separatrix.data.design import Design, as_design
 from separatrix.kernels.functions import Kernel, LinearKernel, PrecomputedKernel
 from separatrix.kernels.gram import DoubledGram, Gram, PartialGram
@@ -58,12 +59,26 @@ __all__ = [
 _WIDE = 30.0
 # Coefficients that take in what rounding has left in their sum.
 _ROUNDS = 8
-# Multiplications that a true bound may take beside an approximation: some seconds.
-_AFFORDABLE = 2e11
 # Operations of a product in twice the digits that take no more than some milliseconds; where it
 # takes more, rounding may have this share of the tolerance.
 _CHEAP = 3e7
 _CHARGED = 0.5
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What may be computed beside an approximation.
+
+    Parameters
+    ----------
+    affordable : float
+        Multiplications that a true bound may take: some seconds.
+    """
+
+    affordable: float = 2e11
+
+
+tuned = Tuned(Tuning())
 
 
 def _defined(kernel: Kernel, relation: str = "=") -> str:
@@ -714,7 +729,7 @@ class LiftedObjective(MarginObjective):
             return 0.0
         points = data.take(self.samples[used])
         c = -r[used]
-        if float(len(used)) ** 2 * data.n_features <= _AFFORDABLE:
+        if float(len(used)) ** 2 * data.n_features <= tuned.now.affordable:
             square = inner(c, kernel_scores(self.kernel, points, points, c[:, None])[:, 0])
         else:
             rest = np.sqrt(lift.unexplained(points.matrix))

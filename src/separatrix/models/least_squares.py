@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import is_multilabel
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix._compiled.tuning import Tuned
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.bounded import solve
 from separatrix.closed_form.inference import Summary, least_squares_summary, undetermined
@@ -69,12 +70,30 @@ __all__ = [
     "path",
 ]
 
-# Entries that are looked through for the relations that a warning names, and columns.
-_MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
 # Of a list in a sentence, and of the terms of a relation.
 _MOST_LISTED, _TERMS = 3, 6
-# Columns whose triangular factor still fits into memory.
-_MOST_FACTOR = 12_000
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The sizes up to which more is computed or kept than the weights.
+
+    Parameters
+    ----------
+    most_entries : int
+        Entries of data in which the relations are looked for that a warning names.
+    most_columns : int
+        Columns of such data.
+    most_factor : int
+        Columns whose triangular factor still fits into memory.
+    """
+
+    most_entries: int = 20_000_000
+    most_columns: int = 1000
+    most_factor: int = 12_000
+
+
+tuned = Tuned(Tuning())
 
 
 class LeastSquares(Certified, without=NOT_ITERATED):
@@ -199,7 +218,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         if self._bounding:
             raise ValueError(f"{self._bounding} all rows in one call; use fit.")
         n_columns = rows.matrix.shape[1]
-        if n_columns + rows.targets.shape[1] > _MOST_FACTOR:
+        if n_columns + rows.targets.shape[1] > tuned.now.most_factor:
             raise ValueError(
                 f"partial_fit keeps a square matrix over all columns, which for {n_columns:,}"
                 " is too large; use fit."
@@ -289,7 +308,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
             member = run.member(0.0)
             rows = member._rows_in(run, fold)
             factor = None
-            few = run.design.n_features + rows.targets.shape[1] <= _MOST_FACTOR
+            few = run.design.n_features + rows.targets.shape[1] <= tuned.now.most_factor
             if few and member._by_one_factor:
                 factor = member._factor_of(rows)
             for i, value in enumerate(run.values):
@@ -391,7 +410,8 @@ def _relations(
     if design is None:
         pass
     elif (
-        design.n_features <= _MOST_COLUMNS and design.n_samples * design.n_features < _MOST_ENTRIES
+        design.n_features <= tuned.now.most_columns
+        and design.n_samples * design.n_features < tuned.now.most_entries
     ):
         table = columns_of(design)
         constant = table.moments.constant if centred else table.moments.largest == 0.0

@@ -552,6 +552,8 @@ class Objective(LinearProblem):
     of_classes: bool = False
     # Without a penalty, how long the last Gram matrix took; infinite before there was one.
     gram_seconds: float = math.inf
+    # Up to this many parameters the bounds form the Hessian.
+    dense_hessian: int = DENSE_HESSIAN
 
     # A design, weights of its rows, and the Gram matrix with them.
     _kept_gram: tuple[Design, np.ndarray, np.ndarray] | None = None
@@ -829,7 +831,7 @@ class Objective(LinearProblem):
     def receding_column(self, theta: np.ndarray) -> int:
         scores = self.linear(theta)
         direction = theta
-        if theta.size <= DENSE_HESSIAN:
+        if theta.size <= self.dense_hessian:
             hessian = self.hessian(self.curvature(scores))
             gradient = self.gradient(theta, scores).ravel()
             with contextlib.suppress(np.linalg.LinAlgError):
@@ -1090,7 +1092,7 @@ class Objective(LinearProblem):
     ) -> tuple[DualPoint, float]:
         """A dual point orthogonal to all columns near a residual, and the bound that it gives."""
         failed = DualPoint(np.zeros_like(residual), 0.0, 0.0), 0.0
-        if not self.smooth or self.shape[0] > DENSE_HESSIAN:
+        if not self.smooth or self.shape[0] > self.dense_hessian:
             return failed
         if self.hurried and not residual.any():
             # It proves nothing but that losses are not negative, wherever it may be moved to.
@@ -1135,10 +1137,10 @@ class Objective(LinearProblem):
         if self.hurried:
             outputs = math.prod(self.output_shape)
             grams = 0.5 * outputs * (outputs + 1) * self.gram_seconds
-            if size > DENSE_HESSIAN or not self.affords(_PROJECTIONS * grams):
+            if size > self.dense_hessian or not self.affords(_PROJECTIONS * grams):
                 return None
         curvature = self.curvature(scores)
-        hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
+        hessian = self.hessian(curvature) if size <= self.dense_hessian else None
         # One weight a row: the Hessian is a Gram matrix.
         known = (curvature, hessian) if hessian is not None and curvature.ndim == 1 else None
 
@@ -1213,7 +1215,7 @@ class Objective(LinearProblem):
                 return False
             if self.fit_intercept and abs(r.sum()) > _ROUNDING * np.abs(r).sum():
                 return False
-        if self.shape[0] > DENSE_HESSIAN or self.hurried:
+        if self.shape[0] > self.dense_hessian or self.hurried:
             # The certificate charges what is left, whatever it is.
             return True
         if known is not None and self._well_conditioned(np.abs(residual), *known):

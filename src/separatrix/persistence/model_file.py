@@ -341,7 +341,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 # Model to bytes
 
 
-def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
+def _serialise(
+    model: Any, encoder: Any, provenance: dict[str, Any], most_bytes: int = MAX_BYTES
+) -> bytes:
     tensors: dict[str, np.ndarray] = {}
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -364,10 +366,10 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
     # ASCII only: text of any kind, unpaired surrogates included, survives as escapes.
     text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     data = _serialise_tensors(tensors, metadata={METADATA_KEY: text})
-    if len(data) > MAX_BYTES:
+    if len(data) > most_bytes:
         raise ValueError(
             f"this {type(model).__name__} takes {len(data):,} bytes, and the limit of a model file "
-            f"is {MAX_BYTES:,}"
+            f"is {most_bytes:,}"
         )
     # The placeholder stands once in the document, before anything that a user named.
     return data.replace(placeholder(NO_DIGEST), placeholder(sha256_of(data)), 1)

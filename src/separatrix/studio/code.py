@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.models.registry import OFFERS
-from separatrix.studio.fitting import KERNEL_TOL, MOST_ITERATIONS, MOST_PASSES, Fitted
+from separatrix.studio.fitting import KERNEL_TOL, MOST_PASSES, Fitted, tuned
 from separatrix.studio.state import ESTIMATORS, PARAMETERS, State
 from separatrix.tables.table import DEFAULT_MISSING
 
@@ -84,7 +84,7 @@ def _options(state: State) -> list[str]:
         return [*words, "--shrinkage", repr(shrinkage) if shrinkage else "none"]
     if model == "kernel_svm":
         words += ["--kernel", given["kernel"], *_of_kernel(given)]
-        words += ["--tol", repr(KERNEL_TOL), "--max-iter", str(MOST_ITERATIONS)]
+        words += ["--tol", repr(KERNEL_TOL), "--max-iter", str(tuned.now.most_iterations)]
     if model == "perceptron":
         words += ["--max-iter", str(MOST_PASSES)]
         words += [] if given["fit_intercept"] else ["--no-intercept"]

@@ -9,24 +9,42 @@ from typing import Any
 import numpy as np
 
 import separatrix
+from separatrix._compiled.tuning import Tuned
 from separatrix.exceptions import NotSeparableError
 from separatrix.studio.state import ESTIMATORS, State, StateError
 
-__all__ = ["KERNEL_TOL", "LOADED", "MOST_ITERATIONS", "MOST_PASSES", "Fitted", "fitted"]
+__all__ = ["KERNEL_TOL", "LOADED", "MOST_PASSES", "Fitted", "Tuning", "fitted", "tuned"]
 
 # The models that tell all classes apart at once; the others take the first two.
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
 # The limit of a perceptron on points that are not separable.
 MOST_PASSES = 30
 # Of a kernel machine: nobody sees more while dragging. The last digit of what is certified
-# otherwise takes most of the time, and steep kernels would take seconds.
-KERNEL_TOL, MOST_ITERATIONS = 1e-5, 100
+# otherwise takes most of the time.
+KERNEL_TOL = 1e-5
 LOADED: set[str] = set()
 """The models of which a fit has been made, so that their loops are compiled."""
 # A first fit that ran out of time may have spent it on compiling: so often it is made again.
 _ATTEMPTS = 3
-# Seconds for a fit: of thousands of points with such kernels it could be minutes.
-_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How long a fit may take while somebody draws.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds for a fit: of thousands of points with steep kernels it could be minutes.
+    most_iterations : int
+        Those of a kernel machine, which with steep kernels would take seconds.
+    """
+
+    patience: float = 5.0
+    most_iterations: int = 100
+
+
+tuned = Tuned(Tuning())
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +116,13 @@ def _options(state: State) -> dict[str, Any]:
     if state.model == "lda":
         given["shrinkage"] = given["shrinkage"] or None
     recorded: dict[str, Any] = {"record": True, "random_state": 0}
-    timed = {**recorded, "time_limit": _PATIENCE}
+    timed = {**recorded, "time_limit": tuned.now.patience}
     beside: dict[str, dict[str, Any]] = {
         "perceptron": {"max_iter": MOST_PASSES, **recorded},
         "logistic": timed,
         "linear_svm": timed,
-        "kernel_svm": {**timed, "tol": KERNEL_TOL, "max_iter": MOST_ITERATIONS},
-        "sgd": {"record": True, "average": False, "tol": None, "time_limit": _PATIENCE},
+        "kernel_svm": {**timed, "tol": KERNEL_TOL, "max_iter": tuned.now.most_iterations},
+        "sgd": {"record": True, "average": False, "tol": None, "time_limit": tuned.now.patience},
     }
     return given | beside.get(state.model, {})
 

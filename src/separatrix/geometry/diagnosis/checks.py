@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.tuning import Tuned
 from separatrix.data.columns import Columns, columns_of
 from separatrix.geometry.diagnosis.collinearity import Dependence, Relation, dependence
 from separatrix.geometry.diagnosis.findings import Finding, finding
@@ -40,10 +41,29 @@ _MOST_COUNTS = 20_000_000
 _LEAK_SAMPLE, _CHUNK, _MOST_LEAKS, _MOST_CLASSES = 2000, 256, 50, 50
 # So many cells are scored at once.
 _SCORED_CELLS = 100_000
-# What separability is asked for without a time limit: entries times questions, and either few rows
-# or columns or few entries.
-_QUICK_WORK = 2e7
-_QUICK_SIDE, _QUICK_ENTRIES = 150, 200_000
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Whether separability is decided without a time limit.
+
+    Parameters
+    ----------
+    quick_work : float
+        Stored entries times questions up to which it is decided.
+    quick_side : int
+        The data must have at most this many rows or columns, too,
+        unless they have few stored entries.
+    quick_entries : int
+        Few stored entries are at most so many.
+    """
+
+    quick_work: float = 2e7
+    quick_side: int = 150
+    quick_entries: int = 200_000
+
+
+tuned = Tuned(Tuning())
 
 
 class Skipped(Exception):
@@ -612,7 +632,8 @@ def _separability(data: Examined) -> Iterable[Finding]:
         side = min(data.table.n, data.table.d)
         # Each row takes part in K - 1 pairs and in K questions about one class and the rest.
         work = stored * (1 if n_classes == 2 else 2 * n_classes - 1)
-        if work > _QUICK_WORK or (side > _QUICK_SIDE and stored > _QUICK_ENTRIES):
+        quick = tuned.now
+        if work > quick.quick_work or (side > quick.quick_side and stored > quick.quick_entries):
             raise Skipped("not asked")
     matrix, labels = data.points.design.matrix, data.points.labels
     answer = separability(

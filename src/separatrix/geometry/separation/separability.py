@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from separatrix._compiled.tuning import Tuned
 from separatrix.data.labels import plain_label
 from separatrix.geometry.exact.active_set import Unbounded, exact_minimum
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
@@ -67,12 +68,28 @@ __all__ = ["Separability", "SeparabilityTable", "decide"]
 
 STATUSES = ("separable", "quasi_separable", "not_separable", "undecided")
 
-# With more columns than this a linear program takes seconds, and cheaper guesses come first ...
-_MEDIUM = 60
-# ... up to so many the search for the largest margin is one ...
-_LARGEST_MARGIN = 200
-# ... and with more than this a linear program is out of the question while there is a guess left.
-_WIDE = 1000
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers of columns that decide which suggestion comes first, and no verdict.
+
+    Parameters
+    ----------
+    medium : int
+        With more columns than this a linear program takes seconds, and cheaper guesses come first.
+    largest_margin : int
+        Up to this many columns the search for the largest margin is one of these guesses.
+    wide : int
+        With more columns than this no linear program is solved while there is a guess left.
+    """
+
+    medium: int = 60
+    largest_margin: int = 200
+    wide: int = 1000
+
+
+tuned = Tuned(Tuning())
+
 _PASSES = 200
 _ITERATIONS = (250, 1000, 4000)
 # Up to so many points with both labels are projected out exactly.
@@ -473,26 +490,26 @@ class _Decision:
     def _suggestions(self) -> Iterator[Suggestion]:
         """Cheap guesses first where a linear program would be slow."""
         cloud, d = self.cloud, self.cloud.design.n_features
-        wide = cloud.dimension > _WIDE
+        wide = cloud.dimension > tuned.now.wide
         if wide and self._coincident_pairs:
             yield Suggestion(np.zeros(d), 0.0, np.array(self._coincident_pairs[0]), np.ones(2), 0.0)
-        if cloud.dimension > _MEDIUM:
+        if cloud.dimension > tuned.now.medium:
             yield self._point(self._perceptron())
         if wide:
             yield self._point(self._least_squares(cloud.y))
-        elif cloud.dimension > _LARGEST_MARGIN:
+        elif cloud.dimension > tuned.now.largest_margin:
             # A sample of the rows is often enough to show that there is no hyperplane.
             yield suggest_strict(self.working, self.deadline, rounds=1)
-        if cloud.dimension <= _MEDIUM:
+        if cloud.dimension <= tuned.now.medium:
             yield suggest_strict(self.working, self.deadline)
-        if cloud.dimension <= _LARGEST_MARGIN:
+        if cloud.dimension <= tuned.now.largest_margin:
             # Also where margins are too small for the tolerances of a linear program.
             theta, alpha = self.largest_margin
             self.deadline()
             yield self._point(theta)
             rows = np.flatnonzero(alpha)
             yield Suggestion(np.zeros(d), 0.0, rows, alpha[rows], 0.0)
-        if cloud.dimension > _MEDIUM:
+        if cloud.dimension > tuned.now.medium:
             yield suggest_strict(self.working, self.deadline)
 
     @functools.cached_property
@@ -586,7 +603,7 @@ class _Decision:
         if len(independent(block)[0]) == self.cloud.dimension:
             # A hyperplane with none of these on the wrong side has them all on it: it is zero.
             return "not_separable", self._multiplier_witness(multipliers, overlap=True), None
-        if self.cloud.dimension > _WIDE:
+        if self.cloud.dimension > tuned.now.wide:
             around = self._around(list(multipliers))
             if around is not None:
                 return "quasi_separable", around, self._multiplier_witness(multipliers)
@@ -709,7 +726,7 @@ class _Decision:
         u = np.append(suggestion.w, suggestion.b) if self.cloud.lifted else suggestion.w
         reach = np.abs(u) * np.append(np.sqrt(self._column_sizes), 1.0)[: len(u)]
         columns = np.flatnonzero(reach > 1e-7 * reach.max(initial=0.0))
-        if suggestion.value <= 0.0 or not len(columns) or len(columns) > _WIDE:
+        if suggestion.value <= 0.0 or not len(columns) or len(columns) > tuned.now.wide:
             return None
         score = self.cloud.design.dot(suggestion.w) + suggestion.b
         on_plane = np.flatnonzero(np.abs(score) <= 1e-6 * reach.max())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.tuning import Tuned
 from separatrix.assessment.findings import not_alerted
 from separatrix.cli.output import Output
 from separatrix.cli.wording import TERMINAL
@@ -13,9 +15,25 @@ from separatrix.geometry.diagnosis.diagnosis import diagnose
 from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.tables import Encoder
 
-# Beyond so many stored numbers a fit does not wait for the slower checks.
-_QUICK_ENTRIES = 5_000_000
-_QUICK_GRAM = 5e8
+
+@dataclass(frozen=True)
+class Tuning:
+    """The size of data up to which a fit waits for the slower checks.
+
+    Parameters
+    ----------
+    quick_entries : int
+        Stored numbers up to which rows, labels and scales are checked.
+    quick_gram : float
+        Multiplications that the Gram matrix of the columns may take to find collinear ones.
+    """
+
+    quick_entries: int = 5_000_000
+    quick_gram: float = 5e8
+
+
+tuned = Tuned(Tuning())
+
 # What is worth a line though it does no harm by itself.
 _NOTED = (
     "imbalance",
@@ -56,7 +74,7 @@ def warn_before_fit(
     """
     n, d = X.shape
     checks = ["classes"]
-    quick = (X.nnz if hasattr(X, "nnz") else X.size) <= _QUICK_ENTRIES
+    quick = (X.nnz if hasattr(X, "nnz") else X.size) <= tuned.now.quick_entries
     if quick:
         checks += ["rows", "label"]
         if penalised and (None in encoder.columns_ or not encoder.standardise):
@@ -65,7 +83,7 @@ def warn_before_fit(
     texts = "text" in encoder.kinds_.values()
     if not penalised or (read and quick and not texts):
         checks += ["shape", "columns"]
-    if not penalised and n * d * d <= _QUICK_GRAM:
+    if not penalised and n * d * d <= tuned.now.quick_gram:
         checks.append("collinear")
     found = diagnose(
         X, y, checks=checks, feature_names=encoder.feature_names_, row_numbers=row_numbers

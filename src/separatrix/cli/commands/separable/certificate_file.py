@@ -86,7 +86,13 @@ def _parsed(path: str) -> Any:
         raise DataError("the name of the certificate is empty")
     try:
         with open_regular(path) as file:
-            data = file.read(_MAX_BYTES + 1)
+            size = os.fstat(file.fileno()).st_size
+            if size > _MAX_BYTES:
+                raise DataError(
+                    f"'{path}' has more than {_MAX_BYTES:,} bytes, the limit of a certificate"
+                )
+            # A file that grows meanwhile is cut off where it ended, which JSON does not survive.
+            data = file.read(size)
     except (OSError, ValueError) as error:
         what = f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}"
         for kind, reason in _UNREADABLE.items():
@@ -95,8 +101,6 @@ def _parsed(path: str) -> Any:
         raise DataError(what) from error
     if not data:
         raise DataError(f"'{path}' is empty, so it is not a certificate")
-    if len(data) > _MAX_BYTES:
-        raise DataError(f"'{path}' has more than {_MAX_BYTES:,} bytes, the limit of a certificate")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
