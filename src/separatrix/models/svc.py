@@ -276,11 +276,8 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
     _margin_loss = "hinge"
     _has_margin = True
     _strengths = penalised.STRENGTHS
-    # Small machines on one matrix, and who fits them all at once.
-    _batched: ClassVar[tuple[type[BatchedObjective], type[BatchedDecomposition]]] = (
-        BatchedObjective,
-        BatchedDecomposition,
-    )
+    # Small machines on one matrix, which are fitted all at once.
+    _batched: ClassVar[type[BatchedObjective]] = BatchedObjective
     _where_separable = Message("plane_without_kernel")
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -459,11 +456,11 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         with pool.one_blas_thread():
             batch = None
             if fit.chain is None:
-                batch = self._batched[0].of([problem for _, problem in problems])
+                batch = self._batched.of([problem for _, problem in problems])
             if batch is not None:
                 return minimise_batch(
                     batch,
-                    self._batched[1](),
+                    BatchedDecomposition(),
                     self._solver,
                     parts=[part for part, _ in problems],
                     seed=fit.seed,
