@@ -241,7 +241,7 @@ class _Never:
 
 
 class _Apart(SVC):
-    _batched = (_Never, SVC._batched[1])
+    _batched = _Never
 
 
 def _reviews() -> Any:

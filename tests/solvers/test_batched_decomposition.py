@@ -19,11 +19,7 @@ from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge
 from separatrix.objectives.base import Bound
 from separatrix.solvers import select_solver
-from separatrix.solvers.batched_decomposition import (
-    BatchedDecomposition,
-    BatchedNuDecomposition,
-    _nth,
-)
+from separatrix.solvers.batched_decomposition import BatchedDecomposition, _nth
 from separatrix.solvers.driver import minimise, minimise_batch, watch
 
 KERNELS = {
@@ -244,7 +240,7 @@ def solve_nu(problems, tol: float = 1e-9, **options):
     assert batch is not None
     settings = {"tol": tol, "max_iter": 10_000, "parts": ["a", "b", "c"][: len(problems)]}
     options = {**settings, **options}
-    return minimise_batch(batch, BatchedNuDecomposition(), select_solver, **options)
+    return minimise_batch(batch, BatchedDecomposition(), select_solver, **options)
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly"])

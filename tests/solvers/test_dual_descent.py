@@ -216,3 +216,22 @@ def test_to_ask_whether_it_is_able_copies_no_rows() -> None:
     assert "rows" not in vars(design)
     assert design.rows[0].flags.c_contiguous
     assert "rows" in vars(design)
+
+
+def test_certificates_wait_until_the_intercept_has_come_to_its_end(monkeypatch) -> None:
+    # Under a strong penalty all multipliers are at their ends, and only the sum is left to mend.
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 5))
+    y = np.sign(X @ rng.normal(size=5)) * np.where(rng.random(len(X)) < 0.2, -1.0, 1.0)
+    problem = MarginObjective(as_design(X), y, Hinge(), C=1e-3)
+    offered: list[int] = []
+    candidate = DualDescent.candidate
+
+    def counted(self, problem, state):
+        offered.append(state.passes)
+        return candidate(self, problem, state)
+
+    monkeypatch.setattr(DualDescent, "candidate", counted)
+    solution = minimise(problem, DualDescent(), tol=1e-4, seed=0)
+    assert solution.certificate.ok
+    assert len(offered) <= 2

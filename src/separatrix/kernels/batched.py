@@ -20,7 +20,7 @@ from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.kernels.functions import LinearKernel
 from separatrix.kernels.gram import runs_of
 from separatrix.kernels.matrix_rows import add_parts, charges
-from separatrix.kernels.nu import KernelNuObjective
+from separatrix.kernels.nu import MEETING, KernelNuObjective
 from separatrix.kernels.objective import KernelObjective
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import gamma
@@ -50,6 +50,13 @@ class BatchedObjective:
     runs, run_starts : ndarray
         Their pieces of neighbours; see :func:`separatrix.kernels.gram.runs_of`.
     y, upper : ndarray
+    splits : ndarray of shape (n_parts,)
+        Where the rows of each begin whose coefficients have a sum of their own; the end of the
+        part, where there are none.
+    low, high, linear : ndarray
+        The duals; see :class:`separatrix.kernels.objective.QuadraticDual`.
+    met : float
+        The square of weights that are taken for none, relative to the sum of the multipliers'.
     """
 
     # What the problems are.
@@ -69,6 +76,15 @@ class BatchedObjective:
             self.runs, self.run_starts = runs_of(self.columns, self.starts)
         self.y = _joined([p.y for p in problems])
         self.upper = _joined([p.upper for p in problems])
+        self.splits, self.met = self.starts[1:], 0.0
+        if self.loss is not None:
+            self._set_dual(self.loss.dual_upper, float(self.loss.dual_slope(0.0, 0.0, 1.0)))
+
+    def _set_dual(self, most: float, slope: float) -> None:
+        """Set the box of the multipliers, up to ``most`` times the weights, and the linear term."""
+        positive, upper = self.y > 0.0, most * self.upper
+        self.low, self.high = np.where(positive, 0.0, -upper), np.where(positive, upper, 0.0)
+        self.linear = slope * self.y
 
     @classmethod
     def of(cls, problems: Sequence[object]) -> BatchedObjective | None:
@@ -94,6 +110,16 @@ class BatchedObjective:
             problem.matrix.remember(own, self.own(part, product))
         theta: np.ndarray = problem.join(own, b[part])
         return theta
+
+    def begun(self) -> np.ndarray:
+        """Coefficients that are feasible."""
+        return np.zeros(len(self.y))
+
+    def balance(self, c: np.ndarray, parts: np.ndarray) -> None:
+        """Take out of the sums of some parts what rounding has left in them, if that counts."""
+
+    def set_levels(self, level: np.ndarray, product: np.ndarray, parts: np.ndarray) -> None:
+        """Set the intercepts of some parts, where there are better ones than the solver's."""
 
     def own(self, part: int, vector: np.ndarray) -> np.ndarray:
         """The entries of one part, in the order of its rows."""
@@ -204,11 +230,6 @@ class BatchedNuObjective(BatchedObjective):
     ----------
     problems : sequence of KernelNuObjective
         Of one matrix, and of two classes each.
-
-    Attributes
-    ----------
-    splits : ndarray of shape (n_parts,)
-        Where the negative rows of each begin.
     """
 
     kind = KernelNuObjective
@@ -221,6 +242,8 @@ class BatchedNuObjective(BatchedObjective):
         self.runs, self.run_starts = runs_of(self.columns, self.starts)
         positive = [int(np.count_nonzero(p.y > 0.0)) for p in problems]
         self.splits = self.starts[:-1] + np.array(positive, dtype=np.intp)
+        self.met = MEETING * self.gram.largest
+        self._set_dual(1.0, 0.0)
         self._duals = [p.quadratic() for p in problems]
 
     @classmethod
@@ -239,16 +262,15 @@ class BatchedNuObjective(BatchedObjective):
         starts = [d.begun(np.zeros(len(o))) for d, o in zip(self._duals, self._orders, strict=True)]
         return _joined([c[o] for c, o in zip(starts, self._orders, strict=True)])
 
-    def balance(self, part: int, c: np.ndarray) -> None:
-        """Take out of the sums of one part what rounding has left in them."""
-        own = self.own(part, c)
-        self._duals[part].balance(own)
-        c[self.starts[part] : self.starts[part + 1]] = own[self._orders[part]]
+    def balance(self, c: np.ndarray, parts: np.ndarray) -> None:
+        for part in np.flatnonzero(parts).tolist():
+            own = self.own(part, c)
+            self._duals[part].balance(own)
+            c[self.starts[part] : self.starts[part + 1]] = own[self._orders[part]]
 
-    def level(self, part: int, product: np.ndarray) -> float:
-        """The best intercept of one part beside the scores without one."""
-        found: float = self.problems[part].level_and_width(self.own(part, product))[0]
-        return found
+    def set_levels(self, level: np.ndarray, product: np.ndarray, parts: np.ndarray) -> None:
+        for part in np.flatnonzero(parts).tolist():
+            level[part] = self.problems[part].level_and_width(self.own(part, product))[0]
 
     def certify(
         self, c: np.ndarray, b: np.ndarray, product: np.ndarray, tol: float, parts: np.ndarray

@@ -400,8 +400,34 @@ class LinearKernel(InnerProductKernel):
         return _feature_names(features)
 
 
+class _AffineKernel(InnerProductKernel):
+    """A function of ``gamma x.z + coef0``."""
+
+    gamma: float
+    coef0: float
+
+    def __post_init__(self) -> None:
+        check_number("gamma", self.gamma, minimum=0)
+        check_number("coef0", self.coef0)
+        # Numbers of numpy's types would show in the repr, and in every file that keeps it.
+        object.__setattr__(self, "gamma", float(self.gamma))
+        object.__setattr__(self, "coef0", float(self.coef0))
+
+    @abstractmethod
+    def _transform(self, values: np.ndarray) -> None:
+        """Replace some values of ``gamma x.z + coef0`` by those of the kernel."""
+
+    def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+        kind = products.dtype.type
+        for rows in _passes(products):
+            part = products[rows]
+            part *= kind(self.gamma)
+            part += kind(self.coef0)
+            self._transform(part)
+
+
 @dataclass(frozen=True)
-class PolynomialKernel(InnerProductKernel):
+class PolynomialKernel(_AffineKernel):
     r""":math:`k(x, z) = (\gamma\, x \cdot z + c_0)^d`.
 
     Multiplied out, it is a scalar product of monomials (the multinomial theorem): with
@@ -451,12 +477,8 @@ class PolynomialKernel(InnerProductKernel):
 
     def __post_init__(self) -> None:
         check_number("degree", self.degree, minimum=1, integer=True)
-        check_number("gamma", self.gamma, minimum=0)
-        check_number("coef0", self.coef0)
-        # Numbers of numpy's types would show in the repr, and in every file that keeps it.
         object.__setattr__(self, "degree", int(self.degree))
-        object.__setattr__(self, "gamma", float(self.gamma))
-        object.__setattr__(self, "coef0", float(self.coef0))
+        super().__post_init__()
 
     @property
     def semidefinite(self) -> bool:  # type: ignore[override]
@@ -467,20 +489,15 @@ class PolynomialKernel(InnerProductKernel):
         """The kernel as text."""
         return f"({self.gamma:.6g} x.z + {self.coef0:.6g})^{self.degree}"
 
-    def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-        kind = products.dtype.type
-        for rows in _passes(products):
-            part = products[rows]
-            part *= kind(self.gamma)
-            part += kind(self.coef0)
-            if self.degree == 1:
-                continue
-            # Square and multiply, by the binary digits of the degree after the first.
-            base = part.copy() if self.degree & (self.degree - 1) else part
-            for bit in bin(self.degree)[3:]:
-                np.square(part, out=part)
-                if bit == "1":
-                    part *= base
+    def _transform(self, values: np.ndarray) -> None:
+        if self.degree == 1:
+            return
+        # Square and multiply, by the binary digits of the degree after the first.
+        base = values.copy() if self.degree & (self.degree - 1) else values
+        for bit in bin(self.degree)[3:]:
+            np.square(values, out=values)
+            if bit == "1":
+                values *= base
 
     def of_norms(self, squares: np.ndarray) -> np.ndarray:
         return (self.gamma * squares + self.coef0) ** self.degree
@@ -757,7 +774,7 @@ def _square_distances(x: Any, z: Any, i: np.ndarray, j: np.ndarray) -> np.ndarra
 
 
 @dataclass(frozen=True)
-class SigmoidKernel(InnerProductKernel):
+class SigmoidKernel(_AffineKernel):
     r""":math:`k(x, z) = \tanh(\gamma\, x \cdot z + c_0)`; no scalar product in general.
 
     Its matrices can have negative eigenvalues, whatever the parameters: the dual of a support
@@ -786,24 +803,13 @@ class SigmoidKernel(InnerProductKernel):
     gamma: float = 1.0
     coef0: float = 0.0
 
-    def __post_init__(self) -> None:
-        check_number("gamma", self.gamma, minimum=0)
-        check_number("coef0", self.coef0)
-        object.__setattr__(self, "gamma", float(self.gamma))
-        object.__setattr__(self, "coef0", float(self.coef0))
-
     @property
     def formula(self) -> str:  # type: ignore[override]
         """The kernel as text."""
         return f"tanh({self.gamma:.6g} x.z + {self.coef0:.6g})"
 
-    def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-        kind = products.dtype.type
-        for rows in _passes(products):
-            part = products[rows]
-            part *= kind(self.gamma)
-            part += kind(self.coef0)
-            np.tanh(part, out=part)
+    def _transform(self, values: np.ndarray) -> None:
+        np.tanh(values, out=values)
 
     def of_norms(self, squares: np.ndarray) -> np.ndarray:
         return np.tanh(self.gamma * squares + self.coef0)

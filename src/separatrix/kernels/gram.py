@@ -744,12 +744,16 @@ class Gram(_Face):
         return self.product(self.columns, c, coarse=True)
 
     @pool.with_one_blas_thread
-    def block(self, index: np.ndarray) -> np.ndarray:
-        """The entries between some of the positions, as the rows of the cache have them."""
-        out = np.empty((len(index), len(index)), dtype=self.cache.dtype)
-        for _ in self._source.tiles(index, index, not self.exact, out):
+    def _values(self, rows: np.ndarray, columns: np.ndarray | slice, kind: Any) -> np.ndarray:
+        """The entries of some rows and columns, in float32 or float64."""
+        out = np.empty((len(rows), _length(columns, self.shape[0])), dtype=kind)
+        for _ in self._source.tiles(rows, columns, kind == np.float32, out):
             pass
         return out
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """The entries between some of the positions, as the rows of the cache have them."""
+        return self._values(index, index, self.cache.dtype)
 
     def small(self, index: np.ndarray) -> SmallGram:
         """The matrix of a few of the positions, whole."""
@@ -774,21 +778,13 @@ class Gram(_Face):
         """Numbers ``a`` and ``b``, and ``s``, of a sharper one: ``a + b (s_i + s_j)``."""
         return self._source.errors()
 
-    @pool.with_one_blas_thread
     def exact_rows(self, index: np.ndarray) -> np.ndarray:
         """Whole rows in float64, which are not kept."""
-        out = np.empty((len(index), self.shape[0]))
-        for _ in self._source.tiles(index, slice(0, self.shape[0]), False, out):
-            pass
-        return out
+        return self._values(index, slice(0, self.shape[0]), np.float64)
 
-    @pool.with_one_blas_thread
     def entries(self, index: np.ndarray) -> np.ndarray:
         """The entries between some of the positions, in float64."""
-        out = np.empty((len(index), len(index)))
-        for i, j, tile in self._source.tiles(index, index, False):
-            out[i, j] = tile
-        return out
+        return self._values(index, index, np.float64)
 
     @pool.with_one_blas_thread
     def between(

@@ -201,12 +201,6 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         scores = self.linear(theta) if scores is None else scores
         return 0.5 * self.square(theta, scores)
 
-    def support_counts(self, residual: np.ndarray | None) -> tuple[int, int]:
-        if residual is None:
-            return 0, 0
-        a = np.abs(residual)
-        return int(np.count_nonzero(a)), int(np.count_nonzero((a >= self.upper) & (a > 0.0)))
-
     def vanishes(self, c: np.ndarray, product: np.ndarray) -> bool:
         """Whether the hulls meet, so that the best weights are zero, to seven digits or so."""
         size = float(np.abs(c).sum())

@@ -322,6 +322,7 @@ class _InKernelSpace:
     """
 
     matrix: Any
+    upper: np.ndarray
     charge_share: float
     predicting: np.ndarray | None = None
     weights_of: Callable[[np.ndarray], np.ndarray]
@@ -466,6 +467,13 @@ class _InKernelSpace:
         out: np.ndarray = self.matrix.samples
         return out
 
+    def support_counts(self, residual: np.ndarray | None) -> tuple[int, int]:
+        """How many multipliers are not zero, and how many of these are at their upper end."""
+        if residual is None:
+            return 0, 0
+        a = np.abs(residual)
+        return int(np.count_nonzero(a)), int(np.count_nonzero((a >= self.upper) & (a > 0.0)))
+
     def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
         """``alpha``, which the coefficients are but for the sign."""
         return np.abs(self.weights_of(theta))
@@ -512,13 +520,6 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
         scores = self.linear(theta) if scores is None else scores
         return 0.5 * self.square(theta, scores) + self.loss_value(scores)
-
-    def support_counts(self, residual: np.ndarray | None) -> tuple[int, int]:
-        """How many multipliers are not zero, and how many of these are at their upper end."""
-        if residual is None:
-            return 0, 0
-        a = np.abs(residual)
-        return int(np.count_nonzero(a)), int(np.count_nonzero((a >= self.upper) & (a > 0.0)))
 
     def bound(
         self,
@@ -781,10 +782,6 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
     def _rounding(self, c: np.ndarray) -> float:
         """A bound on the rounding of a product with the matrix."""
         return self.matrix.rounding * self.matrix.largest * float(np.abs(c).sum())
-
-    def support_counts(self, residual: np.ndarray | None) -> tuple[int, int]:
-        """How many multipliers are not zero; none of them has an upper end."""
-        return (0 if residual is None else int(np.count_nonzero(residual))), 0
 
     def multipliers(self, residual: np.ndarray) -> np.ndarray:
         alpha = np.abs(residual)

@@ -48,6 +48,8 @@ __all__ = [
     "check_support_vectors",
     "decisions",
     "decisions_of",
+    "fit_status",
+    "keep_vectors",
     "limits_of",
     "require_one_answer",
     "require_square",
@@ -173,6 +175,26 @@ def weights_of_columns(model: Any) -> np.ndarray:
     return column_weights(as_design(model.support_vectors_), model._pair_coefficients())
 
 
+def keep_vectors(model: Any, matrix: Any) -> None:
+    """Keep the support vectors, and what their storage and a linear kernel make of them."""
+    if isinstance(model.kernel_, PrecomputedKernel):
+        matrix = np.empty((matrix.shape[0], 0))
+    model.support_vectors_ = matrix[model.support_]
+    model.__dict__.pop("coef_", None)
+    if isinstance(model.kernel_, LinearKernel):
+        model.coef_ = weights_of_columns(model)
+    if sp.issparse(matrix):
+        model.dual_coef_ = sp.csr_matrix(model.dual_coef_)
+        if "coef_" in vars(model):
+            model.coef_ = sp.csr_matrix(model.coef_)
+
+
+def fit_status(self: Any) -> int:
+    """0 where the certificate is within ``tol``, else 1."""
+    check_is_fitted(self, "certificate_")
+    return 0 if self.certificate_.ok else 1
+
+
 def tag_input(model: Any, tags: Any) -> Any:
     """The tags of a machine, with what its kernel takes."""
     pairwise = model.kernel == "precomputed" or isinstance(model.kernel, PrecomputedKernel)
@@ -195,6 +217,8 @@ class KernelMachine(Certified):
     cache_mb: float = CACHE_MB
     shrinking: bool = SHRINKING
     cache_size: float = CACHE_SIZE
+
+    fit_status_ = property(fit_status)
 
     kernel_: Kernel = fitted()
     support_: np.ndarray = fitted()
@@ -310,17 +334,7 @@ class KernelMachine(Certified):
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = coefficients[None, self.support_]
         self.n_samples_fit_ = design.n_samples
-        matrix = design.matrix
-        if isinstance(self.kernel_, PrecomputedKernel):
-            matrix = np.empty((design.n_samples, 0))
-        self.support_vectors_ = matrix[self.support_]
-        self.__dict__.pop("coef_", None)
-        if isinstance(self.kernel_, LinearKernel):
-            self.coef_ = weights_of_columns(self)
-        if sp.issparse(matrix):
-            self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
-            if "coef_" in vars(self):
-                self.coef_ = sp.csr_matrix(self.coef_)
+        keep_vectors(self, design.matrix)
         self._record(problems, solutions)
 
     def _pair_coefficients(self) -> np.ndarray:
@@ -331,12 +345,6 @@ class KernelMachine(Certified):
         """``X.shape`` of the fit."""
         check_is_fitted(self, "n_samples_fit_")
         return self.n_samples_fit_, self.n_features_in_
-
-    @property
-    def fit_status_(self) -> int:
-        """0 where the certificate is within ``tol``, else 1."""
-        check_is_fitted(self, "certificate_")
-        return 0 if self.certificate_.ok else 1
 
     def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
         n = design.n_samples

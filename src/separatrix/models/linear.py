@@ -34,7 +34,16 @@ from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import Continuation
 
-__all__ = ["AVERAGED", "LinearClassifier", "check_averaged", "densify", "sparsify"]
+__all__ = [
+    "AVERAGED",
+    "LinearClassifier",
+    "check_averaged",
+    "densify",
+    "forget_averaged",
+    "keep_steps",
+    "resumed",
+    "sparsify",
+]
 
 
 class LinearClassifier(ClassifierMixin, Certified):
@@ -158,6 +167,40 @@ AVERAGED: rules.Rules = {
     "plain_intercept_": rules.array("h"),
     "n_visits_": rules.array("h", low=0.0),
 }
+
+
+def resumed(
+    model: Any, labels: Labels, n_features: int
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """The weights and intercepts that a further pass starts from, their averages, and the visits
+    that these are over; zero before the first pass."""
+    parts = 1 if labels.binary else len(labels.classes)
+    average = np.zeros((parts, n_features)), np.zeros(parts)
+    if hasattr(model, "classes_"):
+        average = dense(model.coef_), model.intercept_
+    if hasattr(model, "plain_coef_"):
+        return (model.plain_coef_, model.plain_intercept_), average, model.n_visits_
+    return average, average, np.zeros(parts)
+
+
+def keep_steps(model: Any, problems: Problems, solutions: list[Solution]) -> None:
+    """Keep what passes leave beside the answer: the weights before averaging, and all updates."""
+    forget_averaged(model)
+    if model.average:
+        pairs = [(p, s.state) for (_, p), s in zip(problems, solutions, strict=True)]
+        model.plain_coef_ = np.array([p.weights_of(state.theta) for p, state in pairs])
+        model.plain_intercept_ = np.array([p.intercept_of(state.theta) for p, state in pairs])
+        model.n_visits_ = np.array([state.elapsed for _, state in pairs])
+    if model.record:
+        for solution in solutions:
+            assert solution.trace is not None
+            solution.trace.updates = solution.state.updates
+
+
+def forget_averaged(model: Any) -> None:
+    """Drop the weights before averaging of an earlier fit."""
+    for name in AVERAGED:
+        model.__dict__.pop(name, None)
 
 
 def check_averaged(model: Any) -> None:

@@ -19,7 +19,6 @@ from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import SHARE_OF_ROWS
 from separatrix.models.svc import SVC
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers.batched_decomposition import BatchedNuDecomposition
 from separatrix.solvers.driver import Solution
 
 __all__ = ["NuSVC"]
@@ -103,7 +102,7 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
     nu: float = SHARE_OF_ROWS
 
     _label = "nu support vector machine"
-    _batched = (BatchedNuObjective, BatchedNuDecomposition)
+    _batched = BatchedNuObjective
     _attributes: ClassVar[rules.Rules] = {**SVC._attributes, "rho_": rules.array("pairs")}
     _needed: tuple[str, ...] = (*SVC._needed, "rho_")
     # What SVC has parameters for, and this has not.
@@ -112,16 +111,6 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
     def path(self, *arguments: Any, **options: Any) -> Any:
         """There is no ``C`` to make a path of."""
         raise AttributeError("NuSVC has no C, so it has no path; use SVC.")
-
-    def _problems(self, design: Design, labels: Labels, shared: Any = None) -> Problems:
-        gram: Any = self._gram_of(design, labels) if shared is None else shared.gram
-        position = gram.positions()
-        out: list[tuple[str, LinearProblem]] = []
-        for part, rows, signs in labels.pairs():
-            weights = None if labels.weights is None else labels.weights[rows]
-            own = gram if labels.binary else gram.take(position[rows])
-            out.append((part, self._machine(own, signs, weights, labels)))
-        return out
 
     def _machine(
         self, gram: Any, signs: np.ndarray, weights: np.ndarray | None, labels: Labels

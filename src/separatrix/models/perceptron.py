@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.certificate import Certificate
 from separatrix.data import rules
-from separatrix.data.design import Design, as_design, dense
+from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
 from separatrix.data.validation import sample_weight_of, validate
@@ -31,6 +31,8 @@ from separatrix.models.linear import (
     LinearClassifier,
     check_averaged,
     densify,
+    keep_steps,
+    resumed,
     sparsify,
 )
 from separatrix.models.parameters import compat, parameter
@@ -433,16 +435,9 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
         (2, [[1.0, -1.5]], [0.0])
         """
         self._check_parameters()
-        first = not hasattr(self, "classes_")
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
-        parts = 1 if labels.binary else len(known)
-        coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
-        start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
-        if not first:
-            start = average = dense(self.coef_), self.intercept_
-        if hasattr(self, "plain_coef_"):
-            start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
+        start, average, visits = resumed(self, labels, X.shape[1])
         problems = self._problems(as_design(X).merged(), labels)
         self._start_at(problems, start)
         seed = seed_of(self.random_state)
@@ -567,17 +562,8 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
             mistakes = np.array([s.state.mistakes for s in solutions])
             self.mistakes_ = mistakes[0] if len(solutions) == 1 else mistakes
             self.n_updates_ = int(mistakes.sum())
-        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "calibration_"):
-            self.__dict__.pop(name, None)
-        if self.average:
-            pairs = [(p, s.state) for (_, p), s in zip(problems, solutions, strict=True)]
-            self.plain_coef_ = np.array([p.weights_of(state.theta) for p, state in pairs])
-            self.plain_intercept_ = np.array([p.intercept_of(state.theta) for p, state in pairs])
-            self.n_visits_ = np.array([state.elapsed for _, state in pairs])
-        if self.record:
-            for solution in solutions:
-                assert solution.trace is not None
-                solution.trace.updates = solution.state.updates
+        self.__dict__.pop("calibration_", None)
+        keep_steps(self, problems, solutions)
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_averaged(self)

@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import rules
-from separatrix.data.design import Design, as_design, dense
+from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
 from separatrix.data.row_hashing import canonical_order
@@ -49,6 +49,9 @@ from separatrix.models.linear import (
     LinearClassifier,
     check_averaged,
     densify,
+    forget_averaged,
+    keep_steps,
+    resumed,
     sparsify,
 )
 from separatrix.models.parameters import compat, is_default, parameter
@@ -656,7 +659,6 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
             )
         if self._penalised and self._share_of_l1 > 0.0:
             raise ValueError(KINKED_PART)
-        first = not hasattr(self, "classes_")
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
         tell_of_copies(labels.sample_weight, self._penalised)
@@ -666,14 +668,8 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
                 "call."
             )
         design = as_design(X).merged()
-        parts = 1 if labels.binary else len(known)
-        coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
-        start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
-        steps = getattr(self, "n_steps_", np.zeros(parts, dtype=np.int64))
-        if not first:
-            start = average = dense(self.coef_), self.intercept_
-        if hasattr(self, "plain_coef_"):
-            start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
+        start, average, visits = resumed(self, labels, X.shape[1])
+        steps = getattr(self, "n_steps_", np.zeros(len(visits), dtype=np.int64))
         problems = self._composed(design, labels, start=start)
         seed = seed_of(self.random_state)
         if not hasattr(self, "eta0_") and isinstance(self.learning_rate, str):
@@ -1063,6 +1059,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
+        self.__dict__.pop("validation_scores_", None)
         problem = problems[0][1]
         if not (isinstance(problem, Visited) or (problem.in_passes and self._by_rows)):
             self._keep_whole(solutions, problems[0][1].design.n_samples)
@@ -1072,20 +1069,10 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         self.learning_rate_condition_ = schedule.condition
         states = [solution.state for solution in solutions]
         self.n_steps_ = np.array([state.steps for state in states], dtype=np.int64)
-        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
-            self.__dict__.pop(name, None)
-        if self.average:
-            pairs = [(p, state.theta) for (_, p), state in zip(problems, states, strict=True)]
-            self.plain_coef_ = np.array([p.weights_of(theta) for p, theta in pairs])
-            self.plain_intercept_ = np.array([p.intercept_of(theta) for p, theta in pairs])
-            self.n_visits_ = np.array([state.elapsed for state in states])
+        keep_steps(self, problems, solutions)
         if hasattr(self, "validation_rows_"):
             curves = [np.array(state.held) for state in states]
             self.validation_scores_ = curves[0] if len(curves) == 1 else curves
-        if self.record:
-            for solution in solutions:
-                assert solution.trace is not None
-                solution.trace.updates = solution.state.updates
 
     @property
     def t_(self) -> int:
@@ -1093,8 +1080,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         return int(np.max(self.n_steps_)) + 1
 
     def _keep_whole(self, solutions: list[Solution], n_samples: int) -> None:
-        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
-            self.__dict__.pop(name, None)
+        forget_averaged(self)
         self.learning_rate_formula_, self.learning_rate_condition_ = self._no_schedule
         # Later passes go on at the rates that as many passes would have come to.
         counts = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)

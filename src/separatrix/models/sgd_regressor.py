@@ -19,7 +19,7 @@ from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import pointwise
 from separatrix.models.limits import counted
-from separatrix.models.linear import AVERAGED, densify, sparsify
+from separatrix.models.linear import densify, forget_averaged, sparsify
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.pointwise import LinearRegressor
 from separatrix.models.sgd import (
@@ -219,8 +219,7 @@ class SGDRegressor(MeanOfLosses, LinearRegressor):
         self.coef_ = coef[0]
         self._record(problems, solutions)
         self.n_steps_ = int(self.n_iter_) * problems[0][1].design.n_samples
-        for name in AVERAGED:
-            self.__dict__.pop(name, None)
+        forget_averaged(self)
 
     @counted
     def fit(  # type: ignore[override]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -266,6 +265,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
     lift_: Any = fitted()
 
     path = penalised.path
+    fit_status_ = property(kernel_machine.fit_status)
     predict_proba = calibration.predict_proba
     predict_log_proba = calibration.predict_log_proba
 
@@ -276,11 +276,8 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
     _margin_loss = "hinge"
     _has_margin = True
     _strengths = penalised.STRENGTHS
-    # Small machines on one matrix, and who fits them all at once.
-    _batched: ClassVar[tuple[type[BatchedObjective], type[BatchedDecomposition]]] = (
-        BatchedObjective,
-        BatchedDecomposition,
-    )
+    # Small machines on one matrix, which are fitted all at once.
+    _batched: ClassVar[type[BatchedObjective]] = BatchedObjective
     _where_separable = Message("plane_without_kernel")
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
@@ -459,11 +456,11 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         with pool.one_blas_thread():
             batch = None
             if fit.chain is None:
-                batch = self._batched[0].of([problem for _, problem in problems])
+                batch = self._batched.of([problem for _, problem in problems])
             if batch is not None:
                 return minimise_batch(
                     batch,
-                    self._batched[1](),
+                    BatchedDecomposition(),
                     self._solver,
                     parts=[part for part, _ in problems],
                     seed=fit.seed,
@@ -536,15 +533,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
             for pair, row, mine in _places(self.n_support_):
                 self.dual_coef_[row, mine] = by_pair[0][pair, mine]
                 self.bounded_[row, mine] = by_pair[1][pair, mine]
-        if isinstance(self.kernel_, PrecomputedKernel):
-            matrix = np.empty((len(labels.codes), 0))
-        self.support_vectors_ = matrix[self.support_]
-        if isinstance(self.kernel_, LinearKernel):
-            self.coef_ = kernel_machine.weights_of_columns(self)
-        if sp.issparse(matrix):
-            self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
-            if "coef_" in vars(self):
-                self.coef_ = sp.csr_matrix(self.coef_)
+        kernel_machine.keep_vectors(self, matrix)
 
     def _pair_coefficients(self) -> np.ndarray:
         """``dual_coef_`` by pairs: shape (n_support, n_pairs)."""
@@ -600,12 +589,6 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         return decide(
             points, Sides(classes[first], classes[second]), fit_intercept=True, margin=False
         )
-
-    @property
-    def fit_status_(self) -> int:
-        """0 where the certificate is within ``tol``, else 1."""
-        check_is_fitted(self, "certificate_")
-        return 0 if self.certificate_.ok else 1
 
     @property
     def shape_fit_(self) -> tuple[int, int]:

@@ -250,9 +250,9 @@ class MistakePasses(MistakeDriven):
         problem: Any,
         state: MistakeDrivenState,
         check_interrupt: Callable[[], None],
-        stood: int,
-        most: int = 0,
-    ) -> tuple[int, int, int]:
+        stood: float,
+        most: float = 0.0,
+    ) -> tuple[int, float, float]:
         corrected = 0
         for rows in problem.passes.each(_loaded, None, check_interrupt):
             block = problem.rule.objective(rows)

@@ -18,17 +18,14 @@ from functools import partial
 import numpy as np
 
 from separatrix._compiled import pool
-from separatrix._compiled.compilation import FASTMATH, njit, specialise
+from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.elementary import larger, smaller
-from separatrix.kernels.batched import BatchedNuObjective, BatchedObjective
+from separatrix.kernels.batched import BatchedObjective
 from separatrix.kernels.gram import FEW
 from separatrix.kernels.matrix_rows import add_rows
-from separatrix.kernels.nu import MEETING
-from separatrix.losses.hinge import _hinge_gap as gap_at
-from separatrix.losses.hinge import _hinge_value as value_at
 from separatrix.solvers.decomposition import CLOSER, FINEST, FLAT, PROMISE, SPARE, improve
 
-__all__ = ["BatchedDecomposition", "BatchedNuDecomposition", "BatchedState"]
+__all__ = ["BatchedDecomposition", "BatchedState"]
 
 # Coefficients of a working set that are there for their violation; and up to how many all are.
 _VIOLATORS = 48
@@ -299,86 +296,31 @@ def _leap(matrix, slots, columns, g, c, low, high, flat, chosen, moves):
     return n if level else -n
 
 
+@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
+def _gap(g, c, low, high, at):
+    """The gap of coefficients whose sum is fixed, with the multiplier ``at`` of that sum.
+
+    No term is negative: it is the most that a coefficient can gain by going to an end of its range.
+    """
+    gap = 0.0
+    for k in range(g.shape[0]):
+        gap += larger(at - g[k], 0.0) * (high[k] - c[k]) + larger(g[k] - at, 0.0) * (c[k] - low[k])
+    return gap
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _work(
-    matrix, slots, columns, starts, runs, run_starts, y, upper, low, high, linear, diagonal,
-    flat, goal, close, spare, sets, c, g, level, estimate, used, still, spent, work, active,
+    matrix, slots, columns, starts, splits, runs, run_starts, low, high, linear, diagonal,
+    flat, met, goal, close, spare, sets, c, g, level, estimate, used, still, spent, work, active,
     first, last,
 ):  # fmt: skip
     """Working sets for the parts from ``first`` to ``last`` until their gaps meet the goal.
 
-    ``goal`` and ``close`` are relative gaps: up to ``spare`` sets go from the one to the other.  A
-    part that has used ``sets`` of them goes on from there as though it had not stopped.
-    """
-    for p in range(first, last):
-        if not active[p]:
-            continue
-        a, z = starts[p], starts[p + 1]
-        q = z - a
-        own = runs[run_starts[p] : run_starts[p + 1]]
-        g_, c_, low_, high_ = g[a:z], c[a:z], low[a:z], high[a:z]
-        places = columns[a:z]
-        chosen, moves = np.empty(q, dtype=np.intp), np.empty(q)
-        while True:
-            lowest, highest = _ends(g_, c_, low_, high_)
-            b = -0.5 * (lowest + highest)
-            if not abs(b) < np.inf:
-                # Nothing can rise, or nothing fall.
-                b, still[p] = 0.0, True
-            gap, primal = 0.0, 0.0
-            for k in range(q):
-                product = g_[k] - linear[a + k]
-                margin = y[a + k] * (product + b)
-                primal += 0.5 * c_[k] * product + upper[a + k] * value_at(margin)
-                gap += gap_at(y[a + k] * c_[k], margin, upper[a + k])
-            level[p], estimate[p] = b, gap / primal if primal > 0.0 else 0.0
-            violation = highest - lowest
-            if used[p] >= sets:
-                break
-            if estimate[p] <= goal:
-                spent[p] += 1
-            if estimate[p] <= close or spent[p] > spare or work[p] > _MOST_WORK:
-                break
-            if not violation > 0.0 or still[p]:
-                still[p] = True
-                break
-            used[p] += 1
-            m = _choose(g_, c_, low_, high_, lowest, highest, chosen)
-            done, n = _improve_set(
-                matrix, slots, places, own, diagonal, flat, CLOSER * violation, chosen[:m], m,
-                g_, c_, low_, high_,
-            )  # fmt: skip
-            work[p] += done
-            more = _leaps(
-                matrix, slots, places, own, flat, chosen, moves, g_, c_, low_, high_, 0, q
-            )
-            work[p] += more
-            still[p] = n == 0 and more == 0
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _gap_of(g, c, y, upper, at):
-    """Share of the gap, and of the square, of coefficients with a multiplier for their sum.
-
-    With the threshold ``r = y at`` every term of the share is at least zero, wherever it is.
-    """
-    gap, square = 0.0, 0.0
-    for k in range(g.shape[0]):
-        short = y[k] * (at - g[k])
-        gap += upper[k] * max(short, 0.0) - abs(c[k]) * short
-        square += c[k] * g[k]
-    return gap, square
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _work_in_groups(
-    matrix, slots, columns, starts, splits, runs, run_starts, y, upper, low, high, diagonal,
-    flat, met, goal, close, spare, sets, c, g, estimate, used, still, spent, work, active,
-    first, last,
-):  # fmt: skip
-    """The same of parts that have two sums each, of the coefficients before a split and after it.
-
-    A square below ``met`` times that of the sums of all coefficients is of hulls that meet, which
-    is for another method to find.
+    The coefficients of a part before its split have a sum of their own, and so have those after it,
+    if there are any.  ``goal`` and ``close`` are relative gaps: up to ``spare`` sets go from the
+    one to the other.  A part that has used ``sets`` of them goes on from there as though it had not
+    stopped.  A square of weights below ``met`` times that of the sums of all coefficients is of
+    hulls that meet, which is for another method to find.
     """
     for p in range(first, last):
         if not active[p]:
@@ -389,26 +331,31 @@ def _work_in_groups(
         g_, c_, low_, high_ = g[a:z], c[a:z], low[a:z], high[a:z]
         places = columns[a:z]
         groups = ((0, split), (split, q))
+        sums = 2 if split < q else 1
         chosen, moves = np.empty(q, dtype=np.intp), np.empty(q)
         picked = np.empty(q, dtype=np.intp)
         lowest, highest = np.empty(2), np.empty(2)
         while True:
-            gap, square, violation, size = 0.0, 0.0, -np.inf, 0.0
-            for k in range(2):
+            gap, violation, threshold = 0.0, -np.inf, 0.0
+            for k in range(sums):
                 u, v = groups[k]
                 lowest[k], highest[k] = _ends(g_[u:v], c_[u:v], low_[u:v], high_[u:v])
                 violation = max(violation, highest[k] - lowest[k])
                 middle = 0.5 * (lowest[k] + highest[k])
                 if not abs(middle) < np.inf:
-                    # Nothing can rise, or nothing fall.
+                    # Nothing can rise, or nothing fall, or neither.
                     middle = highest[k] if abs(highest[k]) < np.inf else lowest[k]
-                more = _gap_of(g_[u:v], c_[u:v], y[a + u : a + v], upper[a + u : a + v], middle)
-                gap, square = gap + more[0], square + more[1]
+                    middle = middle if abs(middle) < np.inf else 0.0
+                gap += _gap(g_[u:v], c_[u:v], low_[u:v], high_[u:v], middle)
+                threshold += middle / sums
+            value, square, size = 0.0, 0.0, 0.0
             for k in range(q):
+                value += 0.5 * c_[k] * (g_[k] + linear[a + k])
+                square += c_[k] * (g_[k] - linear[a + k])
                 size += abs(c_[k])
-            primal = 0.5 * square
-            estimate[p] = gap / primal if primal > 0.0 else np.inf
-            if not square > met * size * size:
+            level[p] = -threshold
+            estimate[p] = gap / abs(value) if value != 0.0 else (np.inf if gap > 0.0 else 0.0)
+            if met > 0.0 and not square > met * size * size:
                 estimate[p], still[p] = np.inf, True
                 break
             if used[p] >= sets:
@@ -422,7 +369,7 @@ def _work_in_groups(
                 break
             used[p] += 1
             m, of_first = 0, 0
-            for k in range(2):
+            for k in range(sums):
                 u, v = groups[k]
                 if highest[k] > lowest[k]:
                     n = _choose(
@@ -438,7 +385,7 @@ def _work_in_groups(
             )  # fmt: skip
             work[p] += done
             still[p] = n == 0
-            for k in range(2):
+            for k in range(sums):
                 u, v = groups[k]
                 more = _leaps(
                     matrix, slots, places, own, flat, picked, moves, g_, c_, low_, high_, u, v
@@ -453,9 +400,6 @@ class BatchedState:
 
     c: np.ndarray
     gradient: np.ndarray
-    linear: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
     # Each part has its intercept, its estimated gap, its working sets, and whether none moved it;
     # and in the present step, its sets near the goal and its changes of gradients.
     level: np.ndarray
@@ -471,15 +415,10 @@ class BatchedDecomposition:
     """Decomposition of several machines at once; ``driver.minimise_batch`` runs it."""
 
     def init(self, batch: BatchedObjective) -> BatchedState:
-        upper = batch.upper * batch.loss.dual_upper
-        linear = float(batch.loss.dual_slope(0.0, 0.0, 1.0)) * batch.y
-        n, parts = len(linear), len(batch.problems)
+        c, parts = batch.begun(), len(batch.problems)
         return BatchedState(
-            c=np.zeros(n),
-            gradient=linear.copy(),
-            linear=linear,
-            low=np.where(batch.y > 0.0, 0.0, -upper),
-            high=np.where(batch.y > 0.0, upper, 0.0),
+            c=c,
+            gradient=batch.product(c) + batch.linear if c.any() else batch.linear.copy(),
             level=np.zeros(parts),
             estimate=np.full(parts, np.inf),
             used=np.zeros(parts, dtype=np.intp),
@@ -534,16 +473,16 @@ class BatchedDecomposition:
         sets: int,
     ) -> None:
         gram = batch.gram
-        kernel = specialise(_work, value_at=batch.loss.value_at, gap_at=batch.loss.gap_at)
         args = (
-            gram.cache, gram.places, batch.columns, batch.starts, batch.runs, batch.run_starts,
-            batch.y, batch.upper, state.low, state.high, state.linear, gram.diagonal,
-            max(FLAT * gram.largest, 1e-320), goal, close, spare, sets, state.c, state.gradient,
-            state.level, state.estimate, state.used, state.still, state.spent, state.work, active,
+            gram.cache, gram.places, batch.columns, batch.starts, batch.splits, batch.runs,
+            batch.run_starts, batch.low, batch.high, batch.linear, gram.diagonal,
+            max(FLAT * gram.largest, 1e-320), batch.met, goal, close, spare, sets, state.c,
+            state.gradient, state.level, state.estimate, state.used, state.still, state.spent,
+            state.work, active,
         )  # fmt: skip
         parts = len(active)
         ranges = pool.ranges(parts, 100.0 * len(state.c)) if parts > 1 else [(0, 1)]
-        pool.run([partial(kernel, *args, a, b) for a, b in ranges])
+        pool.run([partial(_work, *args, a, b) for a, b in ranges])
 
     def promises(self, state: BatchedState, active: np.ndarray, tol: float) -> np.ndarray:
         """Whether a certificate is worth its price, for every part."""
@@ -558,74 +497,17 @@ class BatchedDecomposition:
         The solver goes on from these exact products.
         """
         mine = np.repeat(due, np.diff(batch.starts))
+        batch.balance(state.c, due)
         product = batch.product(state.c if due.all() else np.where(mine, state.c, 0.0))
-        np.add(product, state.linear, out=state.gradient, where=mine)
+        np.add(product, batch.linear, out=state.gradient, where=mine)
         state.rounds += 1
-        if batch.gram.exact:
-            # The gradient was as good before.
-            return state.c, state.level, product
-        # The intercepts of the exact gradient, and no further step.
-        self._begin(state, due)
-        self._run(batch, state, due, np.inf, np.inf, 0, 0)
+        if not batch.gram.exact:
+            # The intercepts of the exact gradient, and no further step.
+            self._begin(state, due)
+            self._run(batch, state, due, np.inf, np.inf, 0, 0)
+        batch.set_levels(state.level, product, due)
         return state.c, state.level, product
 
     def stopped(self, state: BatchedState) -> bool:
         """Whether the method can do no more."""
         return state.rounds >= _ROUNDS or bool(np.any(state.used >= _MOST_SETS))
-
-
-class BatchedNuDecomposition(BatchedDecomposition):
-    """The same of machines with a sum of multipliers for each class."""
-
-    def init(self, batch: BatchedObjective) -> BatchedState:
-        assert isinstance(batch, BatchedNuObjective)
-        c, parts = batch.begun(), len(batch.problems)
-        positive = batch.y > 0.0
-        return BatchedState(
-            c=c,
-            gradient=batch.product(c),
-            linear=np.zeros(len(c)),
-            low=np.where(positive, 0.0, -batch.upper),
-            high=np.where(positive, batch.upper, 0.0),
-            level=np.full(parts, np.inf),
-            estimate=np.full(parts, np.inf),
-            used=np.zeros(parts, dtype=np.intp),
-            still=np.zeros(parts, dtype=bool),
-            spent=np.zeros(parts, dtype=np.intp),
-            work=np.zeros(parts, dtype=np.intp),
-        )
-
-    def _run(
-        self,
-        batch: BatchedObjective,
-        state: BatchedState,
-        active: np.ndarray,
-        goal: float,
-        close: float,
-        spare: int,
-        sets: int,
-    ) -> None:
-        assert isinstance(batch, BatchedNuObjective)
-        gram = batch.gram
-        args = (
-            gram.cache, gram.places, batch.columns, batch.starts, batch.splits, batch.runs,
-            batch.run_starts, batch.y, batch.upper, state.low, state.high, gram.diagonal,
-            max(FLAT * gram.largest, 1e-320), MEETING * gram.largest, goal, close, spare, sets,
-            state.c, state.gradient, state.estimate, state.used, state.still, state.spent,
-            state.work, active,
-        )  # fmt: skip
-        parts = len(active)
-        ranges = pool.ranges(parts, 100.0 * len(state.c)) if parts > 1 else [(0, 1)]
-        pool.run([partial(_work_in_groups, *args, a, b) for a, b in ranges])
-
-    def candidates(
-        self, batch: BatchedObjective, state: BatchedState, due: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        assert isinstance(batch, BatchedNuObjective)
-        for part in np.flatnonzero(due).tolist():
-            # Each pair of steps has left a rounding in the sums.
-            batch.balance(part, state.c)
-        c, level, product = super().candidates(batch, state, due)
-        for part in np.flatnonzero(due).tolist():
-            level[part] = batch.level(part, product)
-        return c, level, product

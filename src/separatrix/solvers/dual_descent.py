@@ -576,8 +576,16 @@ class DualDescent(Solver):
         if gap > 0.9 * tol * state.value:
             return False
         # That objective may be long out of date, and the present one costs a look at every row.
-        value = -problem.conjugate_value(-problem.y * state.alpha)
-        value += state.estimate - 0.5 * inner(state.w, state.w)
+        residual = -problem.y * state.alpha
+        below = -problem.conjugate_value(residual) - 0.5 * inner(state.w, state.w)
+        value = below + state.estimate
+        if problem.balances:
+            # While the intercept is far from its end, the sum that is left costs more than it is
+            # multiplied by in the estimate: the multipliers have to give way for it.
+            balanced = problem.balanced(residual)
+            adjoint = problem.design.t_dot(balanced)
+            lost = below + problem.conjugate_value(balanced) + 0.5 * inner(adjoint, adjoint)
+            gap = max(gap, lost - abs(inner(state.alpha, problem.y) * float(state.b[0])))
         return gap <= 0.9 * tol * abs(value)
 
     def outlook(self, problem: MarginObjective, state: DualDescentState) -> float:

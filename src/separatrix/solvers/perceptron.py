@@ -27,7 +27,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
-from separatrix.solvers.stochastic import Visits
+from separatrix.solvers.stochastic import Visits, remember
 from separatrix.solvers.trace import Trace, Update
 
 __all__ = [
@@ -62,38 +62,60 @@ __all__ = [
 ORDERS = ("cyclic", "restart", "random")
 
 
-def _visit(
-    rows,
-    y,
-    visits,
-    shares,
-    rate,
-    level,
-    offset,
-    restart,
-    theta,
-    lag,
-    longest,
-    scores,
-    mistakes,
-    position,
-    budget,
-    limit,
-    elapsed,
-    taken,
-    stood,
-    most,
-):
+class _Rule(NamedTuple):
+    """The rule of the updates; ``offset`` is 1 where the last weight is the intercept, else 0."""
+
+    rate: float
+    level: float
+    offset: int
+    restart: bool
+
+
+class _Visited(NamedTuple):
+    """What visits of rows change; see :class:`MistakeDrivenState`.
+
+    ``tally`` has the visits that the average is over, the weight of all updates, and for how many
+    visits the weights have stood and ``longest`` did.
+    """
+
+    theta: np.ndarray
+    lag: np.ndarray
+    longest: np.ndarray
+    scores: np.ndarray
+    mistakes: np.ndarray
+    tally: np.ndarray
+
+
+class _Judge(NamedTuple):
+    """The rows that judge weights, and the best so far; see :class:`MistakeDrivenState`."""
+
+    sample: np.ndarray
+    upper: np.ndarray
+    trial: np.ndarray
+    best: np.ndarray
+    best_scores: np.ndarray
+
+
+class _Promise(NamedTuple):
+    """What passes are held to; see :class:`MistakeDrivenState` and :class:`MistakeDriven`."""
+
+    begun: float
+    reach: float
+    most: int
+    patience: int
+
+
+def _visit(rows, y, visits, shares, rule, seen, position, budget, limit):
     """Visit rows from ``position`` on: to the end, ``budget`` visits or ``limit`` updates.
 
-    ``theta`` holds the weights and, when ``offset`` is 1, the intercept as its last entry, which
-    is a constant feature of 1.  ``lag``, unless it is empty, gathers what the sum of the weights
-    over all visits lacks; ``longest``, unless it is empty, keeps the weights that stood for the
-    ``most`` visits.
+    The weights end in the intercept where ``rule.offset`` is 1, a constant feature of 1.
+    ``seen.lag``, unless it is empty, gathers what the sum of the weights over all visits lacks;
+    ``seen.longest``, unless it is empty, keeps the weights that stood for the most visits.
 
-    Returns the next position, the visits and the updates made, the row of the last update, and
-    the new ``elapsed``, ``taken`` (the weight of all updates), ``stood`` and ``most``.
+    Returns the next position, the visits and the updates made, and the row of the last update.
     """
+    theta, lag, longest, offset = seen.theta, seen.lag, seen.longest, rule.offset
+    elapsed, taken, stood, most = seen.tally[0], seen.tally[1], seen.tally[2], seen.tally[3]
     d = theta.shape[0] - offset
     end = visits.shape[0]
     made = 0
@@ -105,18 +127,18 @@ def _visit(
             row_prefetch(rows, visits[position + 1])
         share = shares[position]
         score = row_dot(rows, i, theta) + (theta[d] if offset == 1 else 0.0)
-        scores[i] = score
-        slope = slope_at(y[i] * score - level)
+        seen.scores[i] = score
+        slope = slope_at(y[i] * score - rule.level)
         position += 1
         made += 1
         if slope == 0.0:
-            stood += 1
+            stood += 1.0
         else:
             if stood > most and longest.shape[0] > 0:
                 most = stood
                 for j in range(theta.shape[0]):
                     longest[j] = theta[j]
-            step = -slope * y[i] * rate * share
+            step = -slope * y[i] * rule.rate * share
             row_add(rows, i, step, theta)
             if offset == 1:
                 theta[d] += step
@@ -125,15 +147,16 @@ def _visit(
                 row_add(rows, i, elapsed * step, lag)
                 if offset == 1:
                     lag[d] += elapsed * step
-            mistakes[i] += 1
+            seen.mistakes[i] += 1
             updates += 1
             taken += share
             latest = i
-            stood = 0
-            if restart:
+            stood = 0.0
+            if rule.restart:
                 position = 0
         elapsed += share
-    return position, made, updates, latest, elapsed, taken, stood, most
+    seen.tally[0], seen.tally[1], seen.tally[2], seen.tally[3] = elapsed, taken, stood, most
+    return position, made, updates, latest
 
 
 def _count(rows, y, sample, weights, level, offset, theta, scores, enough):
@@ -171,23 +194,22 @@ def _is_finite(theta):
 
 
 @scalar
-def _is_hopeless(
-    theta, begun, rate, taken, elapsed, fewest, reach, most, passes, improved, patience
-):
+def _is_hopeless(theta, rate, tally, promise, fewest, passes, improved):
     """Whether passes have nothing to promise: see the head of this module.
 
-    ``begun``: the length of the weights of the start; ``improved``: the pass that put up the best.
+    ``improved``: the pass that put up the best.
     """
-    if patience == 0 or passes - improved < max(patience, improved):
+    if promise.patience == 0 or passes - improved < max(promise.patience, improved):
         return False
     square = 0.0
     for j in range(theta.shape[0]):
         square += theta[j] * theta[j]
-    margin = (np.sqrt(square) + begun) / (rate * taken)
+    elapsed, taken = tally[0], tally[1]
+    margin = (np.sqrt(square) + promise.begun) / (rate * taken)
     # Where next to no mistake is left, any visit may be an update: narrow margins take long.
     few = fewest <= max(2.0, 0.005 * elapsed / passes)
-    ahead = (elapsed if few else taken) * (most / passes)
-    return reach > ahead * margin * margin
+    ahead = (elapsed if few else taken) * (promise.most / passes)
+    return promise.reach > ahead * margin * margin
 
 
 # What the template is written against.
@@ -195,104 +217,51 @@ visit, count = _visit, _count
 
 
 def _passes(
-    rows,
-    y,
-    visits,
-    shares,
-    rate,
-    level,
-    offset,
-    theta,
-    lag,
-    longest,
-    scores,
-    mistakes,
-    sample,
-    weights,
-    trial,
-    best,
-    best_scores,
-    fewest,
-    elapsed,
-    taken,
-    fresh,
-    passes,
-    improved,
-    begun,
-    reach,
-    most_passes,
-    patience,
-    limit,
-):
+    rows, y, visits, shares, rule, seen, judge, promise, fewest, fresh, passes, improved, limit
+):  # fmt: skip
     """Passes up to number ``limit``, each as :meth:`MistakeDriven.step` makes it, until there is
     news.
 
     News are the first weights without a mistake, a clean pass, an overflow, and that there is
     nothing to hope for: nothing else can end a fit that nobody follows, and a look at weights costs
     as much as dozens of passes over a few rows.  ``fresh``: whether the weights now have been put
-    up.  Returns the number of the last pass, its updates, the fewest mistakes, the new ``elapsed``,
-    ``taken`` and ``improved``, and whether there is nothing to hope for.
+    up.  Returns the number of the last pass, its updates, the fewest mistakes, the new
+    ``improved``, and whether there is nothing to hope for.
     """
-    updates, stood, most, before = 0, 0, 0, fewest
-    keeps = longest.shape[0] > 0
+    updates, before, n = 0, fewest, visits.shape[0]
+    theta, tally, keeps = seen.theta, seen.tally, seen.longest.shape[0] > 0
     hopeless = False
+    tally[2], tally[3] = 0.0, 0.0
     while passes < limit:
         for again in range(2):
             # Those that the last pass ended with, and those that stood the longest in this one.
-            put_up = not fresh if again == 0 else most > max(stood, 0)
+            put_up = not fresh if again == 0 else tally[3] > max(tally[2], 0.0)
             if keeps and put_up:
-                point = theta if again == 0 else longest
+                point = theta if again == 0 else seen.longest
                 if _is_finite(point):
-                    found = count(rows, y, sample, weights, level, offset, point, trial, fewest)
+                    found = count(
+                        rows, y, judge.sample, judge.upper, rule.level, rule.offset, point,
+                        judge.trial, fewest,
+                    )  # fmt: skip
                     if found < fewest:
                         improved = passes
                     if found <= fewest:
                         fewest = found
-                        best[:] = point
-                        if best_scores.shape[0] > 0:
-                            best_scores[:] = trial
+                        judge.best[:] = point
+                        if judge.best_scores.shape[0] > 0:
+                            judge.best_scores[:] = judge.trial
             if again == 0:
                 fresh = False
-                _, _, updates, _, elapsed, taken, stood, most = visit(
-                    rows,
-                    y,
-                    visits,
-                    shares,
-                    rate,
-                    level,
-                    offset,
-                    False,
-                    theta,
-                    lag,
-                    longest,
-                    scores,
-                    mistakes,
-                    0,
-                    visits.shape[0],
-                    visits.shape[0],
-                    elapsed,
-                    taken,
-                    -visits.shape[0] - 1,
-                    0,
-                )
+                tally[2], tally[3] = -n - 1.0, 0.0
+                _, _, updates, _ = visit(rows, y, visits, shares, rule, seen, 0, n, n)
                 passes += 1
                 # What passes over blocks know by now, too: nothing of the weights of this pass.
                 hopeless = updates > 0 and _is_hopeless(
-                    theta,
-                    begun,
-                    rate,
-                    taken,
-                    elapsed,
-                    fewest,
-                    reach,
-                    most_passes,
-                    passes,
-                    improved,
-                    patience,
+                    theta, rule.rate, tally, promise, fewest, passes, improved
                 )
         if hopeless or updates == 0 or fewest == 0.0 < before or not _is_finite(theta):
             break
-    return passes, updates, fewest, elapsed, taken, improved, hopeless
+    return passes, updates, fewest, improved, hopeless
 
 
 @dataclass
@@ -516,7 +485,7 @@ class MistakeDriven(Solver):
             state.position = 0
         state.passes += 1
         # The weights of the last pass's end have been put up already: they do not stand again.
-        corrected, stood, most = self._visited(problem, state, check_interrupt, -(1 << 62))
+        corrected, stood, most = self._visited(problem, state, check_interrupt, -np.inf)
         state.corrected += corrected
         if corrected:
             state.hopeless = is_hopeless(problem, state, self.most, self.patience)
@@ -530,49 +499,38 @@ class MistakeDriven(Solver):
         problem: MistakeObjective,
         state: MistakeDrivenState,
         check_interrupt: Callable[[], None],
-        stood: int,
-        most: int = 0,
-    ) -> tuple[int, int, int]:
+        stood: float,
+        most: float = 0.0,
+    ) -> tuple[int, float, float]:
         """Visit the rows of a pass; the corrections, and what the weights stood for by its end.
 
         ``stood`` are the visits since the last correction, ``most`` those of ``state.longest``.
         """
-        kernel = self._visiting(problem)
+        kernel, rule = self._visiting(problem), self._rule(problem)
+        seen = _seen(state, stood, most)
         n, stored = problem.design.n_samples, problem.design.n_stored
         stretch = max(1, int(self.tuning.stretch * (n / max(stored, 1))))
         left = total = len(state.visits)
         limit = 1 if self.record else total
         corrected = 0
+        rows = problem.design.rows, problem.y, state.visits, state.shares
         while left > 0 and state.position < total:
             if left < total:
                 check_interrupt()
-            state.position, made, updates, latest, state.elapsed, state.taken, stood, most = kernel(
-                problem.design.rows,
-                problem.y,
-                state.visits,
-                state.shares,
-                problem.rate,
-                problem.level,
-                int(problem.fit_intercept),
-                self.order == "restart",
-                state.theta,
-                state.lag,
-                state.longest,
-                state.scores,
-                state.mistakes,
-                state.position,
-                min(left, stretch),
-                limit,
-                state.elapsed,
-                state.taken,
-                stood,
-                most,
+            state.position, made, updates, latest = kernel(
+                *rows, rule, seen, state.position, min(left, stretch), limit
             )
+            # Now, and not at the end: a look at the clock may end the pass.
+            state.elapsed, state.taken, stood, most = seen.tally.tolist()
             left -= made
             corrected += updates
             if self.record and updates:
-                self._remember(problem, state, latest)
+                remember(problem, state, latest)
         return corrected, stood, most
+
+    def _rule(self, problem: MistakeObjective) -> _Rule:
+        offset = int(problem.fit_intercept)
+        return _Rule(problem.rate, problem.level, offset, self.order == "restart")
 
     def _visiting(self, problem: MistakeObjective) -> Any:
         return specialise(
@@ -608,44 +566,23 @@ class MistakeDriven(Solver):
         whole = len(state.sample) == len(state.trial)
         scores = np.zeros(0) if state.best_scores is None else state.best_scores.copy()
         before, last, state.best = state.fewest, state.best, state.best.copy()
-        (
-            state.passes,
-            updates,
-            state.fewest,
-            state.elapsed,
-            state.taken,
-            state.improved,
-            state.hopeless,
-        ) = kernel(
+        seen, known = _seen(state), scores if whole else np.empty(0)
+        state.passes, updates, state.fewest, state.improved, state.hopeless = kernel(
             problem.design.rows,
             problem.y,
             state.visits,
             state.shares,
-            problem.rate,
-            problem.level,
-            int(problem.fit_intercept),
-            state.theta,
-            state.lag,
-            state.longest,
-            state.scores,
-            state.mistakes,
-            state.sample,
-            problem.upper,
-            state.trial,
-            state.best,
-            scores if whole else np.empty(0),
+            self._rule(problem),
+            seen,
+            _Judge(state.sample, problem.upper, state.trial, state.best, known),
+            _promise(state, self.most, self.patience),
             state.fewest,
-            state.elapsed,
-            state.taken,
             state.settled,
             state.passes,
             state.improved,
-            state.begun,
-            state.reach,
-            self.most or 0,
-            self.patience or 0,
             state.passes + self._at_once(problem, state),
         )
+        state.elapsed, state.taken = seen.tally[:2].tolist()
         if whole:
             state.best_scores = scores
         elif not np.array_equal(state.best, last):
@@ -667,22 +604,6 @@ class MistakeDriven(Solver):
             state.fewest = 0.0 if problem.in_passes else problem.value(state.scores)
             state.broken = not np.isfinite(state.fewest)
             state.settled = True
-
-    def _remember(self, problem: MistakeObjective, state: MistakeDrivenState, sample: int) -> None:
-        # The weights before an update are those after the one before it: one copy serves both.
-        before, after = state.recorded, read_only(state.theta.copy())
-        state.recorded = after
-        state.updates.append(
-            Update(
-                sample=int(sample),
-                epoch=state.passes,
-                coef_before=problem.weights_of(before),
-                intercept_before=float(problem.intercept_of(before)),
-                coef=problem.weights_of(after),
-                intercept=float(problem.intercept_of(after)),
-                mistakes=int(state.mistakes[sample]),
-            )
-        )
 
     def candidate(self, problem: MistakeObjective, state: MistakeDrivenState) -> Candidate:
         if not state.settled:
@@ -748,20 +669,18 @@ def is_hopeless(
     problem: MistakeObjective, state: Any, most: int | None, patience: int | None
 ) -> bool:
     """Whether passes over the rows have nothing to promise."""
-    found = _is_hopeless(
-        state.theta,
-        state.begun,
-        problem.rate,
-        state.taken,
-        state.elapsed,
-        state.fewest,
-        state.reach,
-        most or 0,
-        state.passes,
-        state.improved,
-        patience or 0,
-    )
-    return bool(found)
+    tally, promise = np.array([state.elapsed, state.taken]), _promise(state, most, patience)
+    known = state.fewest, state.passes, state.improved
+    return bool(_is_hopeless(state.theta, problem.rate, tally, promise, *known))
+
+
+def _promise(state: MistakeDrivenState, most: int | None, patience: int | None) -> _Promise:
+    return _Promise(state.begun, state.reach, most or 0, patience or 0)
+
+
+def _seen(state: MistakeDrivenState, stood: float = 0.0, most: float = 0.0) -> _Visited:
+    tally = np.array([state.elapsed, state.taken, stood, most])
+    return _Visited(state.theta, state.lag, state.longest, state.scores, state.mistakes, tally)
 
 
 def finalize(

@@ -37,7 +37,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ from separatrix.data.random_state import generator_of
 from separatrix.losses import PerceptronLoss
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.losses.perceptron import _perceptron_value as value_at
-from separatrix.objectives.base import Bound
+from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
@@ -78,6 +78,7 @@ __all__ = [
     "Visits",
     "finalize",
     "one_pass",
+    "remember",
     "try_rates",
 ]
 
@@ -470,64 +471,98 @@ def _settle(theta, lag, summed, offset, now):
     now[0] = 1.0
 
 
-def _descend(
-    rows,
-    y,
-    visits,
-    shares,
-    rate,
-    tau,
-    kappa,
-    shrinkage,
-    offsets,
-    narrow,
-    steep,
-    offset,
-    batch,
-    first,
-    linear,
-    floor,
-    theta,
-    lag,
-    summed,
-    slopes,
-    scores,
-    mistakes,
-    pending,
-    now,
-    position,
-    budget,
-    limit,
-):
-    """Take steps from ``position`` on: to the end, ``budget`` visits or ``limit`` corrections.
+class _Rule(NamedTuple):
+    """How a step is made, of ``batch`` rows.
 
     ``offsets`` has one entry, or one for each row; the slope is ``steep`` times ``slope_at`` of
-    ``narrow`` times the margin less the level.
-    ``theta`` holds the weights, divided by ``now[0]``, and, when ``offset`` is 1, the intercept
-    as its last entry.  From step ``first`` on, ``lag`` and ``summed``, unless they are empty,
-    gather the sum of the weights after each step, if ``linear`` is 1 times the step's number.
-    ``slopes`` gathers the slopes that each row was met with; ``scores`` and ``mistakes``, unless
-    they are empty, keep the last score of every row and count its corrections.
+    ``narrow`` times the margin less the level.  ``offset`` is 1 where the last weight is the
+    intercept, else 0.  From step ``first`` on the weights are averaged, if ``linear`` is 1 by the
+    number of the step.  ``floor`` is the smallest scale.
+    """
+
+    rate: float
+    tau: float
+    kappa: float
+    shrinkage: float
+    offsets: np.ndarray
+    narrow: float
+    steep: float
+    offset: int
+    batch: int
+    first: int
+    linear: int
+    floor: float
+
+
+class _Gathered(NamedTuple):
+    """What visits of rows change; see :class:`StochasticState`.
+
+    ``pending`` are the slopes of the rows of a batch, and ``theta`` the weights divided by
+    ``now[0]``.  ``lag`` and ``summed``, unless they are empty, gather the sum of the weights after
+    each step; ``scores`` and ``mistakes``, unless they are empty, keep the last score of every row
+    and count its corrections.
+    """
+
+    theta: np.ndarray
+    lag: np.ndarray
+    summed: np.ndarray
+    slopes: np.ndarray
+    scores: np.ndarray
+    mistakes: np.ndarray
+    pending: np.ndarray
+    now: np.ndarray
+
+
+class _Ends(NamedTuple):
+    """What the end of a pass sees to.
+
+    ``worth``: what the visits of a pass are worth together; ``seed``: of the orders of the passes,
+    if they are ``shuffled``.  ``before`` keeps the weights at the end of the last pass that are
+    finite, ``kept`` these or their average; ``multipliers`` the averages of the slopes over the
+    passes, divided by ``masses``.  ``clean``: whether a pass without a correction is the last one.
+    With a ``step_tol`` above zero passes end where ``kept`` changes by less, and with a finite
+    ``tol`` where the mean objective has not fallen by more than that below the least before for
+    ``patience`` passes.
+    """
+
+    worth: float
+    seed: Any
+    shuffled: bool
+    before: np.ndarray
+    kept: np.ndarray
+    multipliers: np.ndarray
+    masses: np.ndarray
+    clean: bool
+    step_tol: float
+    tol: float
+    patience: float
+
+
+def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
+    """Take steps from ``position`` on: to the end, ``budget`` visits or ``limit`` corrections.
 
     Returns the next position, the corrections made, and the row of the last one.
     """
+    theta, lag, now = gathered.theta, gathered.lag, gathered.now
+    scores, pending = gathered.scores, gathered.pending
+    offset, batch = rule.offset, rule.batch
     d = theta.shape[0] - offset
     end = visits.shape[0]
     until = min(end, position + budget)
     portion = 1.0 / batch
-    each = 1 if offsets.shape[0] > 1 else 0
+    each = 1 if rule.offsets.shape[0] > 1 else 0
     made = 0
     latest = -1
     losses = 0.0
     while position < until and made < limit:
         now[4] += 1.0
         k = now[4]
-        if kappa == 0.0:
-            eta = rate
-        elif kappa == 1.0:
-            eta = rate / (tau + k)
+        if rule.kappa == 0.0:
+            eta = rule.rate
+        elif rule.kappa == 1.0:
+            eta = rule.rate / (rule.tau + k)
         else:
-            eta = rate * (tau + k) ** -kappa
+            eta = rule.rate * (rule.tau + k) ** -rule.kappa
         stop = min(position + batch, end)
         scale = now[0]
         mass = 0.0
@@ -537,20 +572,20 @@ def _descend(
                 row_prefetch(rows, visits[p + 1])
             share = shares[p] if shares.shape[0] > 0 else 1.0
             score = scale * row_dot(rows, i, theta) + (theta[d] if offset == 1 else 0.0)
-            at = narrow * (y[i] * score - offsets[i * each])
-            slope = steep * slope_at(at)
+            at = rule.narrow * (y[i] * score - rule.offsets[i * each])
+            slope = rule.steep * slope_at(at)
             losses += share * value_at(at)
-            slopes[i] += share * slope
+            gathered.slopes[i] += share * slope
             pending[p - position] = -slope * y[i] * share
             mass += share
             if scores.shape[0] > 0:
                 scores[i] = score
         mass *= portion
-        if shrinkage > 0.0:
-            scale *= 1.0 - eta * shrinkage * mass
+        if rule.shrinkage > 0.0:
+            scale *= 1.0 - eta * rule.shrinkage * mass
             now[0] = scale
-            if abs(scale) < floor:
-                _settle(theta, lag, summed, offset, now)
+            if abs(scale) < rule.floor:
+                _settle(theta, lag, gathered.summed, offset, now)
                 scale = 1.0
         for p in range(position, stop):
             if pending[p - position] != 0.0:
@@ -565,12 +600,12 @@ def _descend(
                     row_add(rows, i, now[1] * change, lag)
                     if offset == 1:
                         lag[d] += now[2] * step
-                if mistakes.shape[0] > 0:
-                    mistakes[i] += 1
+                if gathered.mistakes.shape[0] > 0:
+                    gathered.mistakes[i] += 1
                 made += 1
                 latest = i
-        if lag.shape[0] > 0 and k >= first:
-            if linear == 1:
+        if lag.shape[0] > 0 and k >= rule.first:
+            if rule.linear == 1:
                 mass *= k
             now[1] += mass * scale
             now[2] += mass
@@ -583,63 +618,16 @@ def _descend(
 descend = _descend
 
 
-def _epochs(
-    rows,
-    y,
-    visits,
-    shares,
-    worth,
-    seed,
-    shuffled,
-    rate,
-    tau,
-    kappa,
-    shrinkage,
-    offsets,
-    narrow,
-    steep,
-    offset,
-    batch,
-    first,
-    linear,
-    floor,
-    theta,
-    before,
-    kept,
-    lag,
-    summed,
-    slopes,
-    multipliers,
-    masses,
-    scores,
-    mistakes,
-    pending,
-    now,
-    ends,
-    step_tol,
-    tol,
-    patience,
-    position,
-    passes,
-    until,
-    budget,
-    limit,
-):
+def _epochs(rows, y, visits, shares, rule, gathered, ends, position, passes, until, budget, limit):
     """Passes from ``position`` on: up to ``until`` of them, ``budget`` visits or ``limit``
     corrections, or until there is a reason to end.
-
-    Arguments up to ``now`` are those of :func:`_descend`, with what the end of a pass sees to.
-    ``worth``: what the visits of a pass are worth together.  ``before`` keeps the weights at the
-    end of the last pass that are finite, ``kept`` these or their average; ``multipliers`` the
-    averages of ``slopes`` over the passes, divided by ``masses``.  ``ends``: whether a pass without
-    a correction is the last one.  With a ``step_tol`` above zero passes end where ``kept`` changes
-    by less, and with a finite ``tol`` where the mean objective has not fallen by more than ``tol``
-    below the least before for ``patience`` passes.
 
     Returns the next position, the passes begun, the corrections, the row of the last one, and why
     the passes ended.
     """
-    d = theta.shape[0] - offset
+    theta, summed, now = gathered.theta, gathered.summed, gathered.now
+    kept, multipliers, masses = ends.kept, ends.multipliers, ends.masses
+    d = theta.shape[0] - rule.offset
     end = visits.shape[0]
     corrections, latest, reason, begun = 0, -1, 0, passes
     while True:
@@ -647,42 +635,16 @@ def _epochs(
             # A pass is begun where there is time for all of it, or for no whole one at all.
             if passes >= until or (passes > begun and budget < end):
                 break
-            if shuffled:
-                _shuffle_few(visits, shares, _mixed(seed, passes))
+            if ends.shuffled:
+                _shuffle_few(visits, shares, _mixed(ends.seed, passes))
             passes += 1
             position = 0
-            slopes[:] = 0.0
+            gathered.slopes[:] = 0.0
             now[5] = 0.0
             now[6] = 0.0
         start = position
         position, made, last = descend(
-            rows,
-            y,
-            visits,
-            shares,
-            rate,
-            tau,
-            kappa,
-            shrinkage,
-            offsets,
-            narrow,
-            steep,
-            offset,
-            batch,
-            first,
-            linear,
-            floor,
-            theta,
-            lag,
-            summed,
-            slopes,
-            scores,
-            mistakes,
-            pending,
-            now,
-            position,
-            budget,
-            limit,
+            rows, y, visits, shares, rule, gathered, position, budget, limit
         )
         budget -= position - start
         corrections += made
@@ -691,7 +653,7 @@ def _epochs(
             latest = last
         if position < end:
             break
-        _settle(theta, lag, summed, offset, now)
+        _settle(theta, gathered.lag, summed, rule.offset, now)
         # The end of a pass.
         finite = True
         for j in range(theta.shape[0]):
@@ -710,7 +672,7 @@ def _epochs(
                 length += value * value
                 square += theta[j] * theta[j]
             kept[j] = value
-            before[j] = theta[j]
+            ends.before[j] = theta[j]
         if length > 0.0:
             now[7] = np.sqrt(change / length)
         else:
@@ -718,21 +680,22 @@ def _epochs(
         share = 1.0 / passes
         share = 2.0 * share / (1.0 + share)
         for i in range(multipliers.shape[0]):
-            slope = slopes[i] / masses[i] if masses[i] > 0.0 else slopes[i]
+            slope = gathered.slopes[i]
+            slope = slope / masses[i] if masses[i] > 0.0 else slope
             multipliers[i] += share * (slope - multipliers[i])
-        if ends and now[6] == 0.0:
+        if ends.clean and now[6] == 0.0:
             reason = 1
             break
-        if now[7] < step_tol:
+        if now[7] < ends.step_tol:
             reason = 3
             break
-        objective = now[5] / worth + 0.5 * shrinkage * square
-        if objective > now[8] - tol:
+        objective = now[5] / ends.worth + 0.5 * rule.shrinkage * square
+        if objective > now[8] - ends.tol:
             now[9] += 1.0
         else:
             now[9] = 0.0
         now[8] = min(now[8], objective)
-        if now[9] >= patience:
+        if now[9] >= ends.patience:
             reason = 4
             break
         if corrections >= limit:
@@ -1006,17 +969,12 @@ class StochasticDescent(Solver):
         return state
 
     def _shuffle(self, state: StochasticState) -> None:
-        if len(state.visits) >= self.tuning.many_visits:
-            dealt, worth = np.empty_like(state.visits), np.empty_like(state.shares)
-            starts = np.zeros(len(dealt) // self.tuning.pile + 2, dtype=np.int64)
-            seed = state.rng.integers(2**64, dtype=np.uint64)
-            _shuffle_many(state.visits, state.shares, seed, starts, dealt, worth)
-            state.visits, state.shares = dealt, worth
-        elif len(state.shares):
-            order = state.rng.permutation(len(state.visits))
-            state.visits, state.shares = state.visits[order], state.shares[order]
-        else:
-            state.rng.shuffle(state.visits)
+        """Shuffle many visits, in new arrays."""
+        dealt, worth = np.empty_like(state.visits), np.empty_like(state.shares)
+        starts = np.zeros(len(dealt) // self.tuning.pile + 2, dtype=np.int64)
+        seed = state.rng.integers(2**64, dtype=np.uint64)
+        _shuffle_many(state.visits, state.shares, seed, starts, dealt, worth)
+        state.visits, state.shares = dealt, worth
 
     def advance(
         self,
@@ -1051,7 +1009,7 @@ class StochasticDescent(Solver):
                 *fixed, state.position, state.passes, until, stretch, limit
             )
             if self.record and corrections:
-                self._remember(problem, state, latest)
+                remember(problem, state, latest)
             if state.reason != _GOES_ON or state.position >= total:
                 return
             check_interrupt()
@@ -1085,14 +1043,7 @@ class StochasticDescent(Solver):
         # The step that the first visit of the average belongs to.
         begins = 1 if self.average == "linear" else int(self.average)
         worth = float(state.shares.sum()) if len(state.shares) else float(len(state.visits))
-        return (
-            problem.design.rows,
-            np.ascontiguousarray(problem.y),
-            state.visits,
-            state.shares,
-            worth,
-            state.seed,
-            shuffles,
+        rule = _Rule(
             *self.schedule.numbers,
             problem.shrinkage,
             problem.offsets,
@@ -1100,48 +1051,41 @@ class StochasticDescent(Solver):
             steep,
             int(problem.fit_intercept),
             self.batch_size,
-            max(1, -(-begins // self.batch_size)),
-            int(self.average == "linear"),
-            _FLOOR_AVERAGED if self.average else _FLOOR,
+            first=max(1, -(-begins // self.batch_size)),
+            linear=int(self.average == "linear"),
+            floor=_FLOOR_AVERAGED if self.average else _FLOOR,
+        )
+        gathered = _Gathered(
             state.theta,
-            state.before,
-            state.kept,
             state.lag,
             state.summed,
             state.slopes,
-            state.multipliers,
-            state.mass,
             state.scores,
             state.mistakes,
-            np.zeros(self.batch_size),
-            state.now,
-            problem.ends,
-            0.0 if self.step_tol is None else float(self.step_tol),
-            float(self.tol or 0.0) if ruled and value else -np.inf,
-            float(self.patience) if ruled and value else np.inf,
+            pending=np.zeros(self.batch_size),
+            now=state.now,
         )
+        ends = _Ends(
+            worth,
+            state.seed,
+            shuffles,
+            state.before,
+            state.kept,
+            state.multipliers,
+            state.mass,
+            clean=problem.ends,
+            step_tol=0.0 if self.step_tol is None else float(self.step_tol),
+            tol=float(self.tol or 0.0) if ruled and value else -np.inf,
+            patience=float(self.patience) if ruled and value else np.inf,
+        )
+        y = np.ascontiguousarray(problem.y)
+        return problem.design.rows, y, state.visits, state.shares, rule, gathered, ends
 
     def _answer(self, state: StochasticState) -> np.ndarray:
         """The weights, or their average, of a settled state."""
         if self.average and state.elapsed > 0.0:
             return state.summed / state.elapsed
         return state.theta.copy()
-
-    def _remember(self, problem: Visited, state: StochasticState, sample: int) -> None:
-        # The weights before an update are those after the one before it: one copy serves both.
-        before, after = state.recorded, read_only(state.theta.copy())
-        state.recorded = after
-        state.updates.append(
-            Update(
-                sample=int(sample),
-                epoch=state.passes,
-                coef_before=problem.weights_of(before),
-                intercept_before=float(problem.intercept_of(before)),
-                coef=problem.weights_of(after),
-                intercept=float(problem.intercept_of(after)),
-                mistakes=int(state.mistakes[sample]),
-            )
-        )
 
     def _score_held_out(self, problem: Visited, state: StochasticState) -> None:
         held = problem.holdout
@@ -1194,6 +1138,24 @@ class StochasticDescent(Solver):
         if problem.holdout is not None and state.stale >= self.patience:
             return "early_stopped"
         return {_SMALL: "small_step", _STALLED: "stalled"}.get(state.reason)
+
+
+def remember(problem: LinearProblem, state: Any, sample: int) -> None:
+    """Add the last correction to the ``updates`` of a state, of a row that has caused it."""
+    # The weights before an update are those after the one before it: one copy serves both.
+    before, after = state.recorded, read_only(state.theta.copy())
+    state.recorded = after
+    state.updates.append(
+        Update(
+            sample=int(sample),
+            epoch=state.passes,
+            coef_before=problem.weights_of(before),
+            intercept_before=float(problem.intercept_of(before)),
+            coef=problem.weights_of(after),
+            intercept=float(problem.intercept_of(after)),
+            mistakes=int(state.mistakes[sample]),
+        )
+    )
 
 
 def announcing(problem: Visited) -> Callable[..., Any]:
