@@ -29,7 +29,8 @@ def points(n: int = 30, d: int = 2, seed: int = 0):
 
 
 def fit(design, targets, basis, **options):
-    return solve(LeastSquaresProblem(PolynomialDesign(design, basis), targets, **options))
+    problem = LeastSquaresProblem(PolynomialDesign(design, basis), targets, **options)
+    return solve(problem, basis)
 
 
 def exact_terms(basis: PolynomialBasis, row: np.ndarray) -> list[Fraction]:
