@@ -476,6 +476,22 @@ def test_a_ridge_moved_off_its_optimum() -> None:
     check(verify(model, X, y), moved, optimum)
 
 
+def test_a_strength_whose_inverse_float64_cannot_hold() -> None:
+    X, y = data()
+    model = fit(linear_model.RidgeClassifier(alpha=1e-310), X, y)
+    with pytest.raises(ValueError, match="weigh more than float64 can hold"):
+        verify(model, X, y)
+
+
+def test_a_scaling_of_the_intercept_whose_square_float64_cannot_hold() -> None:
+    X, y = data()
+    model = fit(svm.LinearSVC(intercept_scaling=1e-200), X, y)
+    assert model.intercept_ == 0.0
+    without = fit(svm.LinearSVC(fit_intercept=False), X, y)
+    without.coef_ = model.coef_
+    assert verify(model, X, y).primal == pytest.approx(verify(without, X, y).primal, rel=1e-12)
+
+
 # --- this library's models ---------------------------------------------------------------------
 
 OWN = [

@@ -60,6 +60,7 @@ from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solution, minimise
 from separatrix.solvers.protocol import Solver
+from separatrix.verification.exact_numbers import quotient
 
 __all__ = ["kernel_of", "verify"]
 
@@ -622,9 +623,10 @@ def _one_vs_rest(
     claims = []
     for k, (part, y) in enumerate(data.labels.parts()):
         weights = data.by_side(k, y) if by_side else data.labels.weights
-        given: dict[str, Any] = {"C": float(C), "weights": weights}
+        given: dict[str, Any] = {"C": _nearest(C), "weights": weights}
         made = partial(MarginObjective, targets=y, loss=loss, penalty=penalty, **given)
-        plain = made(design=design, fit_intercept=model.fit_intercept, intercept_penalty=float(tau))
+        options = {"fit_intercept": model.fit_intercept, "intercept_penalty": _nearest(tau)}
+        plain = made(design=design, **options)
         theta = _theta(plain, coef[k], intercept[k])
         claim = _Claim(part, plain, theta, scale, weights=weights, C=C, tau=tau)
         if lifted:
@@ -646,6 +648,10 @@ def _with_column(design: Design, value: float) -> Design:
     if sp.issparse(design.matrix):
         return as_design(sp.hstack([design.matrix, column], format="csr"))
     return as_design(np.hstack([design.matrix, column]))
+
+
+def _nearest(value: Fraction) -> float:
+    return quotient(value.numerator, value.denominator)
 
 
 def _of_scaling(model: Any) -> Fraction:

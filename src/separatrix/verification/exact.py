@@ -61,6 +61,7 @@ from separatrix.verification.exact_numbers import (
     ends,
     objects,
     precision,
+    quotient,
     require_balls,
     rows_of,
     same,
@@ -522,7 +523,7 @@ class _MarginLoss(_Summed):
         with np.errstate(over="ignore"):
             return np.array(
                 [
-                    _quotient(self.loss.interior(s, u), over.den) if used else 0.0
+                    quotient(self.loss.interior(s, u), over.den) if used else 0.0
                     for s, u, used in zip(over.ints, limit.ints, self.used, strict=True)
                 ]
             )
@@ -709,13 +710,6 @@ def _loss_of(loss: Any) -> _Loss:
     return known[type(loss)]()
 
 
-def _quotient(over: int, under: int) -> float:
-    try:
-        return over / under
-    except OverflowError:
-        return math.inf
-
-
 class _SoftmaxLoss(_Summed):
     """The multinomial log loss; a row of the dual is a mixture of classes less the label."""
 
@@ -797,7 +791,7 @@ class _SoftmaxLoss(_Summed):
         for i in self.where:
             p = [int(value) for value in over.ints[i]]
             p[self.codes[i]] += int(upper.ints[i])
-            out[i] = _quotient(min(p[k] for k in weighed), over.den)
+            out[i] = quotient(min(p[k] for k in weighed), over.den)
         return out
 
     def holds(self, r: Exact, rows: np.ndarray) -> bool:

@@ -33,6 +33,7 @@ __all__ = [
     "ends",
     "objects",
     "precision",
+    "quotient",
     "require_balls",
     "rows_of",
     "same",
@@ -192,6 +193,14 @@ def objects(values: list[Any]) -> np.ndarray:
 
 def sum_of(values: np.ndarray) -> int:
     return int(np.add.reduce(values)) if len(values) else 0
+
+
+def quotient(over: int, under: int) -> float:
+    """The nearest float64 number to a quotient that is not negative; infinite beyond them all."""
+    try:
+        return over / under
+    except OverflowError:
+        return math.inf
 
 
 def same(*arrays: Exact) -> list[Exact]:
