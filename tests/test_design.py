@@ -265,7 +265,7 @@ def test_rows_for_kernels(storage: str) -> None:
 @pytest.mark.parametrize("storage", DENSE)
 def test_dense_storage_is_not_copied(storage: str) -> None:
     X = STORAGES[storage](base())
-    assert np.shares_memory(as_design(X).rows[0], X)
+    assert np.shares_memory(as_design(X).matrix, X)
 
 
 def test_rows_that_lie_by_columns_are_copied_by_rows_once() -> None:
@@ -548,3 +548,14 @@ def test_column_major_rows_give_what_row_major_rows_give() -> None:
         for part, block in columns.blocks(owned=True, size=100):
             np.testing.assert_array_equal(block, X[part])
         np.testing.assert_array_equal(columns.rows[0], X)
+
+
+def test_kernels_meet_one_order_of_few_entries_and_no_copy_of_many_side_by_side() -> None:
+    whole = np.random.default_rng(0).normal(size=(3000, 20))
+    few = whole[:500]
+    for x in (np.asfortranarray(few), few[:, :7], few[:, ::2], few[::2], few[:, ::-1]):
+        (rows,) = as_design(x).rows
+        assert rows.flags.c_contiguous and not rows.flags.writeable
+        np.testing.assert_array_equal(rows, x)
+    for x in (few, whole[:, :15]):
+        assert np.shares_memory(as_design(x).rows[0], x)

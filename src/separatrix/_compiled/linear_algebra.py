@@ -12,12 +12,13 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled import blas
-from separatrix._compiled.compilation import FASTMATH, njit
+from separatrix._compiled.compilation import FASTMATH, njit, scalar
 
 __all__ = [
     "Factor",
     "clear_below",
     "conjugate_gradients",
+    "copy_numbers",
     "factorise",
     "inner",
     "largest_of_rows",
@@ -38,6 +39,17 @@ __all__ = [
 _BLOCK = 8192
 # Rows of a matrix in the cache.
 _ROWS = 128
+
+
+@scalar
+def copy_numbers(values: np.ndarray, out: np.ndarray) -> None:
+    """Copy a vector, in a kernel.
+
+    There an assignment ``out[:] = values`` has shapes that may differ, and to compile the words of
+    that error takes two seconds.
+    """
+    for j in range(out.shape[0]):
+        out[j] = values[j]
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> float:

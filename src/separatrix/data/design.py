@@ -367,8 +367,9 @@ class DenseDesign(Design):
     @functools.cached_property
     def rows(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
         side_by_side = self._x.strides[1] == self._x.itemsize
-        if side_by_side or self.n_stored <= _FEW:
+        if self.by_rows or (side_by_side and self.n_stored > _FEW):
             return (self._x,)
+        # Few entries in any other order are copied, too: to compile a loop for it takes seconds.
         out = np.empty(self.shape, dtype=self._x.dtype)
 
         def copy(start: int, stop: int) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import compilation, narrow_products, pool
-from separatrix._compiled.compilation import FASTMATH, inlined, njit
+from separatrix._compiled.compilation import FASTMATH, inlined, njit, scalar
 from separatrix._compiled.elementary import exp_negative, larger, smaller
 from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
 from separatrix._compiled.rounding import TINY, UNIT
-from separatrix._compiled.row_access import block_add, block_dot
+from separatrix._compiled.row_access import block_add, block_dot, read_only
 from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.losses.log import _log_derivative as slope_at
@@ -288,7 +288,7 @@ def _charges(y, upper, scores, residual, squares, centres, numbers, sums, first,
         sums[12, k] = reach
 
 
-_NOTHING, _NO_ENDS = np.empty(0), np.empty((2, 0))
+_NOTHING, _NO_ENDS = read_only(np.empty(0)), np.empty((2, 0))
 
 
 def charges(
@@ -316,8 +316,8 @@ def charges(
     # The quotients of multipliers and weights are rounded.
     share += 4.0 * UNIT
     numbers = (*rounding, share, spread, middle, unit, float(loss.cancels), *ends, loss.parameter)
-    centres = _NOTHING if centres is None else centres
-    before = (y, upper, scores, residual, squares, centres, numbers, sums)
+    fixed = read_only(squares), _NOTHING if centres is None else read_only(centres)
+    before = (y, upper, scores, residual, *fixed, numbers, sums)
     run_in_blocks(kernel, before, len(y), SUMMED, 60.0 * len(y))
     return sums
 
@@ -359,7 +359,7 @@ def dual_terms(
     """``sum U l(z) + U l*(-a/U) + a z``, each term at least 0, and ``sum U l*(-a/U)``."""
     kernel = compilation.specialise(_dual_terms, **scalars)
     sums = np.empty((2, -(-len(y) // SUMMED)))
-    centres = _NOTHING if centres is None else centres
+    centres = _NOTHING if centres is None else read_only(centres)
     ends = float(loss.dual_lower), float(loss.dual_upper)
     kernel(y, upper, scores, residual, centres, *ends, loss.parameter, sums)
     gap, conjugate = np.add.reduce(sums, axis=1).tolist()
@@ -441,9 +441,21 @@ def balanced(
 # --- several scores a row -------------------------------------------------------------------
 
 
+@scalar
+def _any_positive(values, first, last):
+    """Whether one of some numbers is; NumPy's maximum would take half a second to compile."""
+    found = False
+    for i in range(first, last):
+        found = found or values[i] > 0.0
+    return found
+
+
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, first, last):
-    """The rows from ``first`` to ``last``; ``w`` and what comes out of it in whole vectors."""
+    """The rows from ``first`` to ``last``; ``w`` and what comes out of it in whole vectors.
+
+    ``scores`` has a row for each class.
+    """
     classes = b.shape[0]
     block = np.empty((ROWS, w.shape[1]))
     for start in range(first, last, ROWS):
@@ -457,7 +469,7 @@ def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, firs
             largest = -np.inf
             for k in range(classes):
                 s[k] += b[k]
-                scores[i, k] = s[k]
+                scores[k, i] = s[k]
                 largest = max(largest, s[k])
             # Relative to the label's own score: the loss of a row far on its side keeps its digits.
             rest = 0.0
@@ -475,7 +487,7 @@ def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, firs
             factor = u / total
             for k in range(classes):
                 r = factor * block[i - start, k]
-                product += r * scores[i, k]
+                product += r * scores[k, i]
                 block[i - start, k] = r
             # The label's slope without cancellation: minus what the others have.
             block[i - start, own] = -factor * rest
@@ -485,7 +497,7 @@ def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, firs
                 block[i - start, k] = 0.0
             paired += product
         # Scores are asked of all rows, slopes of those that have weight.
-        if upper[start:stop].max() > 0.0:
+        if _any_positive(upper, start, stop):
             add_t_dot(x, start, stop, block, 0, adjoint)
         k = start // ROWS
         sums[0, k], sums[1, k] = loss, paired
@@ -528,7 +540,7 @@ def _softmax_product(x, p, upper, w, b, slopes_sum, adjoint, first, last):
     for start in range(first, last, ROWS):
         stop = min(start + ROWS, last)
         # The rows that a fold leaves out often lie together.
-        if not upper[start:stop].max() > 0.0:
+        if not _any_positive(upper, start, stop):
             continue
         block[:] = 0.0
         add_dot(x, start, stop, w, block, 0)
@@ -572,12 +584,12 @@ def softmax_pass(
 ) -> tuple[np.ndarray, float, float, np.ndarray]:
     """Scores, ``sum U l``, ``sum r s`` and ``X' r`` with ``sum r`` below it, K scores a row."""
     n = design.n_samples
-    scores = np.empty((n, w.shape[1]), order="F")
+    scores = np.empty((w.shape[1], n))
     sums = np.empty((2, -(-n // ROWS)))
     before = (design.rows[0], codes, upper, _widened(w), b, scores, sums)
     adjoint = _by_blocks(_softmax_pass, design, before, w.shape[1])
     loss, paired = (float(v) for v in sums.sum(axis=1))
-    return scores, loss, paired, adjoint
+    return scores.T, loss, paired, adjoint
 
 
 def softmax_line(

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix._compiled import compilation
-from separatrix._compiled.row_access import block_add, block_dot
+from separatrix._compiled.row_access import block_add, block_dot, read_only
 from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.losses.log import _log_conjugate as conjugate_at
@@ -221,7 +221,7 @@ def margin_sums(
     sums = np.zeros((_N_SUMS, -(-n // SUMMED)))
     w = np.ascontiguousarray(w, dtype=np.float64)
     ends = float(loss.dual_lower), float(loss.dual_upper)
-    before = (design.rows, y, upper, squares, w, float(b), wide, shift, *ends, sums)
+    before = (design.rows, y, upper, read_only(squares), w, float(b), wide, shift, *ends, sums)
     work = 2.0 * design.n_stored + 60.0 * n
     adjoint, shifted = run_in_blocks(
         kernel, before, n, SUMMED, work, lambda: (_apart(d), _apart(d if balance else 0))

@@ -54,7 +54,7 @@ class SoftmaxObjective(Objective):
     ) -> None:
         super().__init__(design, penalty, **options)
         self.loss = Softmax()
-        self.codes = codes
+        self.codes = np.asarray(codes, dtype=np.int64)
         self.output_shape = (n_classes,)
 
     def canonical(self, theta: np.ndarray) -> np.ndarray:

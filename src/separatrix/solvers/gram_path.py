@@ -25,6 +25,7 @@ import numpy as np
 
 from separatrix._compiled import compilation
 from separatrix._compiled.compilation import njit
+from separatrix._compiled.linear_algebra import copy_numbers
 from separatrix.data.design import DenseDesign, Design
 from separatrix.data.moments import Moments
 from separatrix.objectives.base import DENSE_HESSIAN
@@ -160,7 +161,7 @@ def _minimise(gram, pull, square, w, slope, threshold, ridge, lower, tol, most):
     """
     made = 0
     d = len(w)
-    slope[:] = pull
+    copy_numbers(pull, slope)
     for j in range(d):
         if w[j] != 0.0:
             for k in range(d):

@@ -32,14 +32,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from separatrix._compiled.compilation import scalar, specialise
-from separatrix._compiled.linear_algebra import inner
-from separatrix._compiled.row_access import (
-    dense_prefetch,
-    read_only,
-    row_add,
-    row_dot,
-    row_prefetch,
-)
+from separatrix._compiled.linear_algebra import copy_numbers, inner
+from separatrix._compiled.row_access import read_only, row_add, row_dot, row_prefetch
 from separatrix.certificate import Certificate
 from separatrix.data.random_state import generator_of
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
@@ -63,12 +57,16 @@ ORDERS = ("cyclic", "restart", "random")
 
 
 class _Rule(NamedTuple):
-    """The rule of the updates; ``offset`` is 1 where the last weight is the intercept, else 0."""
+    """The rule of the updates; ``offset`` is 1 where the last weight is the intercept, else 0.
+
+    With ``random`` the rows are in random order, so that each is announced before it is read.
+    """
 
     rate: float
     level: float
     offset: int
     restart: bool
+    random: bool
 
 
 class _Visited(NamedTuple):
@@ -118,12 +116,13 @@ def _visit(rows, y, visits, shares, rule, seen, position, budget, limit):
     elapsed, taken, stood, most = seen.tally[0], seen.tally[1], seen.tally[2], seen.tally[3]
     d = theta.shape[0] - offset
     end = visits.shape[0]
+    announced = end if rule.random else 0
     made = 0
     updates = 0
     latest = -1
     while position < end and made < budget and updates < limit:
         i = visits[position]
-        if position + 1 < end:
+        if position + 1 < announced:
             row_prefetch(rows, visits[position + 1])
         share = shares[position]
         score = row_dot(rows, i, theta) + (theta[d] if offset == 1 else 0.0)
@@ -136,8 +135,7 @@ def _visit(rows, y, visits, shares, rule, seen, position, budget, limit):
         else:
             if stood > most and longest.shape[0] > 0:
                 most = stood
-                for j in range(theta.shape[0]):
-                    longest[j] = theta[j]
+                copy_numbers(theta, longest)
             step = -slope * y[i] * rule.rate * share
             row_add(rows, i, step, theta)
             if offset == 1:
@@ -247,9 +245,9 @@ def _passes(
                         improved = passes
                     if found <= fewest:
                         fewest = found
-                        judge.best[:] = point
+                        copy_numbers(point, judge.best)
                         if judge.best_scores.shape[0] > 0:
-                            judge.best_scores[:] = judge.trial
+                            copy_numbers(judge.trial, judge.best_scores)
             if again == 0:
                 fresh = False
                 tally[2], tally[3] = -n - 1.0, 0.0
@@ -530,15 +528,15 @@ class MistakeDriven(Solver):
 
     def _rule(self, problem: MistakeObjective) -> _Rule:
         offset = int(problem.fit_intercept)
-        return _Rule(problem.rate, problem.level, offset, self.order == "restart")
+        restart, random = self.order == "restart", self.order == "random"
+        return _Rule(problem.rate, problem.level, offset, restart, random)
 
     def _visiting(self, problem: MistakeObjective) -> Any:
         return specialise(
             _visit,
             row_dot=problem.design.row_dot,
             row_add=problem.design.row_add,
-            # Rows that come as they lie announce themselves.
-            row_prefetch=problem.design.row_prefetch if self.order == "random" else dense_prefetch,
+            row_prefetch=problem.design.row_prefetch,
             slope_at=problem.loss.slope_at,
         )
 

@@ -477,7 +477,8 @@ class _Rule(NamedTuple):
     ``offsets`` has one entry, or one for each row; the slope is ``steep`` times ``slope_at`` of
     ``narrow`` times the margin less the level.  ``offset`` is 1 where the last weight is the
     intercept, else 0.  From step ``first`` on the weights are averaged, if ``linear`` is 1 by the
-    number of the step.  ``floor`` is the smallest scale.
+    number of the step.  ``floor`` is the smallest scale.  With ``random`` the rows are in random
+    order, so that each is announced before it is read.
     """
 
     rate: float
@@ -492,6 +493,7 @@ class _Rule(NamedTuple):
     first: int
     linear: int
     floor: float
+    random: bool
 
 
 class _Gathered(NamedTuple):
@@ -549,6 +551,7 @@ def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
     d = theta.shape[0] - offset
     end = visits.shape[0]
     until = min(end, position + budget)
+    announced = end if rule.random else 0
     portion = 1.0 / batch
     each = 1 if rule.offsets.shape[0] > 1 else 0
     made = 0
@@ -568,7 +571,7 @@ def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
         mass = 0.0
         for p in range(position, stop):
             i = visits[p]
-            if p + 1 < end:
+            if p + 1 < announced:
                 row_prefetch(rows, visits[p + 1])
             share = shares[p] if shares.shape[0] > 0 else 1.0
             score = scale * row_dot(rows, i, theta) + (theta[d] if offset == 1 else 0.0)
@@ -1017,17 +1020,13 @@ class StochasticDescent(Solver):
     def _kernel(self, problem: Visited) -> Callable[..., tuple[int, int, int, int, int]]:
         """The loop over passes for this loss and this storage."""
         value = problem.value_in_kernels
-        accessors = {
-            "row_dot": problem.design.row_dot,
-            "row_add": problem.design.row_add,
-            # Rows that come as they lie announce themselves.
-            "row_prefetch": announcing(problem) if self.shuffle else dense_prefetch,
-        }
         return specialise(
             _epochs,
             descend=specialise(
                 _descend,
-                **accessors,
+                row_dot=problem.design.row_dot,
+                row_add=problem.design.row_add,
+                row_prefetch=announcing(problem),
                 slope_at=problem.slope[0],
                 value_at=value if value else _no_value,
             ),
@@ -1054,6 +1053,8 @@ class StochasticDescent(Solver):
             first=max(1, -(-begins // self.batch_size)),
             linear=int(self.average == "linear"),
             floor=_FLOOR_AVERAGED if self.average else _FLOOR,
+            # Rows that come as they lie announce themselves.
+            random=self.shuffle,
         )
         gathered = _Gathered(
             state.theta,
@@ -1161,11 +1162,8 @@ def remember(problem: LinearProblem, state: Any, sample: int) -> None:
 def announcing(problem: Visited) -> Callable[..., Any]:
     """How rows in random order announce themselves."""
     announce = problem.design.row_prefetch
-    block = problem.design.rows[0]
-    if announce is dense_prefetch and block.strides[1] == block.itemsize:
-        # Short and long rows alike: the processor does not guess where the next one lies.
-        return dense_announce
-    return announce
+    # Short and long rows alike: the processor does not guess where the next one lies.
+    return dense_announce if announce is dense_prefetch else announce
 
 
 def settle(problem: Visited, state: StochasticState) -> None:

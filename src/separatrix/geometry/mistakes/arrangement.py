@@ -349,9 +349,10 @@ class Arrangement:
         if self._constant:
             exponents[-1] = 0
         with np.errstate(under="ignore"):
-            self._floats = np.ldexp(z, -exponents)
+            # In the order in which those of a projection lie.
+            self._floats = np.ldexp(z, -exponents, order="C")
             whole = np.ldexp(self._floats, exponents) == z
-        self._errors = np.where(whole, 0.0, _TINY)
+        self._errors = np.ascontiguousarray(np.where(whole, 0.0, _TINY))
         # Costs rounded down keep every candidate a candidate.
         self._shift = max(0, sum(costs).bit_length() - 62)
         self._costs = np.array([c >> self._shift for c in self.costs], dtype=np.int64)
