@@ -521,13 +521,14 @@ def bounded(design: Design, target: Any) -> tuple[Design, Any]:
 
 def solution_values(problems: Problems, solutions: list[Solution]) -> tuple[np.ndarray, np.ndarray]:
     """The weights (h, d) and the intercepts (h,) of some solutions."""
-    pairs = [(problem, s.theta) for (_, problem), s in zip(problems, solutions, strict=True)]
-    coef = np.concatenate([np.atleast_2d(problem.weights_of(theta).T) for problem, theta in pairs])
-    intercept = np.concatenate(
-        [np.atleast_1d(problem.intercept_of(theta)) for problem, theta in pairs]
-    )
+    coef: list[np.ndarray] = []
+    intercept: list[float] = []
+    for (_, problem), solution in zip(problems, solutions, strict=True):
+        weights = problem.weights_of(solution.theta)
+        coef += [*weights.T.reshape(-1, len(weights))]
+        intercept += np.ravel(problem.intercept_of(solution.theta)).tolist()
     # Contiguous and owned: a view would keep the whole point alive.
-    return np.array(coef, order="C"), intercept
+    return np.array(coef), np.array(intercept)
 
 
 def conclude(model: Any, interrupted: bool) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.scale.blocks import BlockedData, Rows
+from separatrix.data.design import dense
+from separatrix.scale.blocks import BlockedData, Rows, in_pieces
 from separatrix.scale.engines import Local
 from separatrix.scale.passes import Passes
 from separatrix.tables.column_alerts import (
@@ -38,6 +39,8 @@ _NOTHING = 1e-12
 # A number so far from its mean loses the digits of its variance: its square is this much larger.
 _FAR = 4.0
 _TARGET = "the target"
+# Numbers of a dense piece of the rows, which a core's cache holds.
+_PIECE = 1 << 17
 
 # A sort of alert, its sentence, and the columns that it is about.
 _Alert = tuple[str, str, tuple[str, ...]]
@@ -76,7 +79,8 @@ def alert_about_blocks(data: BlockedData, derived: Collection[str] = ()) -> None
     # Far from their mean the squares of numbers would lose the digits of the variance.
     centre = np.zeros(data.n_features)
     numbers = [int(one.features[0]) for one in columns if one.number]
-    centre[numbers] = sample.design.t_dot(np.ones(len(sample)))[numbers] / len(sample)
+    sums = (block.sum(axis=0) for _, block in _dense_pieces(sample, np.array(numbers, dtype=int)))
+    centre[numbers] = sum(sums) / len(sample)
     some = _products(sample, (every, centre, n_classes), None)["products"]
     found = [*_alerts(columns, some, every, n_classes, len(sample))]
     if not found:
@@ -97,13 +101,22 @@ def _products(
     features, centre, n_classes = shared
     d = len(features)
     out = np.zeros((d + 1 + n_classes,) * 2)
-    for piece, block in rows.design.columns(features).blocks():
+    for piece, block in _dense_pieces(rows, features):
         both = np.zeros((len(block), len(out)))
         both[:, :d], both[:, d] = block - centre, 1.0
         if n_classes:
             both[np.arange(len(block)), d + 1 + rows.target[piece]] = 1.0
         out += both.T @ both
     return {"products": out}
+
+
+def _dense_pieces(rows: Rows, features: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some rows at a time: which they are, and their numbers of some features in float64.
+
+    By SciPy and NumPy: a scan is soon done, and to load compiled loops would take a part of it.
+    """
+    for piece in in_pieces(len(rows), max(1, _PIECE // max(1, len(features)))):
+        yield piece, dense(rows[piece].matrix[:, features]).astype(np.float64, copy=False)
 
 
 def _columns(encoder: Any, sample: Rows, derived: Collection[str]) -> list[_Column]:
@@ -117,7 +130,7 @@ def _columns(encoder: Any, sample: Rows, derived: Collection[str]) -> list[_Colu
         if one.name in derived:
             continue
         if isinstance(one, Number) and one.with_value:
-            values = np.unique(sample.design.columns(features[:1]).dot(np.ones(1)))
+            values = np.unique(dense(sample.matrix[:, features[:1]]))
             few = len(values) <= MOST_LEVELS and repeats(len(values), len(sample))
             out.append(_Column(one.name, features[:1], True, not one.with_missing, few))
         elif isinstance(one, Category) and not one.rare and width <= MOST_LEVELS:

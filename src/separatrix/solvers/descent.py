@@ -66,23 +66,13 @@ class Point:
     @classmethod
     def at(cls, problem: Any, theta: np.ndarray, scores: Any = None, **more: Any) -> Self:
         """The state at a point, whose ``scores`` may be at hand."""
-        return cls(theta, *_evaluated(problem, theta, scores), **more)
-
-    def moved(self, problem: Any, theta: np.ndarray) -> Self:
-        """The same method at another point."""
-        evaluation, value, gradient = _evaluated(problem, theta)
-        return replace(self, theta=theta, evaluation=evaluation, value=value, gradient=gradient)
+        found = problem.evaluate(theta, scores)
+        value = problem.penalty_value(theta) + found.loss
+        gradient = problem.penalty_gradient(theta) + found.adjoint
+        return cls(theta, found, value, gradient, **more)
 
 
 AnyPoint = TypeVar("AnyPoint", bound=Point)
-
-
-def _evaluated(
-    problem: Any, theta: np.ndarray, scores: Any = None
-) -> tuple[Evaluation, float, np.ndarray]:
-    found = problem.evaluate(theta, scores)
-    value = problem.penalty_value(theta) + found.loss
-    return found, value, problem.penalty_gradient(theta) + found.adjoint
 
 
 class Descent(Solver):
@@ -176,7 +166,7 @@ def line_step(
     if slope < 0.0 and whole:
         check_interrupt()
         # Fresh scores: sums of updates would drift away from X w + b.
-        new = state.moved(problem, problem.canonical(state.theta + direction))
+        new = Point.at(problem, problem.canonical(state.theta + direction))
         here = inner(new.gradient, direction)
         t, bracket = next_trial(1.0, new.value, here, state.value, slope, bracket)
         if bracket[0] == 1.0 and (t == 0.0 or here >= steepest * slope):
@@ -196,13 +186,22 @@ def line_step(
     if taken == 0.0:
         return replace(state, status="precision_limit"), 0.0
     if new is None or taken != 1.0:
-        new = state.moved(problem, problem.canonical(state.theta + taken * direction))
+        new = Point.at(problem, problem.canonical(state.theta + taken * direction))
     status = None
     if not new.value < state.value and norm(new.gradient) >= left * norm(state.gradient):
         status = "precision_limit"
         if new.value > state.value:
             return replace(state, status=status), 0.0
-    return replace(new, decrement=-0.5 * slope, status=status), taken
+    moved = replace(
+        state,
+        theta=new.theta,
+        evaluation=new.evaluation,
+        value=new.value,
+        gradient=new.gradient,
+        decrement=-0.5 * slope,
+        status=status,
+    )
+    return moved, taken
 
 
 def optimum_of_sample(

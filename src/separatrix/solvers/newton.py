@@ -371,7 +371,7 @@ class Newton(Descent):
         if length == 0.0:
             return new
         status = receding(problem, new.scores, new.value, direction, slope)
-        return replace(new, status=status or new.status)
+        return new if status is None else replace(new, status=status)
 
     def candidate(self, problem: Objective, state: Any) -> Candidate:
         if (compiled := _COMPILED.get(type(state))) is not None:
