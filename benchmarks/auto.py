@@ -6,8 +6,8 @@ columns of equal and of wild scales, balanced and rare classes, every loss and p
 classifiers with a ``solver``, C from 1e-4 to 1e4, float64 and float32, one thread and two. On each,
 `auto` is timed beside every solver by name and beside scikit-learn's default, to the same relative
 gap; and dense tables once more as they lie by columns, as those of a data frame do. This library
-has arrived where its
-certificate says so, scikit-learn where its objective is within that gap of the least one found.
+has arrived where its certificate says so, scikit-learn where its objective is within that gap of
+the least one found.
 Besides, scikit-learn's estimator is fitted as a user gets it, with its own tolerance and limit on
 iterations; what its point is certified to be off is then the tolerance of `auto`, and the two take
 turns (``DEFAULT``).

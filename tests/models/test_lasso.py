@@ -285,3 +285,11 @@ def test_bounds_under_weights_that_are_not_negative_are_bounds(size, ratio) -> N
             factor = Fraction(scaled.alpha)
             assert Fraction(scaled.certificate_.dual) * factor <= least
             assert least <= Fraction(scaled.certificate_.primal) * factor
+
+
+def test_the_paths_of_scikit_learn() -> None:
+    X, y, _ = diabetes()
+    for kind in (Lasso, LassoCV, ElasticNet, ElasticNetCV):
+        expected = getattr(theirs, kind.__name__).path(X, y, alphas=[1.0, 0.1], tol=1e-12)[1]
+        found = kind.path(X, y, alphas=[1.0, 0.1], tol=1e-12)[1]
+        np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=kind.__name__)

@@ -856,3 +856,8 @@ class LassoCV(ElasticNetCV, without=("l1_ratio",)):
         name: rule for name, rule in ElasticNetCV._attributes.items() if name != "l1_ratio_"
     }
     _needed: ClassVar[tuple[str, ...]] = ElasticNetCV._needed[:-1]
+
+    @staticmethod
+    def path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
+        """Fit along strengths of L1 alone; see :meth:`ElasticNet.path`."""
+        return ElasticNet.path(X, y, l1_ratio=1.0, **options)

@@ -51,7 +51,7 @@ def counted(fit: _F) -> _F:
 
     @functools.wraps(fit)
     def within(self: Any, *args: Any, **options: Any) -> Any:
-        # Equations are solved without one.
+        # Estimators that solve equations have no limit.
         limited = vars(self).get("time_limit") is not None
         with counting(time.perf_counter() if limited else None):
             return fit(self, *args, **options)

@@ -386,7 +386,7 @@ def _scores_of(
         parts = [*enumerate(rows.targets.T)]
     return np.array(
         [
-            [scorer(_LeftOut(model, values[:, k]), blank, truth, **options) for k, truth in parts]
+            [scorer(_Predicted(model, values[:, k]), blank, truth, **options) for k, truth in parts]
             for values in predicted
         ]
     )
@@ -413,7 +413,7 @@ def _scores_by_folds(
     return means
 
 
-class _LeftOut:
+class _Predicted:
     """What was predicted without each row, as scorers ask an estimator for it."""
 
     def __init__(self, model: Any, scores: np.ndarray) -> None:

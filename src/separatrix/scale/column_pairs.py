@@ -1,7 +1,7 @@
 """Alerts of encoded row blocks: columns that repeat others, and columns that give the target away.
 
-What :func:`separatrix.tables.column_alerts.alert_about_columns` finds by looking at columns side by
-side, products of encoded columns tell as well: how often two levels meet is a product of their
+What :func:`separatrix.tables.column_alerts.alert_about_columns` finds by comparing columns follows
+from products of encoded columns as well: how often two levels meet is a product of their
 indicators, and a number is the same in all rows of a level where its squares about the means of
 the levels add up to nothing.  The sample of the rows says which columns may repeat others; only
 these are multiplied in a pass over all rows, and without any there is no pass.
@@ -36,7 +36,7 @@ _MOST_FEATURES = 1000
 # The share of a number's variance that the rounding of float32 may leave within levels, and that
 # float32's digits may leave between a number and another one.
 _NOTHING = 1e-12
-# A number so far from its mean loses the digits of its variance: its square is this much larger.
+# A number whose squares are more than so many times its variance loses the digits of that.
 _FAR = 4.0
 _TARGET = "the target"
 # Numbers of a dense piece of the rows, which a core's cache holds.
@@ -48,9 +48,11 @@ _Alert = tuple[str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """An encoded column: its features, those of them that are levels, and whether some is absent.
+    """An encoded column of the table.
 
-    ``few``: whether a number has few values, as far as the sample has them.
+    ``features`` are the places of its features, and ``number`` says whether it holds numbers.  Of
+    these ``whole`` says whether none is missing, and ``few`` whether they have few values in the
+    sample.
     """
 
     name: str
@@ -165,7 +167,7 @@ class _Levels:
 def _alerts(
     columns: Sequence[_Column], products: np.ndarray, features: np.ndarray, n_classes: int, n: int
 ) -> Iterator[_Alert]:
-    """What products of features say of columns, in the order of these."""
+    """The alerts that follow from products of features, in the order of the columns."""
     d = len(features)
     place = {int(feature): k for k, feature in enumerate(features)}
     target = None
@@ -191,8 +193,8 @@ def _alerts(
                 continue
             first = next((one.name for one in numbers if scaled(column, one)), None)
             if first is not None:
-                say = one_to_one if column.few else on_another_scale
-                yield *say(first, column.name), (first, column.name)
+                alert = one_to_one if column.few else on_another_scale
+                yield *alert(first, column.name), (first, column.name)
             else:
                 numbers.append(column)
             continue

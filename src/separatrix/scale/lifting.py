@@ -23,14 +23,14 @@ class DerivedBlock(Block):
     Attributes
     ----------
     inner : Block
-    design_of : callable
-        ``design_of(design)`` has the computed columns.
+    lift : callable
+        ``lift(design)`` is a design of the computed columns.
     width : int
         How many these are.
     """
 
     inner: Block
-    design_of: Callable[[Design], Design]
+    lift: Callable[[Design], Design]
     width: int
 
     @property
@@ -51,7 +51,7 @@ class DerivedBlock(Block):
 
     def load(self) -> Rows:
         rows = self.inner.load()
-        return Rows(self.design_of(rows.design), rows.target, rows.weights)
+        return Rows(self.lift(rows.design), rows.target, rows.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,27 +61,27 @@ class LiftedBlock(DerivedBlock):
     Attributes
     ----------
     inner : Block
-    design_of : transformer
+    lift : transformer
         Fitted.
     width : int
         How many coordinates it gives.
     """
 
-    design_of: Any
+    lift: Any
 
     @property
     def nbytes(self) -> int:  # type: ignore[override]
         return 8 * self.n_stored
 
     def load(self) -> Rows:
-        return _lifted(self.inner.load(), self.design_of)
+        return _lifted(self.inner.load(), self.lift)
 
 
-def derived(data: BlockedData, design_of: Callable[[Design], Design], width: int) -> BlockedData:
+def derived(data: BlockedData, lift: Callable[[Design], Design], width: int) -> BlockedData:
     """The rows of a fit with columns that are computed from theirs, and without those held out."""
     return replace(
         data,
-        blocks=tuple(DerivedBlock(block, design_of, width) for block in data.blocks),
+        blocks=tuple(DerivedBlock(block, lift, width) for block in data.blocks),
         held=(),
         n_features=width,
         feature_names=None,

@@ -44,7 +44,7 @@ __all__ = ["BlockedScaled"]
 _SPARE = 1.0 + 1e-9
 # The scale is found to this part of itself, in at most so many passes.
 _EXACT, _PASSES = 1e-9, 30
-# By how much a scale grows that too many rows are beyond.
+# The factor by which a scale grows where too many rows are beyond it.
 _GROWS = 8.0
 # How much of the curvature along the residuals a scale that follows takes away.
 _SHARE = 1.0 - 1e-8

@@ -11,9 +11,8 @@ not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`
 They were set by hand to products, Hessians, iterations and passes that tables of the seeds 50 to 59
 of ``python -m benchmarks auto`` took to gaps of 1e-4 and 1e-6, and to those of dense tables of
 collinear columns (of a few factors and noise, autoregressive, of eigenvalues that fall by a power).
-Where a fit takes a few
-milliseconds they are often off by a factor of two, and where the rows in play change from step to
-step by a factor of ten.
+Where a fit takes a few milliseconds they are often off by a factor of two, and where the rows in
+play change from step to step by a factor of ten.
 """
 
 from __future__ import annotations

@@ -381,8 +381,10 @@ def _in_memory(
 def _read_in_python(path: FilePath) -> bool:
     """Whether a file is one that Python reads into memory, and not DuckDB."""
     suffix = path.suffix.lower()
-    if suffix not in (".sqlite", ".sqlite3", ".db"):
+    if suffix not in containers.DATABASES:
         return suffix in (*SVMLIGHT_SUFFIXES, *containers.BOOKS)
+    if suffix == ".duckdb":
+        return False
     with path.open("rb") as file:
         return file.read(12)[8:] != b"DUCK"
 

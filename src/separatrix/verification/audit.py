@@ -64,7 +64,7 @@ from separatrix.verification.exact_numbers import quotient
 
 __all__ = ["kernel_of", "verify"]
 
-
+# In place of a solver: the one that :func:`_solver` has for the problem.
 _BY_PROBLEM: Any = object()
 
 
@@ -87,7 +87,7 @@ class _Claim:
     # objective without that weight's penalty, the point with the intercept as it is, and an upper
     # bound of the penalty.
     without: tuple[MarginObjective, np.ndarray, float] | None = None
-    # The solver for a tighter bound, where the problem does not say which; None for no solver.
+    # The solver for a tighter bound, or None for no solver.
     solver: Any = _BY_PROBLEM
 
 
@@ -370,8 +370,8 @@ def _solutions(
 ) -> Iterator[Solution]:
     """Fits of a problem that are ever tighter, each from where the one before it ended.
 
-    None where there is no solver.  ``residual`` is the dual point of ``theta``, and ``left`` gives
-    the seconds that there are for the next fit.
+    Without a solver there are none.  ``residual`` is the dual point of ``theta``, and ``left``
+    gives the seconds that there are for the next fit.
     """
     if isinstance(problem, KernelObjective | KernelHardMarginObjective):
         # The solver stays within the constraints of the dual, so it must start there.

@@ -87,18 +87,15 @@ def _parsed(path: str) -> Any:
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
-            if size > _MAX_BYTES:
-                raise DataError(
-                    f"'{path}' has more than {_MAX_BYTES:,} bytes, the limit of a certificate"
-                )
-            # A file that grows meanwhile is cut off where it ended, which JSON does not survive.
-            data = file.read(size)
+            data = file.read(size) if size <= _MAX_BYTES else b""
     except (OSError, ValueError) as error:
         what = f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}"
         for kind, reason in _UNREADABLE.items():
             if isinstance(error, kind):
                 what = reason.format(path=path)
         raise DataError(what) from error
+    if size > _MAX_BYTES:
+        raise DataError(f"'{path}' has more than {_MAX_BYTES:,} bytes, the limit of a certificate")
     if not data:
         raise DataError(f"'{path}' is empty, so it is not a certificate")
     try:
