@@ -53,6 +53,13 @@ def test_choices() -> None:
     for bad in ("L2", 0, False, ["l2"], np.array(["l2", "l2"])):
         with pytest.raises(ValueError, match="is not known; choose one of 'l2', None"):
             check_choice("penalty", bad, ["l2", None])
+    for plain in (True, False, np.True_, np.False_):
+        check_choice("shuffle", plain, [True, False])
+    for bad in (1, 0, 1.0, "True", None, np.array([True, False])):
+        with pytest.raises(ValueError, match="is not known; choose one of True, False"):
+            check_choice("shuffle", bad, [True, False])
+    with pytest.raises(ValueError, match="choose one of True"):
+        check_choice("shuffle", np.False_, [True])
 
 
 @settings(max_examples=60, deadline=None)

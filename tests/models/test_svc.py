@@ -1318,3 +1318,8 @@ def test_X_is_left_alone() -> None:
         warnings.simplefilter("error")
         SVC(calibrate="sigmoid").fit(X, y).predict(X)
     np.testing.assert_array_equal(X, before)
+
+
+def test_true_and_false_of_numpy_choose_probabilities() -> None:
+    for given in (True, False):
+        assert hasattr(SVC(probability=np.bool_(given)), "predict_proba") is given

@@ -58,6 +58,21 @@ def test_comes_back(tmp_path: Path, sparse: bool) -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
+def test_rows_are_selected_as_those_of_arrays(sparse: bool) -> None:
+    given = rows(12, sparse=sparse)
+    dense = given.matrix.toarray() if sparse else given.matrix
+    chosen = np.random.default_rng(1).random(12) < 0.5
+    slices = [slice(3, 7), slice(-4, None), slice(7, 3), slice(20, 30), slice(None, None, 2)]
+    for index in (*slices, slice(9, 2, -3), slice(None, None, -1), chosen, np.array([5, 0, 5])):
+        found = given[index]
+        matrix = found.matrix.toarray() if sparse else found.matrix
+        np.testing.assert_array_equal(matrix, dense[index])
+        for name in ("target", "weights", "squares"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(given, name)[index])
+        assert len(found) == found.matrix.shape[0]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
 def test_parts_are_one_block(tmp_path: Path, sparse: bool) -> None:
     parts = [rows(20, sparse=sparse, seed=1), rows(0, sparse=sparse), rows(9, sparse=sparse)]
     whole = write_block(tmp_path / "a.block", parts, "here").load()

@@ -96,7 +96,9 @@ def check_share(name: str, value: Any, above: float | None = None) -> None:
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise ValueError in one sentence unless ``value`` is one of ``choices``."""
-    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+    # True and False are NumPy's as well, which grids of parameters consist of.
+    plain = bool(value) if isinstance(value, np.bool_) else value
+    if not any(plain is c or (isinstance(plain, str) and plain == c) for c in choices):
         options = ", ".join(repr(c) for c in choices)
         raise ValueError(Message("unknown_choice", setting=Setting(name, value), choices=options))
 

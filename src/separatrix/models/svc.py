@@ -49,7 +49,7 @@ from separatrix.models.calibration import Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.limits import counted, seconds_to, shared_deadline
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.parameters import compat, fitted, parameter
+from separatrix.models.parameters import compat, fitted, is_default, parameter
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
@@ -374,7 +374,8 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
 
     @property
     def _calibration_method(self) -> str | None:
-        return "sigmoid" if self.calibrate is None and self.probability is True else self.calibrate
+        wanted = self.calibrate is None and is_default(self.probability, True)
+        return "sigmoid" if wanted else self.calibrate
 
     @property
     def _hard(self) -> bool:

@@ -86,13 +86,11 @@ class Rows:
         return len(self.target)
 
     def __getitem__(self, index: Any) -> Rows:
-        """Select rows; those of a slice are views."""
+        """Select rows; those of a slice without a step are views."""
         parts = (self.target, self.weights, self.squares, self.folds)
         matrix = self.matrix
-        if isinstance(index, slice) and sp.issparse(matrix):
-            matrix = _sliced(matrix, index)
-        else:
-            matrix = matrix[index]
+        together = isinstance(index, slice) and index.step in (None, 1)
+        matrix = _sliced(matrix, index) if together and sp.issparse(matrix) else matrix[index]
         own: list[Any] = [None if part is None else part[index] for part in parts]
         return Rows(matrix, *own)
 
@@ -138,6 +136,7 @@ class Rows:
 def _sliced(matrix: Any, index: slice) -> Any:
     """Rows of a CSR matrix that lie together, as views of its arrays."""
     first, last, _ = index.indices(matrix.shape[0])
+    last = max(first, last)
     start, stop = int(matrix.indptr[first]), int(matrix.indptr[last])
     ends = matrix.indptr[first : last + 1] - matrix.indptr[first]
     parts = matrix.data[start:stop], matrix.indices[start:stop], ends
