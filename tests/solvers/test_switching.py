@@ -240,3 +240,18 @@ def test_a_hinge_on_many_rows_begins_as_its_strength_favours() -> None:
     assert forecast.passes(other, 1e-6) > forecast.passes(strong, 1e-6)
     assert isinstance(select_solver(strong), Switching)
     assert type(select_solver(weak)) is AugmentedLagrangian
+
+
+def test_passes_do_where_rows_are_few_and_losses_have_a_kink() -> None:
+    # As many rows as columns can nearly all get their margins: dual descent takes some hundred
+    # passes at any strength, and the augmented Lagrangian ever more steps.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 400))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, 1.0, -1.0)
+    for C in (0.01, 1.0, 100.0):
+        rows = MarginObjective(as_design(X), y, Hinge(), C=C)
+        found = minimise(rows, DualDescent(), tol=1e-6, max_iter=2000, seed=0)
+        assert found.certificate.ok and found.certificate.n_iter < 300
+        expected = forecast.passes(rows, 1e-6)
+        assert found.certificate.n_iter / 4.0 <= expected <= 4.0 * found.certificate.n_iter
+        assert expected * forecast.visits(rows) < forecast.augmented_lagrangian(rows)

@@ -33,6 +33,7 @@ __all__ = [
     "factorisation",
     "gram",
     "hessian_in_passes",
+    "hessian_pays",
     "newton",
     "passes",
     "quasi_newton",
@@ -88,9 +89,11 @@ _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
 # Passes of dual descent where losses have a kink: those in any case, and how many times the root of
 # what makes them many.
 _LEAST_KINKED, _KINKED = 5.0, 30.0
+# The share of the rows whose multipliers are at no end of their range there.
+_BETWEEN = 0.6
 # Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
 _ENVELOPED, _SHARE = 30.0, 0.4
-# Their evaluations, and products with sparse rows instead of a Hessian that costs more.
+# Their evaluations, and products instead of a Hessian, which grow with the losses' strength.
 _ENVELOPES, _SOLVING = 2.0, 10.0
 # So many rows for each column leave most rows out of play from a sample on, of which there is one
 # row of so many, or so many rows for each column.  All rows are then looked at a few times; of the
@@ -140,7 +143,7 @@ def passes(problem: LinearProblem, tol: float) -> float:
     """The passes that dual descent takes at least, as a rule."""
     if not problem.smooth:
         # The weaker the losses, the more multipliers go to an end of their range at once.
-        spread = _spread(problem.design.n_samples / problem.design.n_features)
+        spread = _spread(_BETWEEN * problem.design.n_samples / problem.design.n_features)
         together = 1.0 / max(_strength(problem), 1e-300) + 1.0 / spread
         hard = 1.0 / together if together > 0.0 else math.inf
         count = (_LEAST_KINKED + _KINKED * math.sqrt(hard)) * math.log(tol) / math.log(1e-6)
@@ -276,9 +279,14 @@ def augmented_lagrangian(problem: LinearProblem) -> float:
         a_step = share * (gram(problem) + _ENVELOPES * evaluation) + factorisation(problem)
         return _LOOKED * evaluation + _PLAYED * (1.0 + _CROWDED * d / n) * (_STEP + a_step)
     system = _SHARE * _hessian(problem)
-    if isinstance(problem.design, CSRDesign):
-        system = min(system, _SOLVING * (_AROUND + evaluation))
-    return _ENVELOPED * (_STEP + system + _ENVELOPES * evaluation)
+    if not hessian_pays(problem):
+        products = _SOLVING * (1.0 + _strength(problem)) ** 0.25
+        system = products * (_AROUND + evaluation)
+    count = _ENVELOPED
+    if _BETWEEN * n <= d:
+        # Few rows can all get their margins, and the rows in play change from step to step.
+        count *= math.sqrt(1.0 + _strength(problem) / _CALM)
+    return count * (_STEP + system + _ENVELOPES * evaluation)
 
 
 def conjugate_gradients(problem: LinearProblem) -> float:
@@ -396,6 +404,14 @@ def two_levels(problem: LinearProblem) -> float:
     count = _LEVELLED + _LEVELLED_MORE * math.sqrt(_bond(problem))
     a_product = 0.5 * _STEP + _evaluation(problem) + _SOLVED * size**2
     return products + _factorised(size) + count * a_product
+
+
+def hessian_pays(problem: LinearProblem) -> bool:
+    """Whether Hessians of one output do not dwarf some tens of products."""
+    gram, product = problem.design.gram_cost, float(max(problem.design.n_stored, 1))
+    # Dense blocks run at BLAS speed, an order of magnitude above sparse products.
+    speed = 1.0 if gram > 100 * product else 10.0
+    return gram / speed + float(np.prod(problem.shape)) ** 3 / 100 < 400.0 * product
 
 
 def hessian_in_passes(problem: LinearProblem) -> float:

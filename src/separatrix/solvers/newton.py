@@ -221,10 +221,7 @@ class Newton(Descent):
             return False
         if int(np.prod(problem.output_shape)) > 1:
             return forecast.step_by_hessian(problem) <= forecast.step_by_products(problem)
-        gram, product = problem.design.gram_cost, float(max(problem.design.n_stored, 1))
-        # Dense blocks run at BLAS speed, an order of magnitude above sparse products.
-        speed = 1.0 if gram > 100 * product else 10.0
-        return gram / speed + size**3 / 100 < 400.0 * product
+        return forecast.hessian_pays(problem)
 
     def direction(
         self, problem: Objective, state: NewtonState, check_interrupt: Callable[[], None]
