@@ -113,7 +113,7 @@ def _products(
 
 
 def _dense_pieces(rows: Rows, features: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some rows at a time: which they are, and their numbers of some features in float64.
+    """Read some rows at a time: which they are, and their numbers of some features in float64.
 
     By SciPy and NumPy: a scan is soon done, and to load compiled loops would take a part of it.
     """
