@@ -46,6 +46,7 @@ from separatrix.solvers import (
     ProximalNewton,
     QuasiNewton,
     Screening,
+    Switching,
     TwoLevels,
     augmented_lagrangian,
     dual_descent,
@@ -309,8 +310,9 @@ def _lasso(n: int, d: int, share: float) -> Callable[[], Any]:
 
 
 def _alone(problem: Any) -> Any:
-    """The method that would take over from dual descent."""
-    return select_solver(problem).second  # type: ignore[attr-defined]
+    """The method that would take over from dual descent, or that is chosen without it."""
+    chosen = select_solver(problem)
+    return chosen.second if isinstance(chosen, Switching) else chosen
 
 
 def _not_compiled(problem: Any) -> Any:
