@@ -262,13 +262,11 @@ def quasi_newton(problem: LinearProblem) -> float:
     cost += _TRIED * a_step
     if _few_in_play(problem) and bond > 1.0:
         return cost
-    if isinstance(problem.design, CSRDesign):
-        alone = (_ITERATIONS + _DIAGONAL * math.sqrt(bond)) * a_step
-        return min(alone + _RISK * min(bond, 1.0) * min(hessian, 2.0 * alone), cost)
-    alone = (_ITERATIONS + _DIAGONAL * math.sqrt(_hard(problem))) * a_step
-    # Independent columns need no Hessian.
-    risk = _RISK * min(bond, 1.0) * (1.0 - 1.0 / _related(problem))
-    return min(alone + risk * min(hessian, 2.0 * alone), cost)
+    sparse = isinstance(problem.design, CSRDesign)
+    alone = (_ITERATIONS + _DIAGONAL * math.sqrt(bond if sparse else _hard(problem))) * a_step
+    # Independent columns, which dense rows tell, need no Hessian.
+    needed = 1.0 if sparse else 1.0 - 1.0 / _related(problem)
+    return min(alone + _RISK * min(bond, 1.0) * needed * min(hessian, 2.0 * alone), cost)
 
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
@@ -278,14 +276,15 @@ def augmented_lagrangian(problem: LinearProblem) -> float:
         share = max(1.0 / _ONE_OF, _SAMPLE * d / n)
         a_step = share * (gram(problem) + _ENVELOPES * evaluation) + factorisation(problem)
         return _LOOKED * evaluation + _PLAYED * (1.0 + _CROWDED * d / n) * (_STEP + a_step)
-    system = _SHARE * _hessian(problem)
-    if not hessian_pays(problem):
-        products = _SOLVING * (1.0 + _strength(problem)) ** 0.25
-        system = products * (_AROUND + evaluation)
+    strength = _strength(problem)
+    if hessian_pays(problem):
+        system = _SHARE * _hessian(problem)
+    else:
+        system = _SOLVING * (1.0 + strength) ** 0.25 * (_AROUND + evaluation)
     count = _ENVELOPED
     if _BETWEEN * n <= d:
         # Few rows can all get their margins, and the rows in play change from step to step.
-        count *= math.sqrt(1.0 + _strength(problem) / _CALM)
+        count *= math.sqrt(1.0 + strength / _CALM)
     return count * (_STEP + system + _ENVELOPES * evaluation)
 
 
