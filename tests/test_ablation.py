@@ -34,6 +34,25 @@ def test_the_command_prints_a_row(capsys, monkeypatch, tmp_path):
     assert shown[2] in page.read_text().splitlines()
 
 
+def test_what_the_first_fit_compiles_does_not_count(monkeypatch):
+    # The first fit of one side takes 10 s, the others of it 1 s; those of the other side 5 s each.
+    clock, fits = [0.0], [iter([10.0, 1.0, 1.0, 1.0]), iter([5.0] * 9)]
+
+    def side(seconds):
+        def fit():
+            clock[0] += next(seconds)
+            return True
+
+        return fit
+
+    monkeypatch.setattr(ablation.time, "process_time", lambda: clock[0])
+    row = ablation.Ablation("one", "slow", lambda: [side(seconds) for seconds in fits])
+    found = ablation.measure(row, repeats=3)
+    assert (found.having, found.lacking) == (1e3, 5e3)
+    # A long fit is repeated once.
+    assert len(list(fits[1])) == 9 - 2
+
+
 def test_a_trick_is_judged_by_its_best_row():
     rows = [
         ablation.Found("one", "slow", 1.0, 1.1, (False, False)),
