@@ -25,7 +25,7 @@ from separatrix.cli.output import (
     silence,
     write,
 )
-from separatrix.cli.wording import TERMINAL
+from separatrix.cli.wording import TERMINAL, clause
 from separatrix.exceptions import DataError, MissingPackageError, ModelFileError
 
 # By which a shell requests completions of a line.
@@ -145,7 +145,7 @@ def _run(argv: list[str]) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "separatrix"
         return _fail(
-            argv, Exit.USAGE, error, f"{_sentence(error.format_message())} (see {path} --help)"
+            argv, Exit.USAGE, error, f"{clause(error.format_message())} (see {path} --help)"
         )
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(argv, Exit.INTERRUPTED, error, MESSAGE)
@@ -175,7 +175,7 @@ def _comes_of_interruption(error: BaseException) -> bool:
 
 
 def _refuse(argv: list[str], error: BaseException) -> int:
-    return _fail(argv, Exit.BAD_INPUT, error, _sentence(_message(error)))
+    return _fail(argv, Exit.BAD_INPUT, error, clause(_message(error)))
 
 
 def _report_bug(argv: list[str], error: BaseException) -> int:
@@ -214,11 +214,6 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'the output'}: {error.strerror}"
     return TERMINAL(error)
-
-
-def _sentence(message: str) -> str:
-    """One line, without the full stop that what follows would contradict."""
-    return " ".join(message.split()).rstrip(".")
 
 
 @contextlib.contextmanager

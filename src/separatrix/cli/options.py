@@ -118,9 +118,8 @@ def option(
     if isinstance(kind, tuple):
         attributes["type"] = click.Choice(kind)
 
-    def make(name: str, options: type[Options]) -> click.Parameter:
+    def make(name: str, title: str) -> click.Parameter:
         written = (*(flags or ("--" + name.replace("_", "-"),)), name)
-        title = options.last_group if last else _titles(options).get(name, "")
         if complete := _COMPLETIONS.get(attributes.get("metavar", "")):
             attributes.setdefault("shell_complete", complete)
         return _Option(written, group=title, help=help, **attributes)
@@ -132,29 +131,26 @@ def option(
 def argument(*, required: bool = True) -> Any:
     """A field of a command's options that is an argument."""
 
-    def make(name: str, _: type[Options]) -> click.Parameter:
+    def make(name: str, title: str) -> click.Parameter:
         return click.Argument([name], required=required, shell_complete=_complete_file)
 
     return field(metadata={"make": make, "order": (False, next(_declared))})
 
 
-def _titles(options: type[Options]) -> dict[str, str]:
-    """The title of each option that a section lists, in the order of the help."""
-    return {name: title for title, names in options.sections.items() for name in names.split()}
-
-
 def _parameters(options: type[Options]) -> list[click.Parameter]:
     """The parameters of a command: in the order of its sections, or of its fields."""
-    places = {name: place for place, name in enumerate(_titles(options), start=1)}
+    titles = {name: title for title, names in options.sections.items() for name in names.split()}
+    places = {name: place for place, name in enumerate(titles, start=1)}
     found = []
     for one in fields(options):
         if one.metadata:
             last, number = one.metadata["order"]
             # Arguments come first.
-            shown = last or one.name in places or one.default is MISSING
-            if shown or not places:
+            shown = last or one.name in titles or one.default is MISSING
+            if shown or not titles:
                 place = (last, places.get(one.name, 0), number)
-                found.append((place, one.metadata["make"](one.name, options)))
+                title = options.last_group if last else titles.get(one.name, "")
+                found.append((place, one.metadata["make"](one.name, title)))
     return [parameter for _, parameter in sorted(found, key=itemgetter(0))]
 
 

@@ -112,7 +112,7 @@ def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
 
 
 def regions_of(
-    scores: Function, planes: Planes | None, extent: Extent, cells: int = 32
+    scores: Function, planes: Planes | None, extent: Extent, **grid: Any
 ) -> tuple[list[list[list[np.ndarray]]], Field | None]:
     """The regions of classes, and the field that they were found on.
 
@@ -123,8 +123,8 @@ def regions_of(
     planes : pair of ndarray, optional
         The weights and intercepts of the scores, where these are linear: no field is needed then.
     extent : (float, float, float, float)
-    cells : int, default=32
-        A side of the coarse grid.
+    **grid
+        To :class:`Field`, where scores are not linear.
 
     Returns
     -------
@@ -135,10 +135,10 @@ def regions_of(
     if planes is not None:
         return [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)], None
     several = scores(np.array([[extent[0], extent[2]]])).ndim == 2
-    grid = Field(scores, extent, cells=cells, halvings=3 if several else 2)
+    field = Field(scores, extent, halvings=3 if several else 2, **grid)
     if several:
-        return [grid.regions(k=k) for k in range(grid.values.shape[2])], grid
-    return [grid.regions(-np.inf, 0.0), grid.regions(0.0, np.inf)], grid
+        return [field.regions(k=k) for k in range(field.values.shape[2])], field
+    return [field.regions(-np.inf, 0.0), field.regions(0.0, np.inf)], field
 
 
 def lead_of(scores: Function, i: int, j: int) -> Function:

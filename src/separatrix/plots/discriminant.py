@@ -257,7 +257,7 @@ class DiscriminantDisplay(Display):
         low, high = self._extent()
         extent = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
         planes = self.discriminant._planes  # type: ignore[attr-defined]
-        regions, _ = regions_of(self.discriminant.decision, planes, extent, _CELLS)
+        regions, _ = regions_of(self.discriminant.decision, planes, extent, cells=_CELLS)
         self.regions_ = fill_regions(ax, regions, colours, alpha=0.13, zorder=0.5)
         if self.points is not None and self.codes is not None:
             crowd: Looks = {}

@@ -151,10 +151,13 @@ class View:
         labels = _labels(model)
         # What a search found predicts for it.
         model = getattr(model, "best_estimator_", model)
-        known = labels.tolist()
         chosen = labels
-        if classes is not None and two_labels("classes", classes, known) and len(known) > 2:
-            chosen = labels[[known.index(label) for label in classes]]
+        if classes is not None:
+            known = labels.tolist()
+            two_labels("classes", classes, known)
+            # Two classes have one score, which is positive for the second of the model.
+            if len(known) > 2:
+                chosen = labels[[known.index(label) for label in classes]]
         if not hasattr(X, "shape"):
             X = np.asarray(X)
         if len(X.shape) != 2:

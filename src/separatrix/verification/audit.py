@@ -373,14 +373,15 @@ def _solutions(
     Without a solver there are none.  ``residual`` is the dual point of ``theta``, and ``left``
     gives the seconds that there are for the next fit.
     """
+    if solver is None:
+        return
     if isinstance(problem, KernelObjective | KernelHardMarginObjective):
         # The solver stays within the constraints of the dual, so it must start there.
         start = np.zeros_like(theta) if residual is None else -residual
         theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
     # A tenth of the tolerance: the bound's own slack must not decide the verdict.  Where it still
     # could, because the model is within the tolerance of the point found, more tightly.
-    for share in () if solver is None else (0.1, 0.01, 0.001):
-        assert solver is not None
+    for share in (0.1, 0.01, 0.001):
         solution = minimise(
             problem,
             solver,
@@ -631,11 +632,11 @@ def _one_vs_rest(
         claim = _Claim(part, plain, theta, scale, weights=weights, C=C, tau=tau)
         if lifted:
             own, scaling = float(intercept[k]), float(model.intercept_scaling)
-            quotient, last = Fraction(own) / Fraction(scaling), own / scaling
+            ratio, last = Fraction(own) / Fraction(scaling), own / scaling
             point = np.append(coef[k].astype(np.float64), last)
-            claim = replace(claim, problem=made(design=column, fit_intercept=False), theta=point)
-            claim = replace(claim, last=quotient)
-            if quotient != last:
+            problem = made(design=column, fit_intercept=False)
+            claim = replace(claim, problem=problem, theta=point, last=ratio)
+            if ratio != last:
                 above = penalty.value_above(np.array([math.nextafter(abs(last), math.inf)]))
                 claim = replace(claim, without=(plain, theta, above))
         claims.append(claim)

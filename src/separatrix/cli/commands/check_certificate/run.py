@@ -15,7 +15,7 @@ from separatrix.cli.commands.separable.certificate_file import damaged, read_doc
 from separatrix.cli.commands.separable.run import plane_words
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import RawTable, encode_raw
-from separatrix.cli.wording import Terminal
+from separatrix.cli.wording import Terminal, clause
 from separatrix.data.labels import plain_label
 from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
@@ -180,7 +180,7 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
     except DataError:
         raise
     except (IndexError, OverflowError, TypeError, ValueError) as error:
-        return False, Terminal(raw.names)(error).rstrip(".")
+        return False, clause(Terminal(raw.names)(error))
     if not proof:
         return False, Terminal(raw.names)(proof.reason)
     plane = plane_words(verdict.fit_intercept)

@@ -22,7 +22,7 @@ from separatrix.cli.reading import (
     read_like_training,
     rows_of_fit,
 )
-from separatrix.cli.wording import TERMINAL
+from separatrix.cli.wording import TERMINAL, clause
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, message_of
 from separatrix.persistence.model_file import StoredModel
@@ -58,7 +58,7 @@ def run(out: Output, options: SummaryOptions) -> Exit:
             )
     except ValueError as error:
         cause = message_of(error)
-        message = " ".join(TERMINAL(cause).split()).rstrip(".")
+        message = clause(TERMINAL(cause))
         if rows is not None and isinstance(cause, Message) and cause.code == "leverage_one":
             X, _, numbers, _ = rows
             message += _rows_alone(X, numbers, stored.encoder.feature_names_)

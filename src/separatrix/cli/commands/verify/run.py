@@ -14,7 +14,7 @@ from separatrix.cli.reading import (
     read_again,
     rows_of_fit,
 )
-from separatrix.cli.wording import TERMINAL, describe_certificate
+from separatrix.cli.wording import TERMINAL, clause, describe_certificate
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted, message_of
 from separatrix.persistence.model_file import StoredModel
@@ -55,7 +55,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
         raise DataError(message_of(error)) from error
     except ValueError as error:
         # A kernel machine names rows of its data, and these are not in them.
-        against = " ".join(TERMINAL(error).split()).rstrip(".")
+        against = clause(TERMINAL(error))
         out.answer("computed", f"nothing: {against}")
     else:
         against = contradiction(claimed, recomputed) if same_data else None
