@@ -102,13 +102,7 @@ def t_dot(x: np.ndarray, a: np.ndarray) -> np.ndarray:
     """``X' A`` for C-contiguous ``x`` of shape (n, d) and ``a`` (n, K), in any order."""
     n, k = a.shape
     ranges = pool.ranges(n, float(x.size) * k)
-    parts = [np.zeros((x.shape[1], padded(k))) for _ in ranges]
-    pool.run(
-        [
-            partial(_t_dot, x, a, out, first, last)
-            for (first, last), out in zip(ranges, parts, strict=True)
-        ]
+    (out,) = pool.run_and_add(
+        partial(_t_dot, x, a), ranges, lambda: (np.zeros((x.shape[1], padded(k))),)
     )
-    for part in parts[1:]:
-        parts[0] += part
-    return np.ascontiguousarray(parts[0][:, :k])
+    return np.ascontiguousarray(out[:, :k])

@@ -327,6 +327,32 @@ def run(tasks: list[Callable[[], Any]]) -> None:
             errors.clear()
 
 
+def run_and_add(
+    work: Callable[..., Any], ranges: list[tuple[int, int]], make: Callable[[], tuple[Any, ...]]
+) -> tuple[Any, ...]:
+    """Run work over ranges of rows, and add up what the parts leave in arrays of their own.
+
+    Parameters
+    ----------
+    work : callable
+        It is called with the arrays of its part, and the first and the last row.
+    ranges : list of (int, int)
+    make : callable
+        Gives the arrays of a part, of zeros.
+
+    Returns
+    -------
+    tuple of ndarray
+        The sums of the arrays of all parts, one part after another.
+    """
+    parts = [make() for _ in ranges]
+    run([functools.partial(work, *own, a, b) for (a, b), own in zip(ranges, parts, strict=True)])
+    for part in parts[1:]:
+        for total, more in zip(parts[0], part, strict=True):
+            total += more
+    return parts[0]
+
+
 def aside(task: Callable[[], _T]) -> Callable[[], _T]:
     """Begin a task on a thread of its own; what is returned waits for its result, or its error.
 

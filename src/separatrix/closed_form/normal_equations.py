@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -297,11 +297,13 @@ class NormalEquations:
 
         Where means are large against the spread, ``x`` is a row less the means.
         """
-        gradient, sums = np.zeros(coef.shape), np.zeros((2, len(coef)))
-        if self.shifted or not _by_row(self.design, len(coef)):
-            self._add_by_blocks(coef, intercept, gradient, sums)
-        else:
-            self._add_by_rows(coef, intercept, gradient, sums)
+        by_blocks = self.shifted or not _by_row(self.design, len(coef))
+        work = (self._block_adder if by_blocks else self._row_adder)(coef, intercept)
+        ranges = pool.ranges(self.design.n_samples, 2.0 * self.design.n_stored * len(coef))
+        with pool.one_blas_thread():
+            gradient, sums = pool.run_and_add(
+                work, ranges, lambda: (np.zeros(coef.shape), np.zeros((2, len(coef))))
+            )
         return gradient, sums
 
     def _weights(self) -> np.ndarray:
@@ -309,26 +311,15 @@ class NormalEquations:
         s = self.problem.weights
         return row_access.read_only(np.empty(0) if s is None else s)
 
-    def _split(self, work: Callable[..., None], gradient: np.ndarray, sums: np.ndarray) -> None:
-        """Run over ranges of rows, a buffer a thread, added up in a fixed order."""
-        ranges = pool.ranges(self.design.n_samples, 2.0 * self.design.n_stored * len(gradient))
-        parts = [(np.zeros_like(gradient), np.zeros_like(sums)) for _ in ranges]
-        with pool.one_blas_thread():
-            pool.run([partial(work, a, b, *out) for (a, b), out in zip(ranges, parts, strict=True)])
-        for own, totals in parts:
-            gradient += own
-            sums += totals
-
-    def _add_by_rows(
-        self, coef: np.ndarray, intercept: np.ndarray, gradient: np.ndarray, sums: np.ndarray
-    ) -> None:
+    def _row_adder(self, coef: np.ndarray, intercept: np.ndarray) -> Callable[..., None]:
+        """What adds the sums of some rows to those of its part, row by row."""
         design = self.design
         kernel = compilation.specialise(
             _residual_rows, row_dot=design.row_dot, row_add=design.row_add
         )
         s, w = self._weights(), np.ascontiguousarray(coef)
 
-        def work(start: int, stop: int, own: np.ndarray, totals: np.ndarray) -> None:
+        def work(own: np.ndarray, totals: np.ndarray, start: int, stop: int) -> None:
             # Targets that lie column by column (one-hot) are turned, some rows at a time.
             size = stop - start if self.targets.flags.c_contiguous else _TURNED
             scratch = np.empty_like(own), np.empty_like(totals)
@@ -337,16 +328,15 @@ class NormalEquations:
                 y = row_access.read_only(np.ascontiguousarray(self.targets[a:b]))
                 kernel(design.rows, a, y, s[a:b], w, intercept, own, totals, *scratch)
 
-        self._split(work, gradient, sums)
+        return work
 
-    def _add_by_blocks(
-        self, coef: np.ndarray, intercept: np.ndarray, gradient: np.ndarray, sums: np.ndarray
-    ) -> None:
+    def _block_adder(self, coef: np.ndarray, intercept: np.ndarray) -> Callable[..., None]:
+        """The same in blocks of rows."""
         design, weights = self.design, self.problem.weights
         level, rest = self._levels(coef, intercept)
         size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
 
-        def work(start: int, stop: int, own: np.ndarray, totals: np.ndarray) -> None:
+        def work(own: np.ndarray, totals: np.ndarray, start: int, stop: int) -> None:
             for part, block in design.blocks(start, stop, owned=self.shifted, size=size):
                 if self.shifted:
                     block -= self.mean
@@ -359,7 +349,7 @@ class NormalEquations:
                 totals[0] += weighted.sum(axis=0)
                 totals[1] += np.einsum("ij,ij->j", weighted, r)
 
-        self._split(work, gradient, sums)
+        return work
 
     def _levels(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``b + w.c - c_y`` in two parts, for rows less ``c``: each of the three may be large."""

@@ -292,16 +292,9 @@ class Design(ABC):
         work = float(self.n_stored) * width if work is None else work
         # The parts' sums are to cost less than the parts.
         ranges = pool.ranges(self.n_samples, work, 0.25 * work / max(int(np.prod(shape)), 1))
-        parts = [np.zeros(shape) for _ in ranges]
-        pool.run(
-            [
-                partial(kernel, *self.rows, argument, out, a, b)
-                for (a, b), out in zip(ranges, parts, strict=True)
-            ]
-        )
-        for part in parts[1:]:
-            parts[0] += part
-        return parts[0]
+        add = partial(kernel, *self.rows, argument)
+        (out,) = pool.run_and_add(add, ranges, lambda: (np.zeros(shape),))
+        return out
 
     def _require(self, factor: np.ndarray, axis: int) -> None:
         """Raise ValueError unless there is a number for every row (axis 0) or column (axis 1).
@@ -531,7 +524,7 @@ class DenseDesign(Design):
         add_gram = blas.add_gram_by_columns if d > _SMALL else blas.add_gram
         by_columns, beat = self._by_columns, pulse.current()
 
-        def add(first: int, last: int, out: np.ndarray) -> None:
+        def add(out: np.ndarray, first: int, last: int) -> None:
             longest = min(size, last - first)
             # In the order of the matrix, in which entries are read one after another.
             buffer = np.empty((d, longest)).T if by_columns else np.empty((longest, d))
@@ -546,19 +539,13 @@ class DenseDesign(Design):
 
         if d > _SMALL:
             out = np.zeros((d, d))
-            add(0, count, out)
+            add(out, 0, count)
         else:
             # A matrix for each part is little work beside its rows, where there are as many.
             most = 2.0 * max(1, count // (2 * d))
             ranges = pool.ranges(count, 0.5 * count * d * d, most)
-            parts = [np.zeros((d, d)) for _ in ranges]
-            tasks: list[Callable[[], Any]]
-            tasks = [partial(add, a, b, own) for (a, b), own in zip(ranges, parts, strict=True)]
             with pool.one_blas_thread():
-                pool.run(tasks)
-            for part in parts[1:]:
-                parts[0] += part
-            out = parts[0]
+                (out,) = pool.run_and_add(add, ranges, lambda: (np.zeros((d, d)),))
         for j in range(1, d):
             out[j, :j] = out[:j, j]
         return out
@@ -570,7 +557,7 @@ class DenseDesign(Design):
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
         shape = (self.n_features, *weights.shape[1:])
 
-        def add(start: int, stop: int, out: np.ndarray) -> None:
+        def add(out: np.ndarray, start: int, stop: int) -> None:
             if weights.ndim == 1 and self.n_stored > _FEW and self.by_rows:
                 row_access.dense_column_squares(self._x, weights, out, start, stop)
                 return
@@ -581,13 +568,9 @@ class DenseDesign(Design):
                 out += block.T @ weights[part]
 
         # What it takes is to copy the rows, which BLAS leaves to one thread.
-        ranges = self._ranges()
-        parts = [np.zeros(shape) for _ in ranges]
         with pool.one_blas_thread():
-            pool.run([partial(add, *r, out) for r, out in zip(ranges, parts, strict=True)])
-        for part in parts[1:]:
-            parts[0] += part
-        return parts[0]
+            (out,) = pool.run_and_add(add, self._ranges(), lambda: (np.zeros(shape),))
+        return out
 
     def row_squares(self) -> np.ndarray:
         if self._squares is not None:

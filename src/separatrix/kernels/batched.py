@@ -21,7 +21,7 @@ from separatrix.kernels.functions import LinearKernel
 from separatrix.kernels.gram import runs_of
 from separatrix.kernels.matrix_rows import add_parts, charges
 from separatrix.kernels.nu import MEETING, KernelNuObjective
-from separatrix.kernels.objective import KernelObjective
+from separatrix.kernels.objective import KernelObjective, box_of
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import gamma
 
@@ -82,8 +82,7 @@ class BatchedObjective:
 
     def _set_dual(self, most: float, slope: float) -> None:
         """Set the box of the multipliers, up to ``most`` times the weights, and the linear term."""
-        positive, upper = self.y > 0.0, most * self.upper
-        self.low, self.high = np.where(positive, 0.0, -upper), np.where(positive, upper, 0.0)
+        self.low, self.high = box_of(self.y, most * self.upper)
         self.linear = slope * self.y
 
     @classmethod

@@ -40,6 +40,7 @@ from separatrix.kernels.objective import (
     QuadraticDual,
     _defined,
     _InKernelSpace,
+    box_of,
 )
 from separatrix.losses import EpsilonInsensitive
 from separatrix.objectives.base import Bound, LinearProblem
@@ -149,14 +150,12 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         return text + _defined(self.matrix.kernel)
 
     def quadratic(self) -> QuadraticDual:
-        positive = self.y > 0.0
         start = np.zeros(len(self.y))
         for side, mass in self.groups:
             start[side] = _filled(self.upper[side], mass)
         return QuadraticDual(
             self.matrix,
-            low=np.where(positive, 0.0, -self.upper),
-            high=np.where(positive, self.upper, 0.0),
+            *box_of(self.y, self.upper),
             linear=np.zeros(len(self.y)),
             groups=tuple((side, float(self.y[side][0]) * mass) for side, mass in self.groups),
             start=start * self.y,

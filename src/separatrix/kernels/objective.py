@@ -50,6 +50,7 @@ __all__ = [
     "KernelResidualObjective",
     "LiftedObjective",
     "QuadraticDual",
+    "box_of",
     "evened",
     "is_semidefinite",
     "kkt_conditions",
@@ -244,6 +245,21 @@ def evened(c: np.ndarray, low: Any = -np.inf, high: Any = np.inf) -> np.ndarray:
         out[able[np.abs(out[able]).argmin()]] -= left
         left = math.fsum(out)
     return out
+
+
+def box_of(y: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of coefficients ``y a``, for labels and multipliers ``a`` from zero to ``upper``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.kernels.objective import box_of
+    >>> low, high = box_of(np.array([1.0, -1.0]), np.array([2.0, 3.0]))
+    >>> low.tolist(), high.tolist()
+    ([0.0, -3.0], [2.0, 0.0])
+    """
+    positive = y > 0.0
+    return np.where(positive, 0.0, -upper), np.where(positive, upper, 0.0)
 
 
 @dataclass
@@ -608,14 +624,9 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         return self.upper * self.loss.dual_upper
 
     def quadratic(self) -> QuadraticDual:
-        upper = self.upper * self.loss.dual_upper
-        positive = self.y > 0.0
-        return QuadraticDual(
-            self.matrix,
-            low=np.where(positive, 0.0, -upper),
-            high=np.where(positive, upper, 0.0),
-            linear=float(self.loss.dual_slope(0.0, 0.0, 1.0)) * self.y,
-        )
+        box = box_of(self.y, self.upper * self.loss.dual_upper)
+        linear = float(self.loss.dual_slope(0.0, 0.0, 1.0)) * self.y
+        return QuadraticDual(self.matrix, *box, linear)
 
     def _linear(self, points: Design) -> PointwiseObjective:
         """The same on the points themselves, whose scalar products the kernel has."""
@@ -762,13 +773,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         return _kernelised(super().formula(), self.matrix.kernel)
 
     def quadratic(self) -> QuadraticDual:
-        positive = self.y > 0.0
-        return QuadraticDual(
-            self.matrix,
-            low=np.where(positive, 0.0, -self.upper),
-            high=np.where(positive, self.upper, 0.0),
-            linear=-self.y,
-        )
+        return QuadraticDual(self.matrix, *box_of(self.y, self.upper), linear=-self.y)
 
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
         scores = self.linear(theta) if scores is None else scores

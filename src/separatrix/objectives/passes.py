@@ -102,18 +102,8 @@ def run_in_blocks(
     tuple of ndarray
         The sums of the arrays of all parts, one part after another.
     """
-    ranges = pool.ranges(-(-n // size), work)
-    parts = [make() for _ in ranges]
-    pool.run(
-        [
-            partial(kernel, *before, *out, a * size, min(z * size, n))
-            for (a, z), out in zip(ranges, parts, strict=True)
-        ]
-    )
-    for part in parts[1:]:
-        for total, more in zip(parts[0], part, strict=True):
-            total += more
-    return parts[0]
+    rows = [(a * size, min(z * size, n)) for a, z in pool.ranges(-(-n // size), work)]
+    return pool.run_and_add(partial(kernel, *before), rows, make)
 
 
 def _pass(rows, y, upper, w, b, scores, sums, size, adjoint, first, last):

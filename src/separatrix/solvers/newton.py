@@ -219,6 +219,9 @@ class Newton(Descent):
         size = int(np.prod(problem.shape))
         if size > self.tuning.dense:
             return False
+        if problem.in_passes:
+            # A Hessian takes a pass, and so does each product.
+            return True
         if int(np.prod(problem.output_shape)) > 1:
             return forecast.step_by_hessian(problem) <= forecast.step_by_products(problem)
         return forecast.hessian_pays(problem)

@@ -348,7 +348,7 @@ class QuasiNewton(Descent):
         """The state with a new factor, from so many rows, and nothing remembered."""
         n = problem.design.n_samples
         part = problem.some(min(rows, n), state.rng)
-        scores = state.evaluation.scores if part is problem else part.linear(state.theta)
+        scores = state.scores if part is problem else part.linear(state.theta)
         curvature = part.curvature(scores)
         factor: Factor | _Iterated
         if int(np.prod(part.shape)) <= DENSE_HESSIAN:
@@ -435,8 +435,8 @@ class QuasiNewton(Descent):
     ) -> QuasiNewtonState:
         """Under a penalty: the new state with its dual point, or whether to take Newton's steps."""
         if state.exact and near:
-            scores = new.evaluation.scores
-            tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
+            scores = new.scores
+            tangents, slack = _along_tangents(problem, state.scores, scores)
             return replace(new, tangents=tangents, slack=slack)
         if not state.exact and self._is_cheap(problem):
             share = self.tuning.closer if near else self.tuning.far

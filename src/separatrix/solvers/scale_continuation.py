@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
@@ -98,9 +97,7 @@ class ScaleContinuation(Solver):
         """The beginning of the next stage."""
         theta, scale = state.inner.theta, state.stage.least_scale
         stage = problem.with_least_scale(_LOWER * scale)
-        # A Hessian of all rows takes a pass over blocks, and so does each product.
-        few = problem.in_passes and theta.size <= DENSE_HESSIAN
-        method = Newton(dense=True) if few else Newton()
+        method = Newton()
         inner = method.at(stage, theta, state.inner.scores)
         if state.turn is not None:
             before, larger = state.turn

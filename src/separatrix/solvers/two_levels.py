@@ -168,7 +168,7 @@ class TwoLevels(Descent):
         return np.asarray(found.theta)
 
     def _with_levels(self, problem: Any, state: TwoLevelsState) -> TwoLevelsState:
-        diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
+        diagonal = problem.hessian_diagonal(problem.curvature(state.scores))
         levels = TwoLevelPreconditioner.of(
             self._sample(problem), state.theta, diagonal, state.rng, self.tuning
         )
