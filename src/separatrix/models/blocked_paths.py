@@ -57,7 +57,6 @@ class BlockSearch(Search):
         why = blocked.no_splitter(cv)
         if why is not None:
             raise blocked.refuse(model, why)
-        blocked.require_passes(self.prepared)
         self._whole = self.design = self.labels = blocked.begin(self.prepared, data, engine)
         self.folds = _folds(self.prepared, self._whole, 0 if cv is None else int(cv))
 
