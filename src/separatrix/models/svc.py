@@ -687,11 +687,8 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         self.__dict__.pop("support_vectors_", None)
 
     def _with_rows(self, matrix: Any) -> None:
-        if not hasattr(self, "support_"):
-            return
-        if isinstance(self.kernel_, PrecomputedKernel):
-            matrix = np.empty((matrix.shape[0], 0))
-        self.support_vectors_ = matrix[self.support_]
+        if hasattr(self, "support_"):
+            self.support_vectors_ = kernel_machine.vectors_of(self, matrix)
 
     # --- read from a file -------------------------------------------------------------------
 
