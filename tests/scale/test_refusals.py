@@ -125,3 +125,18 @@ def test_the_page_names_every_estimator_that_takes_blocks():
         for name in re.findall("`([A-Z]\\w+)`", row[1])
     }
     assert named & set(_ESTIMATORS) == TAKE_BLOCKS
+
+
+@pytest.mark.parametrize("call", ["fit", "path", "verify"])
+def test_several_classes_without_a_penalty_have_no_bound_in_passes(call):
+    codes = RNG.integers(0, 3, 40)
+    data, model = scan(X, codes, block_rows=15), separatrix.LogisticRegression(penalty=None)
+    if call == "verify":
+        model.fit(X, codes)
+    calls = {
+        "fit": model.fit,
+        "path": model.path,
+        "verify": lambda rows: separatrix.verify(model, rows),
+    }
+    with pytest.raises(TypeError, match="no bound in passes for several classes at once"):
+        calls[call](data)

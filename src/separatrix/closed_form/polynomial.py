@@ -303,7 +303,7 @@ class _Values:
 
     def merge(self, other: _Values) -> _Values:
         known, count = self.known.copy(), self.count.copy()
-        for own, j in zip(known, range(len(count)), strict=True):
+        for j, own in enumerate(known):
             both = np.union1d(own[: count[j]], other.known[j, : other.count[j]])[: len(own)]
             own[: len(both)], count[j] = both, len(both)
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
@@ -344,7 +344,7 @@ def _square_errors(
     weights: np.ndarray | None,
 ) -> _Sums:
     """The weighted sum of the squared residuals of each target, and after them of the weights."""
-    s = np.ones(len(targets)) if weights is None else weights
+    s = _ones_or(weights, len(targets))
     residuals = targets - design.dot(np.ascontiguousarray(coef.T)) - intercept
     return _Sums(np.append(s @ np.square(residuals), s.sum()))
 
@@ -875,7 +875,7 @@ class PolynomialEquations(NormalEquations):
         assert isinstance(terms, PolynomialDesign)
         weights = self.problem.weights
         # One kind of array each, and so one compiled kernel.
-        s = np.ones(terms.n_samples) if weights is None else np.ascontiguousarray(weights)
+        s = _ones_or(weights, terms.n_samples)
         targets = np.ascontiguousarray(self.targets)
         high, low = np.ascontiguousarray(high), np.ascontiguousarray(low)
 
@@ -934,7 +934,7 @@ def degree_errors(
     flat = np.ascontiguousarray(coefs.transpose(1, 0, 2).reshape(k, len(degrees) * m))
     constant = factor.mean[k:] - factor.mean[:k] @ coefs
     held_design, held_targets = validation
-    s = np.ones(len(held_targets)) if validation_weights is None else validation_weights
+    s = _ones_or(validation_weights, len(held_targets))
     sums = np.zeros(len(degrees))
     for rows, block in PolynomialDesign(held_design, basis).blocks():
         predicted = (block @ flat).reshape(len(block), len(degrees), m) + constant

@@ -112,10 +112,11 @@ class TrainingRows(NamedTuple):
     several: bool = False
 
     @classmethod
-    def of_blocks(cls, classes: np.ndarray, total: float) -> TrainingRows:
-        """The record of rows in blocks, without the rows and their targets."""
+    def of_blocks(cls, classes: np.ndarray, total: float, n_rows: int) -> TrainingRows:
+        """The record of rows in blocks, without the rows; their targets are zeros of one number."""
         labels = classes if len(classes) else None
-        return cls(None, np.empty((0, 1)), None, total, labels is None, labels)
+        stand_in = np.broadcast_to(np.float64(0.0), (n_rows, 1))
+        return cls(None, stand_in, None, total, labels is None, labels)
 
     @classmethod
     def of(cls, matrix: Any, y: np.ndarray, weights: np.ndarray | None) -> TrainingRows:

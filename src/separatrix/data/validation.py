@@ -24,6 +24,7 @@ __all__ = [
     "check_number",
     "check_share",
     "column_bounds",
+    "is_same",
     "require_classes",
     "require_finite",
     "sample_weight_of",
@@ -94,11 +95,21 @@ def check_share(name: str, value: Any, above: float | None = None) -> None:
         raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")
 
 
+def is_same(value: Any, other: Any) -> bool:
+    """Whether a value of a parameter is another one, of the same kind."""
+    if value is other:
+        return True
+    # True and False are NumPy's as well, which grids of parameters consist of.
+    if isinstance(value, (bool, np.bool_)) or isinstance(other, bool):
+        return isinstance(value, (bool, np.bool_)) and bool(value) == other
+    if isinstance(value, str) or isinstance(other, str) or value is None or other is None:
+        return isinstance(value, str) and isinstance(other, str) and value == other
+    return bool(np.ndim(value) == 0 and value == other)
+
+
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise ValueError in one sentence unless ``value`` is one of ``choices``."""
-    # True and False are NumPy's as well, which grids of parameters consist of.
-    plain = bool(value) if isinstance(value, np.bool_) else value
-    if not any(plain is c or (isinstance(plain, str) and plain == c) for c in choices):
+    if not any(is_same(value, choice) for choice in choices):
         options = ", ".join(repr(c) for c in choices)
         raise ValueError(Message("unknown_choice", setting=Setting(name, value), choices=options))
 

@@ -44,7 +44,6 @@ __all__ = [
     "require_alone",
     "require_blocks",
     "require_numbers",
-    "require_passes",
     "require_same",
     "share",
     "starts",
@@ -225,13 +224,6 @@ def refusal(model: Any, n_classes: int | None = None) -> TypeError | None:
     return None if why is None else refuse(model, why)
 
 
-def require_passes(model: Any, n_classes: int | None = None) -> None:
-    """Refuse a model, or parameters, that need all rows at once."""
-    error = refusal(model, n_classes)
-    if error is not None:
-        raise error
-
-
 def begin(
     model: Any,
     data: BlockedData,
@@ -242,6 +234,8 @@ def begin(
 
     Raises
     ------
+    TypeError
+        For a model, or parameters, that need all rows at once.
     ValueError
         For data of fewer than two classes, or with a quantity for a classifier, or with classes
         for a regression; for what is no engine, or no path of a file; and for a checkpoint of a
@@ -251,6 +245,9 @@ def begin(
     from separatrix.scale.engines import Engine, Local
     from separatrix.scale.passes import Passes
 
+    error = refusal(model, None if data.classes is None else len(data.classes))
+    if error is not None:
+        raise error
     if not (engine is None or isinstance(engine, Engine)):
         raise ValueError(
             f"engine={engine!r} is not an engine: give an object of separatrix.scale, for instance "

@@ -57,15 +57,8 @@ class BlockSearch(Search):
         why = blocked.no_splitter(cv)
         if why is not None:
             raise blocked.refuse(model, why)
-        blocked.require_passes(self.prepared)
         self._whole = self.design = self.labels = blocked.begin(self.prepared, data, engine)
         self.folds = _folds(self.prepared, self._whole, 0 if cv is None else int(cv))
-
-    def first_strength(self, problem: Any) -> float:
-        if not problem.penalty.kinked:
-            return 0.0
-        slopes = problem.weights_of(problem.account(problem.null_point())["gradient"])
-        return float(problem.penalty.longest(-slopes, 1.0))
 
     def mean_square(self, *, centred: bool) -> tuple[float, float]:
         sums = self._whole.passes.sums(_lengths, self._whole.factors)

@@ -490,7 +490,6 @@ def begun(
     fit = FitContext()
     if in_blocks:
         blocked.require_alone(None, None, groups)
-        blocked.require_passes(model, None if X.classes is None else len(X.classes))
         fit.blocks = fit.design = fit.target = blocked.begin(model, X, engine, checkpoint)
     else:
         fit.design, fit.target = bounded(*model._rows(X, y, sample_weight))
@@ -502,7 +501,6 @@ def begun_again(model: Any, X: Any, y: Any, sample_weight: Any, engine: Any) -> 
     fit = FitContext()
     if blocked.is_blocked(X):
         blocked.require_same(model, X)
-        blocked.require_passes(model)
         fit.blocks = fit.design = fit.target = blocked.begin(copy.copy(model), X, engine)
     else:
         fit.design, fit.target = bounded(*model._rows_again(X, y, sample_weight))

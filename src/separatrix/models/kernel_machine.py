@@ -55,6 +55,7 @@ __all__ = [
     "require_square",
     "resolved_kernel",
     "tag_input",
+    "vectors_of",
     "weights_of_columns",
 ]
 
@@ -175,15 +176,20 @@ def weights_of_columns(model: Any) -> np.ndarray:
     return column_weights(as_design(model.support_vectors_), model._pair_coefficients())
 
 
+def vectors_of(model: Any, matrix: Any) -> Any:
+    """The support vectors among the rows; those of a kernel matrix have no columns."""
+    if isinstance(model.kernel_, PrecomputedKernel):
+        return np.empty((len(model.support_), 0))
+    return matrix[model.support_]
+
+
 def keep_vectors(model: Any, matrix: Any) -> None:
     """Keep the support vectors, and what their storage and a linear kernel make of them."""
-    if isinstance(model.kernel_, PrecomputedKernel):
-        matrix = np.empty((matrix.shape[0], 0))
-    model.support_vectors_ = matrix[model.support_]
+    model.support_vectors_ = vectors_of(model, matrix)
     model.__dict__.pop("coef_", None)
     if isinstance(model.kernel_, LinearKernel):
         model.coef_ = weights_of_columns(model)
-    if sp.issparse(matrix):
+    if sp.issparse(model.support_vectors_):
         model.dual_coef_ = sp.csr_matrix(model.dual_coef_)
         if "coef_" in vars(model):
             model.coef_ = sp.csr_matrix(model.coef_)

@@ -170,16 +170,11 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         return [solve(problem) for _, problem in problems]
 
     def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
-        solution, problem = joined(solutions), problems[0][1]
-        blocks, rows = fit.blocks, fit.target
+        problem, blocks, rows = problems[0][1], fit.blocks, fit.target
         if blocks is not None:
-            rows = TrainingRows.of_blocks(blocks.classes, problem.total)
-        self._keep(solution, rows)
-        dependent = solutions[0].rank < problem.design.n_features and not problem.ridge > 0
-        # With bounds its rank is that of the free columns.
-        if dependent and problem.bounds is None:
-            n_rows = rows.n_used if blocks is None else blocks.data.n_rows
-            self._warn_dependent(n_rows, solutions[0], fit.design if blocks is None else None)
+            rows = TrainingRows.of_blocks(blocks.classes, problem.total, blocks.data.n_rows)
+        self._keep(joined(solutions), rows)
+        self._warn(rows, problem, solutions[0])
 
     @property
     def _point(self) -> tuple[np.ndarray, np.ndarray]:
@@ -325,15 +320,18 @@ class LeastSquares(Certified, without=NOT_ITERATED):
     def _rows_in(self, run: Any, fold: int) -> TrainingRows:
         """What a fold's fit is to."""
 
-    def _warn_dependent(
-        self, n_rows: int, solution: LeastSquaresSolution, design: Design | None
-    ) -> None:
+    def _warn(self, rows: TrainingRows, problem: Any, solution: LeastSquaresSolution) -> None:
         """Warn of columns that depend on others; the rows, where they are at hand, say how."""
+        # With bounds the rank is that of the free columns.
+        full = solution.rank >= problem.design.n_features
+        if full or problem.ridge > 0 or problem.bounds is not None:
+            return
         why: Any
         names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
-        if n_rows <= len(names):
-            why = f"{counted(n_rows, 'row')} cannot determine {counted(len(names), 'column')}"
+        if rows.n_used <= len(names):
+            why = f"{counted(rows.n_used, 'row')} cannot determine {counted(len(names), 'column')}"
         else:
+            design = None if problem.in_passes else problem.design
             why = _relations(design, names, self._centred, solution.dependent)
         warn(Message("columns_depend", why=why), LinAlgWarning)
 

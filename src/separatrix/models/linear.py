@@ -144,7 +144,7 @@ class LinearClassifier(ClassifierMixin, Certified):
         """Values from the strongest penalty to the weakest."""
         problems, total = run.prepared._problems(run.design, run.labels), run.labels.total
         # A little less, or a fit within its tolerance may have one that is not quite zero.
-        first = 0.999 * min(run.first_strength(problem) for _, problem in problems)
+        first = 0.999 * min(problem.critical_C for _, problem in problems)
         if 0.0 < first < np.inf:
             return sparse_strengths(parameter, count, first, total)
         weight, square = run.mean_square(centred=bool(self.fit_intercept))

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal, dataclass_transform
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from separatrix.data.validation import check_choice, check_number
+from separatrix.data.validation import check_choice, check_number, is_same
 
 __all__ = [
     "CompatParameter",
@@ -35,7 +35,6 @@ __all__ = [
     "Parameters",
     "compat",
     "fitted",
-    "is_default",
     "non_default_parameters",
     "parameter",
 ]
@@ -162,7 +161,7 @@ class CompatParameter(Parameter):
         if callable(self.allowed):
             taken = bool(self.allowed(value))
         else:
-            taken = any(is_default(value, one) for one in self.allowed)
+            taken = any(is_same(value, one) for one in self.allowed)
         if not taken:
             raise ValueError(f"{name}={value!r} is not supported: {self.remedy}.")
 
@@ -342,17 +341,6 @@ def _documented(text: str, parameters: dict[str, Parameter]) -> str:
     return text.replace(_AFTER, section + _AFTER, 1) if lines else text
 
 
-def is_default(value: Any, default: Any) -> bool:
-    """Whether a value is a default, of the same kind."""
-    if value is default:
-        return True
-    if isinstance(value, (bool, np.bool_)) or isinstance(default, bool):
-        return isinstance(value, (bool, np.bool_)) and bool(value) == default
-    if isinstance(value, str) or isinstance(default, str) or value is None or default is None:
-        return isinstance(value, str) and isinstance(default, str) and value == default
-    return bool(np.ndim(value) == 0 and value == default)
-
-
 def non_default_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters of an estimator that its readers care for: scikit-learn's where set."""
     declared = getattr(estimator, "_parameters", {})
@@ -360,5 +348,5 @@ def non_default_parameters(estimator: Any) -> dict[str, Any]:
         name: value
         for name, value in estimator.get_params(deep=False).items()
         if not isinstance(declared.get(name), CompatParameter)
-        or not is_default(value, declared[name].default)
+        or not is_same(value, declared[name].default)
     }

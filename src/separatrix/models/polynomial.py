@@ -21,6 +21,7 @@ from separatrix.closed_form.polynomial import (
     degree_errors,
     solve,
 )
+from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.splitting import held_out_rows
@@ -272,13 +273,6 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
     def _solve(self, problems: Problems, fit: FitContext) -> list[Any]:
         return [solve(problem, self._basis) for _, problem in problems]
 
-    def _keep_fit(self, fit: FitContext, problems: Problems, solutions: list[Any]) -> None:
-        blocks, rows = fit.blocks, fit.target
-        if blocks is not None:
-            rows = TrainingRows.of_blocks(blocks.classes, problems[0][1].total)
-        self._keep(solutions[0], rows)
-        self._warn(rows.n_used if blocks is None else blocks.data.n_rows)
-
     def _keep_coefficients(self, solution: PolynomialFit, alone: bool) -> None:  # type: ignore[override]
         basis = self._basis
         self.basis_centre_, self.basis_scale_ = basis.centre, basis.scale
@@ -326,7 +320,8 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
             )
         return formula
 
-    def _warn(self, n_rows: int) -> None:
+    def _warn(self, rows: TrainingRows, problem: Any, solution: LeastSquaresSolution) -> None:
+        n_rows = rows.n_used
         degree, top, terms = int(self.degree), self._basis.top, len(self.powers_)
         short = [j for j in range(len(top)) if top[j] < degree]
         names = column_names(self)

@@ -277,10 +277,6 @@ class Search:
             warn(other.message, other.category)
         return concluded(path, self.interrupt, self._limit)
 
-    def first_strength(self, problem: Any) -> float:
-        """The ``C`` at which the first weight of a problem is not zero; 0 without an L1 penalty."""
-        raise NotImplementedError
-
     def mean_square(self, *, centred: bool) -> tuple[float, float]:
         """The sum of the weights of the rows, and the mean square of their lengths."""
         raise NotImplementedError
@@ -411,9 +407,6 @@ class RowSearch(Search):
             self.labels = encode(self.y, self.weights, self._class_weight)
         if hasattr(self.prepared, "_with_rows"):
             self._shared_matrix = self.matrix
-
-    def first_strength(self, problem: Any) -> float:
-        return float(problem.critical_C)
 
     def mean_square(self, *, centred: bool) -> tuple[float, float]:
         square = mean_square(self.design, self.labels.weights, centred=centred)

@@ -20,6 +20,7 @@ from separatrix.data.splitting import held_out_by_class
 from separatrix.data.validation import (
     check_choice,
     check_number,
+    is_same,
     require_classes,
     sample_weight_of,
     validate,
@@ -54,7 +55,7 @@ from separatrix.models.linear import (
     resumed,
     sparsify,
 )
-from separatrix.models.parameters import compat, is_default, parameter
+from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import Path
 from separatrix.models.search import RowSearch
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
@@ -875,9 +876,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         if not self._steps_lead:
             return False
         declared = self._parameters
-        if any(
-            not is_default(getattr(self, name), declared[name].default) for name in self._of_steps
-        ):
+        if any(not is_same(getattr(self, name), declared[name].default) for name in self._of_steps):
             return True
         loss = self._loss()
         stepping = self._penalised and hasattr(loss, "dual_step")

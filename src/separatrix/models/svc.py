@@ -18,7 +18,7 @@ from separatrix.certificate import Certificate
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, one_vs_one_scores, plain_label
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, is_same, sample_weight_of, validate
 from separatrix.exceptions import NotSeparableError, warn
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
@@ -49,7 +49,7 @@ from separatrix.models.calibration import Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.limits import counted, seconds_to, shared_deadline
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.parameters import compat, fitted, is_default, parameter
+from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
@@ -374,7 +374,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
 
     @property
     def _calibration_method(self) -> str | None:
-        wanted = self.calibrate is None and is_default(self.probability, True)
+        wanted = self.calibrate is None and is_same(self.probability, True)
         return "sigmoid" if wanted else self.calibrate
 
     @property
@@ -687,11 +687,8 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         self.__dict__.pop("support_vectors_", None)
 
     def _with_rows(self, matrix: Any) -> None:
-        if not hasattr(self, "support_"):
-            return
-        if isinstance(self.kernel_, PrecomputedKernel):
-            matrix = np.empty((matrix.shape[0], 0))
-        self.support_vectors_ = matrix[self.support_]
+        if hasattr(self, "support_"):
+            self.support_vectors_ = kernel_machine.vectors_of(self, matrix)
 
     # --- read from a file -------------------------------------------------------------------
 

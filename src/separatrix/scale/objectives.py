@@ -224,6 +224,14 @@ class BlockedObjective(LinearProblem):
     def curvature(self, scores: At) -> At:
         return scores
 
+    @property
+    def critical_C(self) -> float:
+        """The largest ``C`` at which weights of zero are optimal; 0 without a kink there."""
+        if not self.penalty.kinked:
+            return 0.0
+        slopes = self.weights_of(self.account(self.null_point())["gradient"])
+        return self.penalty.longest(-slopes, self.C)
+
     def some(self, rows: int, rng: np.random.Generator) -> Any:
         """The objective on about so many rows in memory, weighing as much as all of them.
 
