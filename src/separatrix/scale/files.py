@@ -88,6 +88,7 @@ from separatrix.tables.reader import (
 from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import (
     NoSuchColumn,
+    fault_of_role,
     joined,
     missing_mask,
     no_value,
@@ -289,11 +290,6 @@ def _roles(options: ScanOptions) -> list[tuple[str, str]]:
     """The columns that the options name, with what each of them is."""
     roles = ("target", "weight", "group", "time")
     return [(name, role) for role in roles if (name := getattr(options, role)) is not None]
-
-
-def _of_role(role: str, name: str, fault: str) -> DataError:
-    """The error of a column by which rows are to be held out."""
-    return DataError(Message("of_role", role=Setting(role, name), fault=fault))
 
 
 def _by_encoder(options: ScanOptions) -> dict[str, Any]:
@@ -688,7 +684,7 @@ class _Scan:
                 weight = known.of_levels(weight)[0]
             if weight.way == "levels" and weight.numbers is None:
                 fault = f"column {quote(options.weight)} holds texts; name a column of numbers"
-                raise _of_role("weight", options.weight, fault)
+                raise DataError(fault_of_role("weight", options.weight, fault))
             known.spellings.pop(options.weight, None)
         names, extra = self._encoded_columns()
         encoder = Encoder(
@@ -784,7 +780,7 @@ class _Scan:
         elif column.numbers is None:
             value, kind = quote(labels[0]), Setting("kinds", (name, "date"))
             fault = Message("role_in_words", column=quote(name), value=value, what=role, kind=kind)
-            raise _of_role(role, name, fault)
+            raise DataError(fault_of_role(role, name, fault))
         else:
             order = column.numbers[:-1]
         cut = self._require_cut(role, cut_of_highest(order, counts, self._n_held()))
@@ -801,7 +797,7 @@ class _Scan:
             fault = (
                 f"column {quote(name)} has no value in {where}; fill it in, or leave the row out"
             )
-            raise _of_role(role, name, fault)
+            raise DataError(fault_of_role(role, name, fault))
 
     @staticmethod
     def _require_cut(role: str, cut: float | None) -> float:
