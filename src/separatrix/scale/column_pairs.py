@@ -17,7 +17,6 @@ import numpy as np
 
 from separatrix.data.design import dense
 from separatrix.scale.blocks import BlockedData, Rows, in_pieces
-from separatrix.scale.engines import Local
 from separatrix.scale.passes import Passes
 from separatrix.tables.column_alerts import (
     MOST_LEVELS,
@@ -91,7 +90,7 @@ def alert_about_blocks(data: BlockedData, derived: Collection[str] = ()) -> None
     names = {name for _, _, about in found for name in about}
     columns = [one for one in columns if one.name in names]
     features = np.concatenate([one.features for one in columns])
-    passes = Passes(data, data.engine or Local())
+    passes = Passes(data)
     whole = passes.sums(_products, (features, centre[features], n_classes))["products"]
     for sort, sentence, about in _alerts(columns, whole, features, n_classes, data.n_rows):
         encoder.add_alert(sort, sentence, *about)
