@@ -765,7 +765,7 @@ class _Scan:
         one group.
         """
         known, name = self.statistics, column.name
-        counts, first = (getattr(known.levels(column)[0], of) for of in ("counts", "first"))
+        levels, _ = known.levels(column)
         column = known.of_levels(column)[0]
         labels: list[Any] = list(column.texts)
         if column.numbers is not None:
@@ -773,7 +773,7 @@ class _Scan:
         lost = np.array([label is None for label in labels], dtype=bool)
         where = known.first_missing(column)
         if where is None and lost.any():
-            where = known.place(int(first[lost].min()))
+            where = known.place(int(levels.first[lost].min()))
         self._require_split(role, name, where)
         if role == "group":
             order = np.array([_drawn_number(self.options.seed, label) for label in labels])
@@ -783,7 +783,7 @@ class _Scan:
             raise DataError(fault_of_role(role, name, fault))
         else:
             order = column.numbers[:-1]
-        cut = self._require_cut(role, cut_of_highest(order, counts, self._n_held()))
+        cut = self._require_cut(role, cut_of_highest(order, levels.counts, self._n_held()))
         return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
 
     def _n_held(self) -> int:
@@ -998,7 +998,6 @@ class _Scan:
         listed, names = None if labels is None else labels.tolist(), tuple(encoder.feature_names_)
         record = {
             "format": _FORMAT,
-            "meta": meta,
             "encoding": sha256_of(state),
             "fit": len(found.fit),
             "held": len(found.held),
@@ -1008,7 +1007,6 @@ class _Scan:
             "source": self.layout.source,
             "fingerprint": sha256_of(repr((found.contents, found.aside, listed, names))),
             "notes": [record_of(one) for one in self.notes],
-            "alerts": [record_of(one) for one in encoder.alerts_],
         }
         blocks = [*found.fit, *found.held]
         if found.sample:
@@ -1019,9 +1017,9 @@ class _Scan:
         data = _blocked(record, blocks, encoder, options, note)
         if options.encoder is None:
             alert_about_blocks(data, self.derived)
+        if stored:
             alerts = [record_of(one) for one in encoder.alerts_]
             record.update(meta=encoder.state()[0], alerts=alerts)
-        if stored:
             self._remember(record, state, blocks)
         return data
 
