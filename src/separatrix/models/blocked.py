@@ -242,7 +242,7 @@ def begin(
         model that solves equations, whose few passes leave nothing to keep.
     """
     from separatrix.scale.checkpoints import Checkpoint
-    from separatrix.scale.engines import Engine, Local
+    from separatrix.scale.engines import Engine
     from separatrix.scale.passes import Passes
 
     error = refusal(model, None if data.classes is None else len(data.classes))
@@ -274,7 +274,7 @@ def begin(
     file = None
     if checkpoint is not None:
         file = Checkpoint(_require_file(checkpoint), _identity(model, data))
-    passes = Passes(data, engine or data.engine or Local(), file)
+    passes = Passes(data, engine, file)
     labels = np.empty(0) if data.classes is None else data.classes
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:

@@ -17,11 +17,11 @@ import numpy as np
 
 from separatrix.data.design import dense
 from separatrix.scale.blocks import BlockedData, Rows, in_pieces
-from separatrix.scale.engines import Local
 from separatrix.scale.passes import Passes
 from separatrix.tables.column_alerts import (
     MOST_LEVELS,
     determines_target,
+    n_distinct,
     on_another_scale,
     one_to_one,
     one_to_one_with_target,
@@ -90,7 +90,7 @@ def alert_about_blocks(data: BlockedData, derived: Collection[str] = ()) -> None
     names = {name for _, _, about in found for name in about}
     columns = [one for one in columns if one.name in names]
     features = np.concatenate([one.features for one in columns])
-    passes = Passes(data, data.engine or Local())
+    passes = Passes(data)
     whole = passes.sums(_products, (features, centre[features], n_classes))["products"]
     for sort, sentence, about in _alerts(columns, whole, features, n_classes, data.n_rows):
         encoder.add_alert(sort, sentence, *about)
@@ -132,8 +132,8 @@ def _columns(encoder: Any, sample: Rows, derived: Collection[str]) -> list[_Colu
         if one.name in derived:
             continue
         if isinstance(one, Number) and one.with_value:
-            values = np.unique(dense(sample.matrix[:, features[:1]]))
-            few = len(values) <= MOST_LEVELS and repeats(len(values), len(sample))
+            values = n_distinct(dense(sample.matrix[:, features[:1]])[:, 0], MOST_LEVELS)
+            few = values <= MOST_LEVELS and repeats(values, len(sample))
             out.append(_Column(one.name, features[:1], True, not one.with_missing, few))
         elif isinstance(one, Category) and not one.rare and width <= MOST_LEVELS:
             out.append(_Column(one.name, features, False, True))
@@ -142,10 +142,14 @@ def _columns(encoder: Any, sample: Rows, derived: Collection[str]) -> list[_Colu
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """The levels of a column, each as a combination of the features and the column of ones."""
+    """The levels of a column, each as a combination of the features and the column of ones.
+
+    ``products`` are those of the levels with the features, and ``counts`` those with the ones.
+    """
 
     name: str
     parts: np.ndarray
+    products: np.ndarray
     counts: np.ndarray
 
     @classmethod
@@ -154,13 +158,13 @@ class _Levels:
         parts[np.arange(len(places)), places] = 1.0
         # The level that has no feature of its own.
         parts[-1, ones], parts[-1, places] = 1.0, -1.0
-        counts = parts @ products[:, ones]
-        there = counts > 0.0
-        return cls(name, parts[there], counts[there])
+        parts = parts[parts @ products[:, ones] > 0.0]
+        own = parts @ products
+        return cls(name, parts, own, own[:, ones])
 
-    def determine(self, other: _Levels, products: np.ndarray) -> bool:
+    def determine(self, other: _Levels) -> bool:
         """Whether each of the levels meets one level of another column alone."""
-        meet = np.rint(self.parts @ products @ other.parts.T) > 0
+        meet = np.rint(self.products @ other.parts.T) > 0
         return bool((meet.sum(axis=1) == 1).all())
 
 
@@ -174,45 +178,41 @@ def _alerts(
     if n_classes:
         target = _Levels.of(_TARGET, d + 1 + np.arange(n_classes), products, d)
     levels: list[_Levels] = []
-    numbers: list[_Column] = []
+    # By their places.
+    numbers: dict[int, _Column] = {}
 
-    def same(number: _Column, other: _Levels) -> bool:
+    def same(k: int, number: _Column, other: _Levels) -> bool:
         """Whether a number and levels are one-to-one."""
-        k = place[int(number.features[0])]
         return number.whole and _is_one_to_one(k, other, products, d)
 
-    def scaled(number: _Column, other: _Column) -> bool:
-        """Whether a number is another one on another scale."""
-        first, second = (place[int(one.features[0])] for one in (other, number))
-        return _are_scaled(first, second, products, d)
-
     for column in columns:
+        own = np.array([place[int(j)] for j in column.features])
         if column.number:
-            if target is not None and n > len(target.counts) and same(column, target):
+            k = int(own[0])
+            if target is not None and n > len(target.counts) and same(k, column, target):
                 yield *one_to_one_with_target(column.name), (column.name,)
                 continue
-            first = next((one.name for one in numbers if scaled(column, one)), None)
-            if first is not None:
+            others = np.array([*numbers], dtype=int)
+            alike = others[_are_scaled(others, k, products, d)]
+            if len(alike):
+                first = numbers[int(alike[0])].name
                 alert = one_to_one if column.few else on_another_scale
                 yield *alert(first, column.name), (first, column.name)
             else:
-                numbers.append(column)
+                numbers[k] = column
             continue
-        own = np.array([place[int(j)] for j in column.features])
         found = _Levels.of(column.name, own, products, d)
         k = len(found.counts)
         if k < 2 or not repeats(k, n):
             continue
-        if target is not None and len(target.counts) > 1 and found.determine(target, products):
+        if target is not None and len(target.counts) > 1 and found.determine(target):
             if k == len(target.counts) and n > k:
                 yield *one_to_one_with_target(column.name), (column.name,)
                 continue
             if 10 * k <= n:
                 yield *determines_target(column.name, k), (column.name,)
-        like = [one.name for one in numbers if one.few and same(one, found)]
-        like += [
-            one.name for one in levels if len(one.counts) == k and found.determine(one, products)
-        ]
+        like = [one.name for j, one in numbers.items() if one.few and same(j, one, found)]
+        like += [one.name for one in levels if len(one.counts) == k and found.determine(one)]
         if like:
             yield *one_to_one(like[0], column.name), (like[0], column.name)
         else:
@@ -231,13 +231,14 @@ def _is_one_to_one(k: int, levels: _Levels, products: np.ndarray, ones: int) -> 
     return bool(within <= _NOTHING * varies and np.all(gaps**2 > 1e-6 * varies / n))
 
 
-def _are_scaled(one: int, other: int, products: np.ndarray, ones: int) -> bool:
-    """Whether a number is another one on another scale, to the digits of float32."""
-    index, n = [one, other], products[ones, ones]
-    sums = products[index, ones]
-    about = products[np.ix_(index, index)] - np.outer(sums, sums) / n
-    squares = np.diagonal(about)
-    if not np.all(products[index, index] <= _FAR * squares):
-        return False
-    rest = squares[1] - about[0, 1] ** 2 / squares[0]
-    return bool(rest <= _NOTHING * squares[1])
+def _are_scaled(others: np.ndarray, k: int, products: np.ndarray, ones: int) -> np.ndarray:
+    """Which numbers are another one on another scale, to the digits of float32."""
+    index = np.append(others, k)
+    squares, sums, n = products[index, index], products[index, ones], products[ones, ones]
+    varies, about = squares - sums**2 / n, products[index, k] - sums * sums[-1] / n
+    near = squares <= _FAR * varies
+    # The quotient is none where a number is the same in all of these rows.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = varies[-1] - about**2 / varies
+    found: np.ndarray = near & near[-1] & (rest <= _NOTHING * varies[-1])
+    return found[:-1]

@@ -88,6 +88,7 @@ from separatrix.tables.reader import (
 from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import (
     NoSuchColumn,
+    fault_of_role,
     joined,
     missing_mask,
     no_value,
@@ -289,11 +290,6 @@ def _roles(options: ScanOptions) -> list[tuple[str, str]]:
     """The columns that the options name, with what each of them is."""
     roles = ("target", "weight", "group", "time")
     return [(name, role) for role in roles if (name := getattr(options, role)) is not None]
-
-
-def _of_role(role: str, name: str, fault: str) -> DataError:
-    """The error of a column by which rows are to be held out."""
-    return DataError(Message("of_role", role=Setting(role, name), fault=fault))
 
 
 def _by_encoder(options: ScanOptions) -> dict[str, Any]:
@@ -688,7 +684,7 @@ class _Scan:
                 weight = known.of_levels(weight)[0]
             if weight.way == "levels" and weight.numbers is None:
                 fault = f"column {quote(options.weight)} holds texts; name a column of numbers"
-                raise _of_role("weight", options.weight, fault)
+                raise DataError(fault_of_role("weight", options.weight, fault))
             known.spellings.pop(options.weight, None)
         names, extra = self._encoded_columns()
         encoder = Encoder(
@@ -769,7 +765,7 @@ class _Scan:
         one group.
         """
         known, name = self.statistics, column.name
-        counts, first = (getattr(known.levels(column)[0], of) for of in ("counts", "first"))
+        levels, _ = known.levels(column)
         column = known.of_levels(column)[0]
         labels: list[Any] = list(column.texts)
         if column.numbers is not None:
@@ -777,17 +773,17 @@ class _Scan:
         lost = np.array([label is None for label in labels], dtype=bool)
         where = known.first_missing(column)
         if where is None and lost.any():
-            where = known.place(int(first[lost].min()))
+            where = known.place(int(levels.first[lost].min()))
         self._require_split(role, name, where)
         if role == "group":
             order = np.array([_drawn_number(self.options.seed, label) for label in labels])
         elif column.numbers is None:
             value, kind = quote(labels[0]), Setting("kinds", (name, "date"))
             fault = Message("role_in_words", column=quote(name), value=value, what=role, kind=kind)
-            raise _of_role(role, name, fault)
+            raise DataError(fault_of_role(role, name, fault))
         else:
             order = column.numbers[:-1]
-        cut = self._require_cut(role, cut_of_highest(order, counts, self._n_held()))
+        cut = self._require_cut(role, cut_of_highest(order, levels.counts, self._n_held()))
         return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
 
     def _n_held(self) -> int:
@@ -801,7 +797,7 @@ class _Scan:
             fault = (
                 f"column {quote(name)} has no value in {where}; fill it in, or leave the row out"
             )
-            raise _of_role(role, name, fault)
+            raise DataError(fault_of_role(role, name, fault))
 
     @staticmethod
     def _require_cut(role: str, cut: float | None) -> float:
@@ -1002,7 +998,6 @@ class _Scan:
         listed, names = None if labels is None else labels.tolist(), tuple(encoder.feature_names_)
         record = {
             "format": _FORMAT,
-            "meta": meta,
             "encoding": sha256_of(state),
             "fit": len(found.fit),
             "held": len(found.held),
@@ -1012,7 +1007,6 @@ class _Scan:
             "source": self.layout.source,
             "fingerprint": sha256_of(repr((found.contents, found.aside, listed, names))),
             "notes": [record_of(one) for one in self.notes],
-            "alerts": [record_of(one) for one in encoder.alerts_],
         }
         blocks = [*found.fit, *found.held]
         if found.sample:
@@ -1023,9 +1017,9 @@ class _Scan:
         data = _blocked(record, blocks, encoder, options, note)
         if options.encoder is None:
             alert_about_blocks(data, self.derived)
+        if stored:
             alerts = [record_of(one) for one in encoder.alerts_]
             record.update(meta=encoder.state()[0], alerts=alerts)
-        if stored:
             self._remember(record, state, blocks)
         return data
 

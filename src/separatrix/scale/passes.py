@@ -13,7 +13,7 @@ import numpy as np
 
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.checkpoints import Checkpoint
-from separatrix.scale.engines import Engine, Task
+from separatrix.scale.engines import Engine, Local, Task
 from separatrix.scale.folds import BlockFolds, in_folds
 from separatrix.scale.shared_passes import PassScheduler
 
@@ -64,7 +64,8 @@ class Passes:
     Parameters
     ----------
     data : BlockedData
-    engine : Engine
+    engine : Engine, optional
+        By default that of the data, or this process.
     checkpoint : Checkpoint, optional
         Where what a pass found out is kept.
 
@@ -77,10 +78,11 @@ class Passes:
     """
 
     def __init__(
-        self, data: BlockedData, engine: Engine, checkpoint: Checkpoint | None = None
+        self, data: BlockedData, engine: Engine | None = None, checkpoint: Checkpoint | None = None
     ) -> None:
-        self.data, self.engine, self.checkpoint = data, engine, checkpoint
-        self.placed = engine.place(data.blocks)
+        self.data, self.checkpoint = data, checkpoint
+        self.engine = engine or data.engine or Local()
+        self.placed = self.engine.place(data.blocks)
         self.count = 0
         self.seconds = 0.0
         self.rounds: PassScheduler | None = None

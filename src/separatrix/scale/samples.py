@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix.scale.blocks import Rows
 
@@ -44,8 +45,6 @@ def drawn(n: int, share: float, seed: int, k: int) -> np.ndarray:
 
 def joined(parts: list[Rows]) -> Rows | None:
     """Rows of several blocks as those of one."""
-    import scipy.sparse as sp
-
     if not parts:
         return None
     matrices = [part.matrix for part in parts]

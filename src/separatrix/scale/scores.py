@@ -32,7 +32,7 @@ from separatrix.data.design import as_design
 from separatrix.data.moments import Moments
 from separatrix.data.validation import require_some_weight
 from separatrix.scale.blocks import BlockedData, Rows
-from separatrix.scale.engines import Engine, Local
+from separatrix.scale.engines import Engine
 from separatrix.scale.passes import Passes
 from separatrix.scale.sums import Sum
 
@@ -139,7 +139,7 @@ def scores_over(
     # The mean weight; a single one cannot be larger than the sum.
     unit = unit_of_weights(float((data.class_totals / max(data.n_rows, 1)).sum()))
     judge = _Judge(answer, codes, k, edges, unit=unit)
-    passes = Passes(data, engine or data.engine or Local())
+    passes = Passes(data, engine)
     found, held = _judged_over(passes, judge)
     if not found["weight"] > 0.0:
         judge = replace(judge, weighted=False, unit=1.0)
@@ -229,7 +229,7 @@ def errors_over(
     >>> round(found["mse"], 6), round(found["mae"], 6), round(found["r2"], 6)
     (0.666667, 0.666667, 0.0)
     """
-    passes = Passes(data, engine or data.engine or Local())
+    passes = Passes(data, engine)
     found, moments = _errors_over(passes, predict, weighted=True)
     if not moments.total > 0.0:
         found, moments = _errors_over(passes, predict, weighted=False)
@@ -246,7 +246,7 @@ def errors_over(
 
 
 def _total(rows: Rows, shared: None, own: Any) -> dict[str, np.ndarray]:
-    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    weights = _weights_of(rows, True)
     return {"weight": np.array(weights.sum()), "target": np.array(weights @ rows.target)}
 
 
@@ -275,7 +275,7 @@ def losses_over(
     -------
     ndarray
     """
-    passes = Passes(data, engine or data.engine or Local())
+    passes = Passes(data, engine)
     found = passes.sums(_total, None)
     require_some_weight(float(found["weight"]))
     mean = float(found["target"]) / float(found["weight"])

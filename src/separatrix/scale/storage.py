@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix.data.atomic_files import whole_file
 from separatrix.exceptions import DataError
@@ -119,8 +120,6 @@ def rows_in(data: Any) -> Rows:
     }
     matrix = arrays.get("matrix")
     if matrix is None:
-        import scipy.sparse as sp
-
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
         matrix = sp.csr_matrix(parts, shape=tuple(header["shape"]), copy=False)
         # They were written in order; to look would be to read them.
@@ -208,7 +207,7 @@ def _pieces_of(parts: Sequence[Rows]) -> tuple[_Pieces, tuple[int, int] | None]:
         out[name] = (arrays[0].dtype, (sum(map(len, arrays)), *rest), arrays)
 
     first, shape = parts[0].matrix, None
-    if hasattr(first, "indptr"):
+    if sp.issparse(first):
         ends = np.cumsum([0, *(part.matrix.nnz for part in parts)])
         wide = np.int64 if ends[-1] >= 2**31 else np.int32
         shape = (sum(map(len, parts)), int(first.shape[1]))

@@ -25,6 +25,7 @@ __all__ = [
     "alert_about_columns",
     "counts_rows",
     "determines_target",
+    "n_distinct",
     "on_another_scale",
     "one_to_one",
     "one_to_one_with_target",
@@ -59,7 +60,7 @@ def alert_about_columns(
         column = table.columns[one.name]
         first_rows = column[:_SAMPLE_ROWS]
         # What is missing is a value of its own.
-        n_values = _n_distinct(first_rows, most_levels + 1)
+        n_values = n_distinct(first_rows, most_levels + 1)
         if isinstance(one, Number) and one.with_value:
             rescaled.look_at(one, n_values)
         if n_values > most_levels + 1:
@@ -220,7 +221,7 @@ def counts_rows(name: str, first: str, second: str) -> Message:
     return Message("counts_rows", column=quote(name), first=first, second=second, ignored=ignored)
 
 
-def _n_distinct(column: Any, most: int) -> int:
+def n_distinct(column: Any, most: int) -> int:
     """How many distinct values a column has, or any number above ``most`` if there are more."""
     if isinstance(column, Categorical):
         return len(np.unique(column.codes))

@@ -17,6 +17,7 @@ from separatrix.messages import Message, Setting, message_of, quoted
 from separatrix.tables.table import (
     NoSuchColumn,
     Table,
+    fault_of_role,
     missing_mask,
     number_text,
     quote,
@@ -169,8 +170,7 @@ def _blaming(role: str, name: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        fault = Message("of_role", role=Setting(role, name), fault=message_of(error))
-        raise DataError(fault) from None
+        raise DataError(fault_of_role(role, name, message_of(error))) from None
 
 
 def _require_all(table: Table, name: str) -> None:

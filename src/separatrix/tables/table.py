@@ -686,13 +686,18 @@ def no_value(name: str, source: str) -> DataError:
     )
 
 
+def fault_of_role(role: str, name: str, fault: str) -> Message:
+    """A fault of a column, after the role that the column was given."""
+    return Message("of_role", role=Setting(role, name), fault=fault)
+
+
 class NoSuchColumn(DataError):
     """A column is needed that is not there; ``role``: what it is to be, beside features."""
 
     def __init__(self, absent: str, names: Sequence[str], source: str, role: str | None = None):
         fault: Any = no_such_column(absent, names, source)
         if role is not None:
-            fault = Message("of_role", role=Setting(role, absent), fault=fault)
+            fault = fault_of_role(role, absent, fault)
         super().__init__(fault)
         self.absent, self.names, self.source, self.role = absent, names, source, role
 

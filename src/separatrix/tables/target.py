@@ -243,7 +243,8 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
     category = Setting("kinds", (name, "category"))
     has = f"column {quote(name)} has {distinct:,} distinct values in {table.n_rows:,} rows"
     if values.dtype == object:
-        odd = _odd_word(values)
+        spelled = spelled_numbers(values, parse_number)
+        odd = _odd_word(*spelled)
         if odd is not None:
             raise DataError(
                 Message(
@@ -254,7 +255,7 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
                     category=category,
                 )
             )
-        if _quantity_in_words(values):
+        if _quantity_in_words(*spelled):
             raise DataError(
                 Message(
                     "quantity_as_text",
@@ -293,9 +294,11 @@ def _are_words(column: Categorical) -> bool:
     )
 
 
-def _quantity_in_words(values: Any) -> bool:
+# Both take what :func:`spelled_numbers` returns for a column.
+
+
+def _quantity_in_words(numbers: np.ndarray, strange: np.ndarray) -> bool:
     """Whether texts are all numbers, and those of a quantity."""
-    numbers, strange = spelled_numbers(values, parse_number)
     return not strange.any() and is_quantity(numbers)
 
 
@@ -305,11 +308,10 @@ def _has_commas(value: Any) -> bool:
     return "," in text and parse_number(text.replace(",", "")) is not None
 
 
-def _odd_word(values: Any) -> int | None:
+def _odd_word(numbers: np.ndarray, strange: np.ndarray) -> int | None:
     """The first word of a column that would be a quantity without its words; None for others."""
-    numbers, strange = spelled_numbers(values, parse_number)
     words = strange | np.isnan(numbers)
-    if not 0 < 2 * words.sum() < len(values) or not is_quantity(numbers[~words]):
+    if not 0 < 2 * words.sum() < len(words) or not is_quantity(numbers[~words]):
         return None
     return int(np.argmax(words))
 
@@ -325,19 +327,19 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
         )
     if odd is None and (fitted or table.kinds[name] == "number"):
         return numbers
-    if odd is not None and (fitted or _odd_word(values) is not None):
+    if odd is not None and (fitted or _odd_word(numbers, strange) is not None):
         raise DataError(
             f"{table.place(name, odd)}: {quote(values[odd])} is not a "
             "number, and the column is to be predicted as a quantity; correct it, or leave the "
             "row out"
         )
-    raise _no_quantity(table, name, values)
+    raise _no_quantity(table, name, values, in_words=_quantity_in_words(numbers, strange))
 
 
-def _no_quantity(table: Table, name: str, values: Any) -> DataError:
+def _no_quantity(table: Table, name: str, values: Any, *, in_words: bool = False) -> DataError:
     first = quote(label_text(values[0]))
     remedy: str = Message("read_as_number", number=Setting("kinds", (name, "number")))
-    if values.dtype == bool or (values.dtype == object and not _quantity_in_words(values)):
+    if not in_words:
         remedy = "fit a classifier to it"
     return DataError(
         Message(

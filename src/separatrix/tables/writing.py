@@ -47,6 +47,5 @@ def to_parquet(columns: Mapping[str, Any]) -> bytes:
         target: Path = files.temporary_file(stack)
         connection = stack.enter_context(contextlib.closing(files.connect()))
         connection.register("answer", arrays)
-        where = str(target).replace("'", "''")
-        connection.execute(f"COPY answer TO '{where}' (FORMAT parquet)")
+        connection.execute(f"COPY answer TO {files.literal(str(target))} (FORMAT parquet)")
         return target.read_bytes()

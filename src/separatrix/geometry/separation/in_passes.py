@@ -35,7 +35,7 @@ from separatrix.geometry.separation.witness import (
     multiplier_witness,
 )
 from separatrix.scale.blocks import BlockedData, Rows
-from separatrix.scale.engines import Engine, Local
+from separatrix.scale.engines import Engine
 from separatrix.scale.passes import Passes
 
 __all__ = ["Tuning", "places_of", "separability_in_passes"]
@@ -202,7 +202,7 @@ def separability_in_passes(
         raise ValueError(f"The target of {data.source} does not have two classes.")
     start = time.perf_counter()
     deadline = np.inf if time_limit is None else start + time_limit
-    passes = Passes(data, engine or data.engine or Local())
+    passes = Passes(data, engine)
     gathered = _Gathered(data, passes, tuning.joining)
     gathered.ask(_drawn, min(1.0, tuning.first / max(data.n_rows, 1)))
     classes = [plain_label(c) for c in data.classes]
