@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -28,6 +29,7 @@ __all__ = [
     "ModelFileError",
     "NotSeparableError",
     "calling_frame",
+    "imported",
     "warn",
 ]
 
@@ -130,3 +132,29 @@ class NotSeparableError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.verdict)
+
+
+def imported(module: str, what: str, *, package: str = "", extra: str = "app") -> Any:
+    """A module, or one sentence about the package that lacks.
+
+    Parameters
+    ----------
+    module : str
+    what : str
+        What needs the package, as the beginning of a sentence.
+    package : str
+        The name of the package, where it is not that of the module.
+    extra : str
+        The extra of this library that installs it.
+
+    Raises
+    ------
+    ImportError
+        If the package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise MissingPackageError(
+            f'{what} needs {package or module}: pip install "separatrix[{extra}]"'
+        ) from None

@@ -380,5 +380,7 @@ def test_what_is_not_a_regular_file_is_refused_at_once(run, apart, tmp_path):
 def test_a_file_that_is_too_large_is_refused(run, apart):
     with open("apart.json", "r+b") as file:
         file.truncate((1 << 30) + 1)
-    sentence = "'apart.json' has more than 1,073,741,824 bytes, the limit of a certificate"
+    sentence = (
+        "'apart.json' has 1,073,741,825 bytes, and the limit of a certificate is 1,073,741,824"
+    )
     assert f"error     {sentence}\n" in bad(run)

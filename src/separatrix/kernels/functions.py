@@ -164,7 +164,7 @@ def _products(X: Any, Z: Any, out: np.ndarray) -> None:
         out[rows] = _dense(X[rows] @ right)
 
 
-def _require_room(columns: int, column_bytes: int, what: str) -> None:
+def _require_memory(columns: int, column_bytes: int, what: str) -> None:
     if columns * column_bytes > memory.installed() // 2:
         size = Fraction(columns * column_bytes, 10**9)
         # Far beyond any machine, the size says no more than the number of columns does.
@@ -392,7 +392,7 @@ class LinearKernel(InnerProductKernel):
         x = _points(X, "X")
         if not sp.issparse(x):
             return np.array(x)
-        _require_room(x.shape[1], 8 * x.shape[0], self.formula)
+        _require_memory(x.shape[1], 8 * x.shape[0], self.formula)
         return x.toarray()
 
     def lift_names(self, features: int | Sequence[str]) -> list[str]:
@@ -533,7 +533,7 @@ class PolynomialKernel(_AffineKernel):
         n, width = x.shape
         degrees = self._degrees(width)
         columns = sum(math.comb(width + p - 1, p) if width else p == 0 for p in degrees)
-        _require_room(columns, 8 * max(n, 1), self.formula)
+        _require_memory(columns, 8 * max(n, 1), self.formula)
         try:
             weights = np.array([math.sqrt(square) for _, square in self._monomials(width)])
         except OverflowError:
@@ -565,7 +565,7 @@ class PolynomialKernel(_AffineKernel):
         names = _feature_names(features)
         degrees = self._degrees(len(names))
         columns = sum(math.comb(len(names) + p - 1, p) if names else p == 0 for p in degrees)
-        _require_room(columns, _NAME, self.formula)
+        _require_memory(columns, _NAME, self.formula)
         result = []
         for members, square in self._monomials(len(names)):
             powers = [(names[j], len(list(group))) for j, group in groupby(members)]
@@ -863,7 +863,7 @@ class SquaresKernel(Kernel):
     def lift(self, X: Any) -> np.ndarray:
         """The squares of the features, as a dense array."""
         x = _points(X, "X")
-        _require_room(x.shape[1], 8 * x.shape[0], self.formula)
+        _require_memory(x.shape[1], 8 * x.shape[0], self.formula)
         with np.errstate(over="ignore", under="ignore"):
             return self._finite(np.square(_dense(x)))
 
@@ -928,7 +928,7 @@ class DeltaKernel(Kernel):
         """
         numbers_, _ = _numbered(_points(X, "X"))
         columns = int(numbers_.max(initial=-1)) + 1
-        _require_room(columns, 8 * len(numbers_), self.formula)
+        _require_memory(columns, 8 * len(numbers_), self.formula)
         out = np.zeros((len(numbers_), columns))
         out[np.arange(len(numbers_)), numbers_] = 1.0
         return out

@@ -548,7 +548,7 @@ class Gram(_Face):
         self._used_at[slots[slots >= 0]] = self._clock
         missing = index[slots < 0]
         if len(missing):
-            places = self._make_room(len(missing))
+            places = self._free_slots(len(missing))
             self._slot_of[missing] = places
             self._holds[places] = missing
             self._used_at[places] = self._clock
@@ -562,7 +562,7 @@ class Gram(_Face):
                 raise
         return self._slot_of[index]
 
-    def _make_room(self, wanted: int) -> np.ndarray:
+    def _free_slots(self, wanted: int) -> np.ndarray:
         fresh = min(wanted, self.n_slots - self._filled)
         places = np.arange(self._filled, self._filled + fresh)
         self._filled += fresh

@@ -18,7 +18,14 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
 
-__all__ = ["answers_of", "least_squares", "multinomial", "pointwise", "require_room", "with_scale"]
+__all__ = [
+    "answers_of",
+    "least_squares",
+    "multinomial",
+    "pointwise",
+    "require_memory",
+    "with_scale",
+]
 
 
 def pointwise(
@@ -123,7 +130,7 @@ def least_squares(
     from separatrix.scale.equations import BlockedProblem
 
     targets = answers_of(rows, other)
-    require_room(rows, targets.count)
+    require_memory(rows, targets.count)
     single = single and rows.data.single
     problem = BlockedProblem.of(rows.passes, targets, single=single, **options)
     return problem, problem.total
@@ -136,7 +143,7 @@ def answers_of(rows: InPasses, other: float) -> Any:
     return Targets(len(rows.classes), other, rows.factors) if len(rows.classes) else Targets()
 
 
-def require_room(rows: InPasses, n_targets: int, copies: int = 6) -> None:
+def require_memory(rows: InPasses, n_targets: int, copies: int = 6) -> None:
     """Raise TypeError where pairs of columns are too many to be held.
 
     ``copies``: the sums, those of the next block, and the matrices that are made of them.

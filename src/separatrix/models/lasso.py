@@ -29,7 +29,7 @@ from separatrix.models.certified import (
     conclude,
     solution_values,
 )
-from separatrix.models.composing import pointwise, require_room
+from separatrix.models.composing import pointwise, require_memory
 from separatrix.models.limits import counted, deadline_of
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import best_of
@@ -720,7 +720,7 @@ class ElasticNetCV(LinearRegressor, without=("warm_start",)):
         from separatrix.scale.folds import fold_moments, fold_squares, laid_out
 
         count = 5 if self.cv is None else int(self.cv)
-        require_room(rows, 1, 3 * count + 6)
+        require_memory(rows, 1, 3 * count + 6)
         rows.passes.folds = laid_out(rows.passes, count, 1)
         centred, nonnegative = bool(self.fit_intercept), bool(self.positive)
         paths = [

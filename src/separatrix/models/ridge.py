@@ -17,7 +17,7 @@ from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_number
 from separatrix.models.blocked import InPasses, refuse
 from separatrix.models.certified import begun, conclude
-from separatrix.models.composing import answers_of, require_room
+from separatrix.models.composing import answers_of, require_memory
 from separatrix.models.least_squares import (
     LeastSquares,
     LeastSquaresLabels,
@@ -315,7 +315,7 @@ def _choose_over(model: Any, rows: InPasses) -> None:
     from separatrix.scale.equations import left_out_errors
 
     answers = answers_of(rows, model._other_classes)
-    require_room(rows, answers.count)
+    require_memory(rows, answers.count)
     if rows.data.n_rows <= rows.n_features + 1:
         raise refuse(model, "it has no more rows than columns to leave one out of")
     values = np.asarray(model.alphas, dtype=np.float64).ravel()

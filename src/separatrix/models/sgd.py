@@ -181,7 +181,7 @@ class MeanOfLosses(Certified):
         )
 
 
-def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool) -> None:
+def warn_of_weights(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
         warn_once("weights_are_copies")
@@ -662,7 +662,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
             raise ValueError(KINKED_PART)
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
-        tell_of_copies(labels.sample_weight, self._penalised)
+        warn_of_weights(labels.sample_weight, self._penalised)
         if labels.weights is not None and not labels.weights.any():
             raise ValueError(
                 "Every row of this call has weight zero, so there is nothing to fit; leave out the "
@@ -913,7 +913,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
             if self._by_rows and isinstance(self.learning_rate, str):
                 self._settle_rate_on(fit.blocks)
             return super()._settled(fit)
-        tell_of_copies(fit.target.sample_weight, self._penalised)
+        warn_of_weights(fit.target.sample_weight, self._penalised)
         if self._by_rows and self.early_stopping:
             self.validation_rows_ = self._held_out(fit.design, fit.target, seed)
         problems = super()._settled(fit)

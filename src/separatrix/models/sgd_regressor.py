@@ -26,7 +26,7 @@ from separatrix.models.sgd import (
     KINKED_PART,
     RESIDUAL,
     MeanOfLosses,
-    tell_of_copies,
+    warn_of_weights,
 )
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
@@ -210,7 +210,7 @@ class SGDRegressor(MeanOfLosses, LinearRegressor):
     # --- fit --------------------------------------------------------------------------------
 
     def _settled(self, fit: FitContext) -> Problems:
-        tell_of_copies(fit.target.weights, self._penalised)
+        warn_of_weights(fit.target.weights, self._penalised)
         return super()._settled(fit)
 
     def _keep(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -322,7 +322,7 @@ class SGDRegressor(MeanOfLosses, LinearRegressor):
         weights = sample_weight_of(sample_weight, matrix)
         rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
         design = as_design(matrix).merged()
-        tell_of_copies(rows.weights, self._penalised)
+        warn_of_weights(rows.weights, self._penalised)
         loss, penalty, options = self._options(rows)
         if penalty.kinked:
             raise ValueError(KINKED_PART)

@@ -280,12 +280,12 @@ class Penalty:
     def __repr__(self) -> str:
         parts = {"l2": 0.0, "l1": 0.0, "lower": -math.inf, "upper": math.inf}
         given = {k: getattr(self, k) for k in parts}
-        said = [
+        arguments = [
             f"{k}={p!r}" if isinstance(p, float) else f"{k}=<{len(p)} numbers>"
             for k, p in given.items()
             if not np.array_equal(p, parts[k])
         ]
-        return f"Penalty({', '.join(said)})"
+        return f"Penalty({', '.join(arguments)})"
 
     # --- value and slopes -----------------------------------------------------------------------
 

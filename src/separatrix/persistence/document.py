@@ -59,7 +59,7 @@ def read_document(path: Path) -> Document:
     ModelFileError
         If it is none of this, or none at all.
     """
-    data = _read(path)
+    data = read_whole(path, what="a model file", most=MAX_BYTES, error=ModelFileError)
     header, header_end = _parse_header(path, data)
     document = _parse_document(path, header)
     _check_version(path, document)
@@ -121,32 +121,45 @@ def placeholder(digest: str) -> bytes:
 # Bytes
 
 
-def _read(path: Path) -> bytes:
+def read_whole(
+    path: str | os.PathLike[str], *, what: str, most: int, error: type[ValueError]
+) -> bytes:
+    """The bytes of a regular file that is not empty.
+
+    Parameters
+    ----------
+    path : path
+    what : str
+        What the file should be, with its article, for the sentence of the error.
+    most : int
+        The limit of its size in bytes.
+    error : type
+        The exception to raise.
+
+    Raises
+    ------
+    ValueError
+        Of the type ``error``, where the file cannot be read, is empty or is larger.
+    """
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
-            if size > MAX_BYTES:
-                raise ModelFileError(
-                    f"'{path}' has {size:,} bytes, and the limit of a model file is {MAX_BYTES:,}"
-                )
             # A file that grows meanwhile is cut off where it ended, and its checksum tells.
-            data: bytes = file.read(size)
-    except FileNotFoundError as error:
-        raise ModelFileError(f"there is no file '{path}'") from error
-    except IsADirectoryError as error:
-        raise ModelFileError(f"'{path}' is a folder, not a model file") from error
-    except NotRegularError as error:
-        raise ModelFileError(
-            f"'{path}' is not a regular file, so it cannot be a model file"
-        ) from error
-    except OSError as error:
-        raise ModelFileError(f"'{path}' cannot be read: {reason(error)}") from error
-    except ValueError as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"'{path}' cannot be read: {one_line(error)}") from error
+            data: bytes = file.read(size) if size <= most else b""
+    except FileNotFoundError as cause:
+        raise error(f"there is no file '{path}'") from cause
+    except IsADirectoryError as cause:
+        raise error(f"'{path}' is a folder, not {what}") from cause
+    except NotRegularError as cause:
+        raise error(f"'{path}' is not a regular file, so it cannot be {what}") from cause
+    except OSError as cause:
+        raise error(f"'{path}' cannot be read: {reason(cause)}") from cause
+    except ValueError as cause:
+        raise error(f"'{path}' cannot be read: {one_line(cause)}") from cause
+    if size > most:
+        raise error(f"'{path}' has {size:,} bytes, and the limit of {what} is {most:,}")
     if not data:
-        raise ModelFileError(f"'{path}' is empty, so it is not a model file")
+        raise error(f"'{path}' is empty, so it is not {what}")
     return data
 
 

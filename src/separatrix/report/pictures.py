@@ -89,9 +89,11 @@ def pictures_of(evaluation: EvaluationData) -> list[Picture]:
     for plan in _plans(evaluation):
         rows = _some(evaluation, plan.part, plan.most)
         before = set(plt.get_fignums())
-        said = {name: getattr(plan, name) for name in ("key", "section", "title", "caption", "alt")}
+        words = {
+            name: getattr(plan, name) for name in ("key", "section", "title", "caption", "alt")
+        }
         total, drawn = len(plan.part), len(rows) if plan.most > 1 else len(plan.part)
-        picture = Picture(**said, rows=total, drawn=drawn, wide=plan.wide)
+        picture = Picture(**words, rows=total, drawn=drawn, wide=plan.wide)
         try:
             with drawing(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -237,12 +239,12 @@ def _curves(evaluation: EvaluationData) -> Iterator[_Plan]:
         ),
     ]
     if part.predictions.probabilities is not None:
-        said = (
+        caption = (
             f"The observed share of the class among the {part.name} with a given predicted "
             "probability. On the diagonal the two agree."
         )
         alt = "Calibration curve: observed share against predicted probability."
-        kinds.append(("calibration", plots.calibration_display, "Calibration", said, alt))
+        kinds.append(("calibration", plots.calibration_display, "Calibration", caption, alt))
     for key, make, title, caption, alt in kinds:
         # The names of many classes want a figure made for them.
         axes = (lambda: None) if many else _axes

@@ -22,14 +22,13 @@ from separatrix.data.design import as_design
 from separatrix.data.digests import sha256_of
 from separatrix.data.labels import codes_of, require_weights
 from separatrix.data.validation import require_finite
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, imported
 from separatrix.messages import counted
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.dask_engine import (
     ClusterBlock,
     Dask,
     Held,
-    require_distributed,
     settled,
 )
 from separatrix.scale.reading import ClusterReaders
@@ -132,7 +131,7 @@ def _engine(engine: Dask | None) -> Dask:
     if engine is not None:
         return engine
     try:
-        return Dask(require_distributed().default_client())
+        return Dask(imported("distributed", "the Dask engine", extra="dask").default_client())
     except ValueError:
         raise DataError(
             "a Dask collection needs a cluster, and none is connected: create a distributed.Client "

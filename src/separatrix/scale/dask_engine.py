@@ -36,13 +36,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled.tuning import Tuned
-from separatrix.exceptions import DataError, MissingPackageError
+from separatrix.exceptions import DataError, imported
 from separatrix.messages import quoted
 from separatrix.scale.blocks import ArrayBlock, Block, Rows
 from separatrix.scale.engines import Engine, Task, work
 from separatrix.scale.sums import FAN_IN, Sum, TreeSum
 
-__all__ = ["ClusterBlock", "Dask", "Held", "client_of", "require_distributed"]
+__all__ = ["ClusterBlock", "Dask", "Held", "client_of"]
 
 
 @dataclass(frozen=True)
@@ -84,23 +84,6 @@ _MESSAGE = 1 << 26
 _SMALL = 1 << 20
 
 
-def require_distributed() -> Any:
-    """The package, or the sentence of how to get it.
-
-    Raises
-    ------
-    ImportError
-        Where it is not installed.
-    """
-    try:
-        import distributed
-    except ImportError:
-        raise MissingPackageError(
-            'the Dask engine needs distributed: pip install "separatrix[dask]"'
-        ) from None
-    return distributed
-
-
 def client_of(client: Any) -> tuple[Any, bool]:
     """A connected client, from a client or from a scheduler's address, and whether it is a new one.
 
@@ -111,7 +94,7 @@ def client_of(client: Any) -> tuple[Any, bool]:
     TypeError
         For something else.
     """
-    distributed = require_distributed()
+    distributed = imported("distributed", "the Dask engine", extra="dask")
     if isinstance(client, distributed.Client):
         if client.asynchronous:
             raise TypeError("Dask(client) needs a client that is not asynchronous")

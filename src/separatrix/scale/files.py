@@ -601,7 +601,7 @@ class _Scan:
         width = self._row_bytes(plan)
         spans = self.spans or row_ranges(sources, self._most(raw + width))
         stored = self.stage is not None or (
-            self.readers.shares_cache and self._has_room(n_rows * width + 24.0 * n_rows)
+            self.readers.shares_cache and self._fits_cache(n_rows * width + 24.0 * n_rows)
         )
         return self._encoded(plan, labels, spans, n_rows, width, stored)
 
@@ -843,7 +843,7 @@ class _Scan:
         if not columns or not all(known.is_narrow(one) for one in columns):
             return None
         width = 4.0 * len(columns)
-        if not self._has_room((width + 24.0) * known.n_rows, spare=1.0):
+        if not self._fits_cache((width + 24.0) * known.n_rows, spare=1.0):
             return None
         self.spans = row_ranges(plan.sources, self._most(known.row_bytes() + width))
         stage = Stage(str(self.folder), tuple(columns))
@@ -949,7 +949,7 @@ class _Scan:
             return size * encoder.n_features_
         return (size + 4.0) * len(encoder.encodings)
 
-    def _has_room(self, needed: float, spare: float = 0.0) -> bool:
+    def _fits_cache(self, needed: float, spare: float = 0.0) -> bool:
         """Whether the encoded rows fit the cache, once older ones have made room.
 
         ``spare``: so many times as much has to be free on the disk for a while.

@@ -287,9 +287,9 @@ def _leap(matrix, slots, columns, g, c, low, high, flat, chosen, moves):
             new = high[k] if u[i] > 0.0 else low[k]
         moves[i] = new - c[k]
         excess += moves[i]
-        room = min(new - low[k], high[k] - new)
-        if room > slack:
-            widest, slack = i, room
+        distance = min(new - low[k], high[k] - new)
+        if distance > slack:
+            widest, slack = i, distance
     if not abs(excess) < slack:
         return 0
     moves[widest] -= excess

@@ -24,13 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, imported
 from separatrix.messages import Message
 from separatrix.tables import source_files as files
 from separatrix.tables import workbooks
 from separatrix.tables.lake import FilePath
 from separatrix.tables.limits import Limit
-from separatrix.tables.packages import imported
 from separatrix.tables.table import joined, nearest, quote
 
 __all__ = [

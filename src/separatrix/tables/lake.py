@@ -21,9 +21,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 
 from separatrix.data.digests import sha256_of
-from separatrix.exceptions import DataError, MissingPackageError
+from separatrix.exceptions import DataError, MissingPackageError, imported
 from separatrix.tables.limits import Limit
-from separatrix.tables.packages import imported
 
 __all__ = [
     "FilePath",

@@ -885,7 +885,7 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     pieces: dict[str, list[Any]] = {name: [] for name in groups}
     counts = []
     for part in parts:
-        part.require_room(connection, len(groups), layout.options.limit)
+        part.require_memory(connection, len(groups), layout.options.limit)
         select = partial(layout.select, part)
         count, fetched = part.fetch(
             connection, groups, select, layout.supposed, layout.options.marks

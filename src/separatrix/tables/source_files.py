@@ -26,12 +26,11 @@ import numpy as np
 
 from separatrix._compiled.memory import is_tight
 from separatrix._compiled.tuning import Tuned
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, imported
 from separatrix.messages import Message
 from separatrix.tables.categorical import Categorical, as_read
 from separatrix.tables.lake import FilePath, RemoteFile, unreadable
 from separatrix.tables.limits import Limit
-from separatrix.tables.packages import imported
 from separatrix.tables.table import (
     BLANKS,
     NUMBER,
@@ -539,7 +538,7 @@ class Part:
         row = self.run(connection, f"SELECT {', '.join(chosen)} FROM {relation}")
         return {mark for k, mark in enumerate(marks) if row[f"m{k}"][0]}
 
-    def require_room(self, connection: Any, n_columns: int, limit: Limit) -> None:
+    def require_memory(self, connection: Any, n_columns: int, limit: Limit) -> None:
         """Raise DataError if the columns of a Parquet file, unpacked, take more than a limit."""
         if self.suffix != ".parquet" or self.most_rows is not None:
             return

@@ -181,7 +181,7 @@ class WordTable:
         found = np.empty(len(codes) // 3 + 1, dtype=np.int32)
         bounds = np.zeros(len(chunk) + 1, dtype=np.int64)
         if learn:
-            self._make_room(len(codes))
+            self._grow(len(codes))
         count, n_found = _read(
             codes,
             starts,
@@ -209,8 +209,8 @@ class WordTable:
         ends = self._ends[: self.count + 1].tolist()
         return [text[start:stop] for start, stop in itertools.pairwise(ends)]
 
-    def _make_room(self, letters: int) -> None:
-        """Room for all the words that so many letters can hold, with two slots for each."""
+    def _grow(self, letters: int) -> None:
+        """Make the arrays long enough for all words that ``letters`` letters can hold."""
         most, size = self.count + letters // 3 + 1, len(self._slots)
         self._hashes = _longer(self._hashes, most)
         self._ends = _longer(self._ends, most + 1)

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.design import Design
-from separatrix.exceptions import MissingPackageError
+from separatrix.exceptions import imported
 from separatrix.geometry.exact.deadline import Deadline
 
 __all__ = [
@@ -59,13 +59,7 @@ def require_balls() -> Any:
     ImportError
         Where it is not installed; the message says what to do.
     """
-    try:
-        import flint
-    except ImportError as error:
-        raise MissingPackageError(
-            'rigorous=True needs python-flint: pip install "separatrix[exact]"'
-        ) from error
-    return flint
+    return imported("flint", "rigorous=True", package="python-flint", extra="exact")
 
 
 _watchers: ContextVar[tuple[Callable[[str, float], None], ...]] = ContextVar(

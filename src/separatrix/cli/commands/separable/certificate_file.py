@@ -25,7 +25,7 @@ import os
 from typing import Any
 
 from separatrix.exceptions import DataError
-from separatrix.persistence.document import NotRegularError, open_regular
+from separatrix.persistence.document import open_regular, read_whole
 from separatrix.persistence.model_file import looks_like_model
 
 FORMAT = "separatrix-separability"
@@ -34,11 +34,6 @@ FORMAT_VERSION = 1
 _START = 256
 # A gibibyte: more than a witness of any data that fit into memory.
 _MAX_BYTES = 1 << 30
-_UNREADABLE = {
-    FileNotFoundError: "there is no file '{path}'",
-    IsADirectoryError: "'{path}' is a folder, not a certificate",
-    NotRegularError: "'{path}' is not a regular file, so it cannot be a certificate",
-}
 
 
 def looks_like_certificate(path: str | os.PathLike[str]) -> bool:
@@ -84,20 +79,7 @@ def read_document(path: str) -> dict[str, Any]:
 def _parsed(path: str) -> Any:
     if not path:
         raise DataError("the name of the certificate is empty")
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            data = file.read(size) if size <= _MAX_BYTES else b""
-    except (OSError, ValueError) as error:
-        what = f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}"
-        for kind, reason in _UNREADABLE.items():
-            if isinstance(error, kind):
-                what = reason.format(path=path)
-        raise DataError(what) from error
-    if size > _MAX_BYTES:
-        raise DataError(f"'{path}' has more than {_MAX_BYTES:,} bytes, the limit of a certificate")
-    if not data:
-        raise DataError(f"'{path}' is empty, so it is not a certificate")
+    data = read_whole(path, what="a certificate", most=_MAX_BYTES, error=DataError)
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
