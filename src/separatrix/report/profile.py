@@ -93,11 +93,10 @@ def _card(one: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
         for own, group in zip(counts, bins, strict=True)
     ]
     words = [_words(one["kind"], group) for group in bins]
-    # A class is drawn where it has a colour, and a row without a class is not.
     card: dict[str, Any] = {"column": one, "bars": None, "below": None, "ends": None}
     if bins:
         card["bars"] = heights_of(groups, range(k))
-        if counted:
+        if counted and one["name"] != profile["target"]:
             card["below"] = shares_of(groups, range(k))
         elif any("mean" in group for group in bins):
             card["below"] = means_of([group.get("mean") for group in bins], groups)
@@ -111,7 +110,7 @@ def _card(one: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _figures(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The range, the mean and the quartiles of a column in words."""
+    """The range, the moments and the quartiles of a column in words."""
     if not numbers:
         return {}
     ends = {name: value_text(kind, numbers[name]) for name in ("least", "most")}
@@ -122,6 +121,7 @@ def _figures(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **ends,
         "mean": value_text("number" if kind == "truth" else kind, mean),
+        "deviation": value_text("number", numbers["deviation"]),
         "quartiles": [value_text(kind, value) for value in quartiles],
     }
 

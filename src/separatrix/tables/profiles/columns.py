@@ -263,8 +263,9 @@ def _bins(column: Column, target: Target | None) -> tuple[Bin, ...]:
         entries.append({"missing": True})
     counts = np.bincount(group, minlength=len(entries)).tolist()
     by: list[dict[str, Any]] = [{} for _ in entries]
-    own = target is not None and target.name == column.name
-    if target is not None and not own and len(target.classes) <= MOST_CLASSES:
+    drawn = target is not None and len(target.classes) <= MOST_CLASSES
+    # The mean of a quantity among rows of the same quantity says nothing.
+    if target is not None and drawn and (target.classes or target.name != column.name):
         by = target.by_group(group, len(entries))
     return tuple(
         Bin(n, **entry, **more) for n, entry, more in zip(counts, entries, by, strict=True)
