@@ -133,7 +133,7 @@ def equal_rows(table: Table) -> np.ndarray | None:
 
 
 def repeated_rows(table: Table) -> np.ndarray | None:
-    """For each row the number of the first row that equals it; None where no two are equal.
+    """The number of the first row that equals each row; None where no two are equal.
 
     Text is looked at only in rows whose numbers are those of another.
     """

@@ -172,9 +172,23 @@ MOST_CLASSES = 6
 
 
 def column_profile(
-    table: Table, column: Column, target: Target | None, *, alerts: Sequence[str] = ()
+    table: Table,
+    column: Column,
+    target: Target | None,
+    *,
+    alerts: Sequence[str] = (),
+    remarks: Sequence[str] = (),
 ) -> ColumnProfile:
-    """What a column holds; `alerts` are further ones, that are known of it already."""
+    """What a column holds.
+
+    Parameters
+    ----------
+    table : Table
+    column : Column
+    target : Target or None
+    alerts, remarks : sequence of str
+        What is known of it already, as the profile has it.
+    """
     n, lost = len(column.gone), int(column.gone.sum())
     found: dict[str, Any] = {}
     own = [*alerts]
@@ -203,6 +217,7 @@ def column_profile(
             for one in column.placeholders
         ),
         alerts=tuple(dict.fromkeys(own)),
+        remarks=tuple(remarks),
         **found,
     )
 
@@ -273,7 +288,7 @@ def _bins(column: Column, target: Target | None) -> tuple[Bin, ...]:
 
 
 def _number_groups(column: Column) -> tuple[np.ndarray, list[dict[str, Any]]]:
-    """Of few different numbers one group each; of many, groups of equal width."""
+    """Groups of rows: one for each of few different numbers, and of equal width for many."""
     values, counts = column.counted
     group = np.zeros(len(column.values), dtype=np.int64)
     there = ~column.gone

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from separatrix._compiled.tuning import Tuned
+from separatrix.messages import Message
 from separatrix.tables.profiles.columns import Column, Target, column_profile, prepared
 from separatrix.tables.profiles.dependences import Strengths, pairs_of, strengths
 from separatrix.tables.profiles.records import (
@@ -18,7 +19,7 @@ from separatrix.tables.profiles.records import (
     TableProfile,
 )
 from separatrix.tables.roles import repeated_rows
-from separatrix.tables.table import Table
+from separatrix.tables.table import Table, quote
 
 __all__ = ["profile_of", "tuned"]
 
@@ -92,8 +93,15 @@ def profile_of(
     # Parts of dates are no columns of what was read.
     own = {name: prepared(table, name) for name in table.names if name not in table.derived}
     goal = None if target is None else Target.of(own[target], quantity=quantity)
+    remarks, notes = _remarks(table)
     profiles = [
-        column_profile(table, column, goal, alerts=(alerts or {}).get(name, ()))
+        column_profile(
+            table,
+            column,
+            goal,
+            alerts=(alerts or {}).get(name, ()),
+            remarks=remarks.get(quote(name), ()),
+        )
         for name, column in own.items()
     ]
     n = table.n_rows
@@ -118,7 +126,21 @@ def profile_of(
         columns_compared=len(compared),
         time=time,
         drift=() if time is None else tuple(_drift(own, time, goal)),
+        notes=tuple(notes),
     )
+
+
+def _remarks(table: Table) -> tuple[dict[str, list[str]], list[str]]:
+    """What was settled when the table was read: of columns by their names in quotes, and else."""
+    by_column: dict[str, list[str]] = {}
+    others = []
+    for sentence in (*table.alerts, *table.notes):
+        values = sentence.values if isinstance(sentence, Message) else {}
+        if "column" in values:
+            by_column.setdefault(str(values["column"]), []).append(sentence)
+        else:
+            others.append(sentence)
+    return by_column, others
 
 
 def _compared(

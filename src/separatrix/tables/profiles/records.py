@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 __all__ = [
@@ -81,6 +81,15 @@ class ColumnProfile:
         How strongly the target depends on whether the column has a value.
     alerts : tuple of str
         What looks wrong, in a few words each.
+    remarks : tuple of str
+        What was settled when the column was read, a sentence each.
+
+    Examples
+    --------
+    >>> from separatrix import diagnose
+    >>> found = diagnose({"size": ["S", "L", "S"], "price": [1.0, 3.0, 2.0]}, profile=True)
+    >>> found.profile.columns[0].levels
+    (('S', 2), ('L', 1))
     """
 
     name: str
@@ -96,6 +105,7 @@ class ColumnProfile:
     measure: str = ""
     missing_association: float | None = None
     alerts: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -214,6 +224,15 @@ class TableProfile:
         The column of dates by which `drift` is.
     drift : tuple of Drift
         Columns that move with time, the farthest first.
+    notes : tuple of str
+        What else was settled when the table was read, a sentence each.
+
+    Examples
+    --------
+    >>> from separatrix import diagnose
+    >>> profile = diagnose({"x": [1.0, 2.0, None], "y": [2.0, 4.0, 5.0]}, profile=True).profile
+    >>> profile.column("x").n_missing, profile.column("y").numbers["most"]
+    (1, 5.0)
     """
 
     source: str
@@ -230,11 +249,17 @@ class TableProfile:
     columns_compared: int
     time: str | None
     drift: tuple[Drift, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def sampled(self) -> bool:
         """Whether the profile is that of a sample of the rows."""
         return self.n_profiled < self.n_rows
+
+    def worded(self, wording: Callable[[str], str]) -> TableProfile:
+        """The profile with its sentences in the words of a medium."""
+        columns = (replace(one, remarks=tuple(map(wording, one.remarks))) for one in self.columns)
+        return replace(self, columns=tuple(columns), notes=tuple(map(wording, self.notes)))
 
     def column(self, name: str) -> ColumnProfile:
         """The profile of a column by its name."""

@@ -49,6 +49,8 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
         profile=True,
         n_rows=n_rows,
     )
+    assert found.profile is not None
+    profile = found.profile.worded(TERMINAL)
     found = replace(
         found,
         findings=tuple(
@@ -57,14 +59,14 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
             )
             for one in found
         ),
+        profile=profile,
     )
     for finding in found:
         out.answer(finding.severity, finding.what)
         for line in (finding.why, finding.remedy):
             if line:
                 out.below(sentences(line))
-    assert found.profile is not None
-    out.reported("columns", _lines(found.profile))
+    out.reported("columns", _lines(profile))
     if options.report is not None:
         from separatrix.report.report import Report
 
