@@ -87,6 +87,9 @@ def test_numbers_of_every_size_and_constants():
     x = np.linspace(-1, 1, 50)
     columns = {"big": x * 1.7e308, "tiny": x * 1e-300, "one": np.ones(50), "odd": x**2}
     found = found_of(columns)
+    big, tiny, *_ = profile_of(Table.from_columns(columns)).columns
+    assert big.numbers["deviation"] == pytest.approx(1.7e308 * x.std())
+    assert tiny.numbers["deviation"] == pytest.approx(1e-300 * x.std())
     assert found.values[0, 1] == pytest.approx(1.0)
     assert found.values[2].tolist() == [0.0, 0.0, 1.0, 0.0]
     assert abs(found.pearson[0, 3]) < 1e-9

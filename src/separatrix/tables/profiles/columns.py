@@ -229,7 +229,8 @@ def _numbers(column: Column) -> dict[str, Any]:
         return {}
     n, weights = int(counts.sum()), counts.astype(np.float64)
     largest = float(max(abs(values[0]), abs(values[-1])))
-    scale = 1.0 if largest < 1e100 else largest
+    # Squares stay within range.
+    scale = 1.0 if 1e-100 < largest < 1e100 else largest or 1.0
     unit = values / scale
     mean = float(unit @ weights) / n
     deviation = float(np.sqrt(((unit - mean) ** 2) @ weights / n))
@@ -309,10 +310,11 @@ def _number_groups(column: Column) -> tuple[np.ndarray, list[dict[str, Any]]]:
 def _edges(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Where one bar ends and the next begins, without the outermost ends."""
     last = np.cumsum(counts)
-    low, high = values[np.searchsorted(last, np.array([_TAIL, 1.0 - _TAIL]) * last[-1])]
+    places = np.searchsorted(last, np.array([_TAIL, 1.0 - _TAIL]) * last[-1])
+    low, high = values[places].tolist()
     first, final = float(values[0]), float(values[-1])
     half = high / 2 - low / 2
-    if half > 0.0 and final / 2 - first / 2 > _FAR * half:
+    if half > 0.0 and (final / 2 - first / 2) / _FAR > half:
         # What lies far out shares a bar with its like.
         first, final = max(first, low - half), min(final, high + half)
     edges: np.ndarray = np.linspace(first / 2, final / 2, BINS + 1)[1:-1] * 2

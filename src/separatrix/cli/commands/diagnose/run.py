@@ -45,7 +45,7 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
         fit_intercept=not options.no_intercept,
         time_limit=options.time_limit,
         # Where they stand in the file.
-        row_numbers=np.arange(1, table.n_rows + 1),
+        row_numbers=1 + (np.arange(table.n_rows) if table.rows is None else table.rows),
         profile=True,
         n_rows=n_rows,
     )
@@ -84,7 +84,7 @@ def _report(out: Output, prepared: PreparedTable, n_rows: int | None) -> None:
         out.report(
             "sample",
             f"{counted(prepared.table.n_rows, 'row')} of {n_rows:,}, because the table takes more "
-            "than --memory; what follows is true of the sample",
+            "than --memory; what follows is true of the sample, and rows are numbered in it",
         )
     if prepared.quantity:
         out.report("target", f"{quoted(prepared.target)}, a quantity")
