@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,8 +44,17 @@ def marks_of(config: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(config.get("missing") or DEFAULT_MISSING)
 
 
-def read_training_table(options: TableOptions, marks: frozenset[str] | None = None) -> Table:
-    """Read the table of a fit; the marks for missing values may be those of an earlier one."""
+def read_training_table(
+    options: TableOptions,
+    marks: frozenset[str] | None = None,
+    *,
+    most_rows: int | None = None,
+    described: bool = False,
+) -> Table:
+    """Read the table of a fit; the marks for missing values may be those of an earlier one.
+
+    ``described``: the table is only described, so that it needs no target.
+    """
     target = options.target or "target"
     try:
         table = read_table(
@@ -55,14 +64,15 @@ def read_training_table(options: TableOptions, marks: frozenset[str] | None = No
             target=target,
             ignore_unusable=options.ignore_unusable,
             ordered=options.ordered,
-            needed=(target,),
+            needed=() if described and options.target is None else (target,),
+            most_rows=most_rows,
             **{name: getattr(options, name) for name in OPTIONS},
         )
     except NoSuchColumn as error:
         if options.target is not None:
             raise
         raise _no_target(error.names, error.source) from None
-    if not options.drop_missing_target:
+    if not options.drop_missing_target or (described and target not in table.columns):
         return table
     return table.drop_missing(target_name(table, options.target))
 
@@ -133,7 +143,7 @@ class LabelledTable:
         alerts: Iterable[str] = (),
     ) -> None:
         """Print what was read, `lines` by their labels, and what was noticed on the way."""
-        out.report("read", _describe_table(self.features, encoder))
+        out.report("read", describe_table(self.features, encoder))
         for label, text in (lines or {}).items():
             if text is not None:
                 out.report(label, text)
@@ -155,7 +165,11 @@ def report_alerts(out: Output, alerts: Iterable[str]) -> None:
         (out.note if doubtful else out.warn)(alert)
 
 
-def _describe_table(features: Table, encoder: Any) -> str:
+def describe_table(features: Table, encoder: Any) -> str:
+    """What a table of features has, in a line."""
+    if not encoder.fitted:
+        columns = counted(len(features.names), "column")
+        return f"{counted(features.n_rows, 'row')}, {columns}: none of them can be used"
     count = encoder.n_missing(features)
     missing = f"; {count:,} missing" if count else ""
     columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
@@ -189,20 +203,11 @@ class RawTable(LabelledTable):
         return sha256_of(repr((type(X).__name__, tuple(map(int, X.shape)))), *alike)
 
 
-def encode_raw(table: Table, target: str | None, *, labels_too: bool = False) -> RawTable:
-    """Take out the labels and encode the rest.
-
-    Parameters
-    ----------
-    table : Table
-    target : str or None
-        The column of the labels, where it was named.
-    labels_too : bool
-        Whether the encoder looks at the labels, to warn of columns that give them away.
-    """
+def encode_raw(table: Table, target: str | None) -> RawTable:
+    """Take out the labels, in the column that was named, and encode the rest."""
     target = target_name(table, target)
     features, y = take_target(table, target)
-    encoder = Encoder(standardise=False).fit(features, y if labels_too else None)
+    encoder = Encoder(standardise=False).fit(features)
     X = encoder.transform(features)
     return RawTable(table, target, features, y, Roles(), encoder, X)
 
@@ -371,14 +376,27 @@ _LEAST = 1 << 28
 
 def sample_of(stored: StoredModel, options: Any) -> Table:
     """Read a sample of a table that does not fit in memory, the same rows each time."""
+    labels = getattr(options, "target", None) or stored.provenance.get("target")
+    with _within(options.memory):
+        return read_like_training(stored, options, labels=labels, most_rows=_SHOWN)
+
+
+def sample_to_describe(options: Any) -> Table:
+    """Read a sample of a table that is described, the same rows each time."""
+    with _within(options.memory):
+        return read_training_table(options, most_rows=_SHOWN, described=True)
+
+
+@contextmanager
+def _within(given: str | None) -> Iterator[None]:
+    """Read files within the memory of ``--memory``."""
     from separatrix.tables.source_files import limited
 
     with (
         tempfile.TemporaryDirectory(prefix="separatrix-") as folder,
-        limited(max(memory_of(options.memory) // 2, _LEAST), Path(folder)),
+        limited(max(memory_of(given) // 2, _LEAST), Path(folder)),
     ):
-        labels = getattr(options, "target", None) or stored.provenance.get("target")
-        return read_like_training(stored, options, labels=labels, most_rows=_SHOWN)
+        yield
 
 
 def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData:

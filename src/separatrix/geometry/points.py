@@ -117,8 +117,11 @@ def _has_repeats(matrix: Any) -> bool:
     return bool(pattern.nnz < matrix.nnz)
 
 
-def labelled_points(X: Any, y: Any) -> LabelledPoints:
+def labelled_points(X: Any, y: Any, *, classes: bool = True) -> LabelledPoints:
     """Validate a matrix and its labels as an estimator would, without a copy where possible.
+
+    Without ``classes`` the labels need be no classes: those of a quantity are its different
+    numbers, and where `y` is None all rows have the same one.
 
     Entries of a sparse matrix that are stored in several parts are added up, in floats as
     elsewhere, so that what is stated is about one number a place; that takes a copy.
@@ -130,8 +133,17 @@ def labelled_points(X: Any, y: Any) -> LabelledPoints:
     """
     # scikit-learn's validation remembers the columns' names on an estimator.
     holder = BaseEstimator()
-    matrix, y = validate(holder, X, y)
-    require_classes(y)
+    if classes:
+        matrix, y = validate(holder, X, y)
+        require_classes(y)
+        labels = encode(y, None, None)
+    elif y is None:
+        matrix = validate(holder, X, reset=True)
+        labels = Labels(np.zeros(1), np.zeros(matrix.shape[0], np.int64), None, matrix.shape[0])
+    else:
+        matrix, y = validate(holder, X, y, regression=True)
+        values, codes = np.unique(y, return_inverse=True)
+        labels = Labels(values, codes.reshape(-1), None, len(codes))
     if sp.issparse(matrix) and _has_repeats(matrix):
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -139,6 +151,6 @@ def labelled_points(X: Any, y: Any) -> LabelledPoints:
     names = getattr(holder, "feature_names_in_", None)
     return LabelledPoints(
         as_design(matrix),
-        encode(y, None, None),
+        labels,
         None if names is None else tuple(str(name) for name in names),
     )

@@ -293,6 +293,7 @@ TEMPLATES: dict[str, str] = {
     "role_in_words": "column {column} holds {value}, which is not a {what}; {kind} reads it as one",
     "not_split_as_fit": "{rows} cannot be split as those of the fit were, of which a share of "
     "{share:g} was held out; give the table of the fit",
+    "hold_out_latest": "hold out the latest rows ({time})",
     "class_held_out": "all rows of class {label} would be held out, and none fitted; hold out a "
     "smaller share ({share}), or give another {seed}",
     "single_rows": "none of the {rows} rows can be held out, because every class has a single "

@@ -13,7 +13,7 @@ from separatrix.messages import percent
 from separatrix.tables.categorical import first_appearance
 from separatrix.tables.table import missing_mask
 
-__all__ = ["MOST_CLASSES", "Counting", "drawing_of"]
+__all__ = ["MOST_CLASSES", "Counting", "drawing_of", "heights_of", "means_of", "shares_of"]
 
 MOST_CLASSES = 6
 _GROUPS = 10
@@ -22,6 +22,8 @@ _LEVELS = 8
 _MOST_ROWS = 100_000
 # In units of the drawing: from one bar to the next, a bar, and the height of the highest.
 _STEP, _BAR, _HEIGHT = 12, 10, 34
+# The height of bars of shares.
+_SHARES = 20
 
 
 class Counting:
@@ -137,31 +139,90 @@ def looked_for(part: Part, classes: Sequence[Any]) -> Any:
 
 
 def drawing_of(groups: list[dict[str, Any]], order: Sequence[int]) -> dict[str, Any]:
-    """A histogram as the paths of an SVG.
+    """A histogram as the paths of an SVG, as :func:`heights_of`, with shares.
+
+    Returns
+    -------
+    dict
+        ``width`` and ``height``, ``paths``, and ``shares``: of the lowest class among the rows of
+        each group, in words.
+    """
+    totals = [sum(group["counts"]) for group in groups]
+    shares = [
+        percent(group["counts"][order[0]] / total) if total else "–"
+        for group, total in zip(groups, totals, strict=True)
+    ]
+    return {**heights_of(groups, order), "shares": shares}
+
+
+def heights_of(groups: Sequence[dict[str, Any]], order: Sequence[int]) -> dict[str, Any]:
+    """Bars whose heights are the numbers of rows, as the paths of an SVG.
 
     Parameters
     ----------
-    groups : list of dict
-        Of `Counting`.
+    groups : sequence of dict
+        ``counts`` by class, and ``missing``, as of `Counting`.
     order : sequence of int
         The classes from the lowest.
 
     Returns
     -------
     dict
-        ``width`` and ``height``, ``paths`` (of each class in its order, empty without rows), and
-        ``shares``: of the lowest class among the rows of each group, in words.
+        ``width`` and ``height``, and ``paths`` (of each class in its order, empty without rows).
     """
-    most = max(sum(group["counts"]) for group in groups)
-    paths, shares, x = [""] * len(order), [], 0
-    for group in groups:
+    most = max(1, *(sum(group["counts"]) for group in groups))
+    return _stacked(groups, order, [_HEIGHT / most] * len(groups), _HEIGHT)
+
+
+def shares_of(groups: Sequence[dict[str, Any]], order: Sequence[int]) -> dict[str, Any]:
+    """Bars of one height that are divided by the shares of the classes, as `heights_of`."""
+    scales = [_SHARES / max(1, sum(group["counts"])) for group in groups]
+    return _stacked(groups, order, scales, _SHARES)
+
+
+def means_of(
+    means: Sequence[float | None], groups: Sequence[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Means of groups as dots between the lowest and the highest of them.
+
+    Returns
+    -------
+    dict or None
+        ``width`` and ``height``, ``dots`` (pairs of x and y), and the ``least`` and the ``most``;
+        None where there is no mean.
+    """
+    known = [mean for mean in means if mean is not None]
+    if not known:
+        return None
+    least, most = min(known), max(known)
+    width = (most / 2 - least / 2) or 1.0
+    dots, x = [], 0.0
+    for mean, group in zip(means, groups, strict=True):
         x += _STEP // 2 if group.get("missing") else 0
-        top, total = float(_HEIGHT), sum(group["counts"])
+        if mean is not None:
+            share = (mean / 2 - least / 2) / width if most > least else 0.5
+            dots.append((x + _BAR / 2, 3 + (_SHARES - 6) * (1.0 - share)))
+        x += _STEP
+    return {
+        "width": x - (_STEP - _BAR), "height": _SHARES, "dots": dots, "least": least, "most": most,
+    }  # fmt: skip
+
+
+def _stacked(
+    groups: Sequence[dict[str, Any]],
+    order: Sequence[int],
+    scales: Sequence[float],
+    ground: int,
+) -> dict[str, Any]:
+    """Bars of classes on top of one another, a row being as high as the scale of its group."""
+    paths, x = [""] * len(order), 0
+    for group, scale in zip(groups, scales, strict=True):
+        x += _STEP // 2 if group.get("missing") else 0
+        top = float(ground)
         for place, k in enumerate(order):
-            height = _HEIGHT * group["counts"][k] / most
+            height = scale * group["counts"][k]
             if height > 0.0:
                 top -= height
                 paths[place] += f"M{x} {top:.4g}h{_BAR}v{height:.4g}h-{_BAR}z"
-        shares.append(percent(group["counts"][order[0]] / total) if total else "–")
         x += _STEP
-    return {"width": x - (_STEP - _BAR), "height": _HEIGHT, "paths": paths, "shares": shares}
+    return {"width": x - (_STEP - _BAR), "height": ground, "paths": paths}

@@ -31,7 +31,7 @@ VERSION = 1
 
 
 class Report:
-    """The report of a fitted model: a page for people and a document for programs.
+    """The report of a fitted model, or of a table: a page for people, a document for programs.
 
     The page is one HTML file without scripts that asks nothing of any network; the document has
     every number of the page.
@@ -229,6 +229,42 @@ class Report:
         return cls._of(evaluation, pictures=pictures, time_limit=time_limit, wording=wording)
 
     @classmethod
+    def from_diagnosis(cls, found: Diagnosis, *, data: str | None = None) -> Report:
+        """The profile of a table: what its columns hold, and what in them hurts a linear model.
+
+        Parameters
+        ----------
+        found : Diagnosis
+            What :func:`separatrix.diagnose` gives with ``profile=True``.
+        data : str, optional
+            What the table is called, by default where it was read from.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        ValueError
+            If the diagnosis has no profile.
+        ModuleNotFoundError
+            If jinja2 or matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from separatrix import Report, diagnose
+        >>> from separatrix.tables import read_table
+        >>> found = diagnose(read_table("iris"), target="target", profile=True)
+        >>> report = Report.from_diagnosis(found)
+        >>> report.to_dict()["profile"]["columns"][0]["name"]
+        'sepal length (cm)'
+        """
+        require_extras()
+        from separatrix.report.profile import profile_document
+
+        return cls(document=profile_document(found, source=data), pictures=[])
+
+    @classmethod
     def _of(
         cls,
         evaluation: EvaluationData,
@@ -258,6 +294,10 @@ class Report:
 
     def to_html(self) -> str:
         """The page."""
+        if self.document.get("kind") == "profile":
+            from separatrix.report.profile import profile_page
+
+            return profile_page(self.document)
         return render(self.document, self.pictures)
 
     def _repr_html_(self) -> str:

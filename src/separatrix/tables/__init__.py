@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 # Loaded when they are first used: an encoding needs compiled loops, and the words of a table none.
 _HOMES = {
     "BUILTIN_NAMES": "separatrix.tables.builtin",
+    "ColumnProfile": "separatrix.tables.profiles.records",
     "DEFAULT_MISSING": "separatrix.tables.table",
     "Encoder": "separatrix.tables.encoder",
     "KINDS": "separatrix.tables.table",
     "Roles": "separatrix.tables.roles",
     "Table": "separatrix.tables.table",
+    "TableProfile": "separatrix.tables.profiles.records",
     "load_builtin": "separatrix.tables.builtin",
     "looks_like_quantity": "separatrix.tables.target",
     "read_table": "separatrix.tables.reader",
@@ -33,9 +35,11 @@ __all__ = [
     "BUILTIN_NAMES",
     "DEFAULT_MISSING",
     "KINDS",
+    "ColumnProfile",
     "Encoder",
     "Roles",
     "Table",
+    "TableProfile",
     "load_builtin",
     "looks_like_quantity",
     "read_table",
@@ -50,6 +54,8 @@ if TYPE_CHECKING:
     from separatrix.tables.builtin import BUILTIN_NAMES as BUILTIN_NAMES
     from separatrix.tables.builtin import load_builtin as load_builtin
     from separatrix.tables.encoder import Encoder as Encoder
+    from separatrix.tables.profiles.records import ColumnProfile as ColumnProfile
+    from separatrix.tables.profiles.records import TableProfile as TableProfile
     from separatrix.tables.reader import read_table as read_table
     from separatrix.tables.roles import Roles as Roles
     from separatrix.tables.roles import take_roles as take_roles

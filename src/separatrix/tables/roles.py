@@ -23,7 +23,7 @@ from separatrix.tables.table import (
     quote,
 )
 
-__all__ = ["Roles", "equal_rows", "take_roles"]
+__all__ = ["Roles", "equal_rows", "repeated_rows", "take_roles"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +117,25 @@ def take_roles(
 def equal_rows(table: Table) -> np.ndarray | None:
     """A number that equal rows share; None where no two rows are equal, or most of them are.
 
-    Text is looked at only in rows whose numbers are those of another.
-
     Examples
     --------
     >>> from separatrix.tables.table import Table
     >>> from separatrix.tables.roles import equal_rows
     >>> equal_rows(Table.from_columns({"age": [31, 45, 31], "job": ["a", "b", "a"]})).tolist()
     [0, 1, 0]
+    """
+    together = repeated_rows(table)
+    if together is None:
+        return None
+    # Where most rows are equal to others, of few categories, they are no copies of one another.
+    n_different = int((together == np.arange(len(together))).sum())
+    return None if 2 * n_different < len(together) else together
+
+
+def repeated_rows(table: Table) -> np.ndarray | None:
+    """The number of the first row that equals each row; None where no two are equal.
+
+    Text is looked at only in rows whose numbers are those of another.
     """
     n = table.n_rows
     keys = np.zeros(n, dtype=np.uint64)
@@ -155,9 +166,7 @@ def equal_rows(table: Table) -> np.ndarray | None:
         codes[lost] = np.uint64(place)
         keys += mixed(codes)
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    n_different = n - len(some) + len(first)
-    # Where most rows are equal to others, of few categories, they are no copies of one another.
-    if n_different == n or 2 * n_different < n:
+    if len(first) == len(some):
         return None
     together = np.arange(n)
     together[some] = some[first[group.reshape(-1)]]

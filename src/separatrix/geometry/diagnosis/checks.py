@@ -17,7 +17,7 @@ from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.geometry.points import LabelledPoints
 from separatrix.messages import counted, join, percent, plural, quoted
 
-__all__ = ["CHECKS", "Examined", "Skipped"]
+__all__ = ["CHECKS", "WITHOUT_CLASSES", "Examined", "Skipped"]
 
 _SHOWN = 5  # of a list in a sentence
 _LISTED = 20  # of a list in ``where``
@@ -37,6 +37,8 @@ _ODD_ROWS, _ODD_ROWS_OF = 2, 50
 _FEW_COLUMNS = 5
 # Mean over classes of the share of rows that one column classifies correctly.
 _TELLING, _SAMPLE_SLACK = 0.99, 0.02
+# The correlation with a quantity from which a column is the quantity under another name.
+_CORRELATED, _FEWEST_CORRELATED = 0.99, 20
 _MOST_COUNTS = 20_000_000
 _LEAK_SAMPLE, _CHUNK, _MOST_LEAKS, _MOST_CLASSES = 2000, 256, 50, 50
 # So many cells are scored at once.
@@ -94,6 +96,8 @@ class Examined:
     intercept: bool
     time_limit: float | None
     row_numbers: np.ndarray | None
+    target: str = "classes"
+    """What the labels are: "classes", a "quantity", or "" where there are none."""
 
     @cached_property
     def table(self) -> Columns:
@@ -331,11 +335,19 @@ def _rows(data: Examined) -> Iterator[Finding]:
     table, codes = data.table, data.codes
     hashes = table.hashes[0]
     group = _grouped(hashes, table.equal_rows)
-    yield from _contradictions(data, group)
+    if data.target == "classes":
+        yield from _contradictions(data, group)
     n_copies = table.n - np.unique(group * len(data.classes) + codes).size
     # Where most rows are copies, they are what such columns can say at all.
     if 0.01 * table.n <= n_copies <= 0.5 * table.n and n_copies:
-        yield finding("duplicate_rows", "note", {"count": int(n_copies)}, share=n_copies / table.n)
+        alike = {"classes": ", label and all", "quantity": ", target and all", "": ""}
+        yield finding(
+            "duplicate_rows",
+            "note",
+            {"count": int(n_copies)},
+            share=n_copies / table.n,
+            alike=alike[data.target],
+        )
     if data.sparse or table.d >= _FEW_COLUMNS:
         empty = np.flatnonzero(hashes == 0)
         empty = empty[table.row_sizes(empty) == 0]
@@ -393,6 +405,9 @@ def _contradictions(data: Examined, group: np.ndarray) -> Iterator[Finding]:
 
 def _label(data: Examined) -> Iterator[Finding]:
     """Columns on which one threshold (or one a class) tells the classes apart, or nearly."""
+    if data.target == "quantity":
+        yield from _nearly_the_quantity(data)
+        return
     table, codes, counts = data.table, data.codes, data.counts
     n_classes = len(counts)
     if n_classes > _MOST_CLASSES or counts.min() < 2:
@@ -443,6 +458,29 @@ def _label(data: Examined) -> Iterator[Finding]:
             wording="more leaks",
             shown=data.columns(rest),
         )
+
+
+def _nearly_the_quantity(data: Examined) -> Iterator[Finding]:
+    """Columns that are the quantity but for a scale and little else."""
+    labels, moments = data.points.labels, data.table.moments
+    if data.table.n < _FEWEST_CORRELATED:
+        return
+    y = labels.classes[labels.codes]
+    y = y / max(float(np.abs(y).max()), 1e-300)
+    y = y - y.mean()
+    length = float(np.sqrt(y @ y))
+    varying = np.flatnonzero(~moments.constant & (moments.deviation > 0.0))
+    for j, values in zip(varying.tolist(), data.table.each(varying), strict=True):
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (values - moments.mean[j]) / moments.deviation[j]
+            r = float(z @ y) / (length * math.sqrt(len(y)))
+        if abs(r) >= _CORRELATED:
+            yield finding(
+                "gives_target_away",
+                "warning",
+                {"columns": data.places([j]), "correlation": r},
+                column=data.columns([j]),
+            )
 
 
 def _candidate_leaks(data: Examined, varying: np.ndarray) -> np.ndarray:
@@ -702,3 +740,9 @@ CHECKS: dict[str, Callable[[Examined], Iterable[Finding]]] = {
     "separability": _separability,
 }
 """The checks by name, in the order in which they are made."""
+
+WITHOUT_CLASSES = {
+    "quantity": ("shape", "columns", "scales", "rows", "label", "collinear"),
+    "": ("columns", "scales", "rows", "collinear"),
+}
+"""Those that are made where the labels are a quantity, and where there are none."""

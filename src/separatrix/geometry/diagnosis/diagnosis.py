@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from separatrix.data.validation import check_choice, check_number
-from separatrix.geometry.diagnosis.checks import CHECKS, Examined, Skipped
+from separatrix.geometry.diagnosis.alerts import alerts_as_findings, not_alerted
+from separatrix.geometry.diagnosis.checks import CHECKS, WITHOUT_CLASSES, Examined, Skipped
+from separatrix.geometry.diagnosis.described import profile_findings
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
+from separatrix.geometry.diagnosis.tabular import (
+    PreparedTable,
+    prepared_table,
+    short_alerts,
+    table_of,
+)
 from separatrix.geometry.points import labelled_points
 from separatrix.messages import counted, join, sentences
 from separatrix.messages.markup import paragraphs_html, table_html
+from separatrix.tables import Table
+from separatrix.tables.profiles.profiling import profile_of
+from separatrix.tables.profiles.records import TableProfile
+from separatrix.tables.target import is_quantity
 
-__all__ = ["Diagnosis", "Finding", "diagnose"]
+__all__ = ["Diagnosis", "Finding", "diagnose", "diagnose_table"]
 
 
 @dataclass(frozen=True)
@@ -29,11 +41,13 @@ class Diagnosis:
     findings : tuple of Finding
     n_samples, n_features : int
     classes : tuple
-        The labels, sorted.
+        The labels, sorted; empty for a quantity, and where there is no target.
     checked : tuple of str
         What was looked at, by the names in ``CHECKS``.
     skipped : mapping of str to str
         What was not, or not in full, and why.
+    profile : TableProfile or None
+        What the columns hold, and how they depend on one another, where it was asked for.
     """
 
     findings: tuple[Finding, ...]
@@ -42,6 +56,7 @@ class Diagnosis:
     classes: tuple[Any, ...]
     checked: tuple[str, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)
+    profile: TableProfile | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -58,13 +73,13 @@ class Diagnosis:
             "classes": list(self.classes),
             "checked": list(self.checked),
             "skipped": dict(self.skipped),
+            **({} if self.profile is None else {"profile": self.profile.to_dict()}),
         }
 
     def __str__(self) -> str:
-        head = (
-            f"{counted(self.n_samples, 'row')}, {counted(self.n_features, 'column')}, "
-            f"{counted(len(self.classes), 'class')}: "
-        )
+        counts = [counted(self.n_samples, "row"), counted(self.n_features, "column")]
+        counts += [counted(len(self.classes), "class")] if self.classes else []
+        head = f"{', '.join(counts)}: "
         return "\n".join([head + self.summary(), *map(str, self.findings)])
 
     def _repr_html_(self) -> str:
@@ -85,15 +100,17 @@ class Diagnosis:
 
 def diagnose(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     fit_intercept: bool = True,
     time_limit: float | None = None,
     checks: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     row_numbers: Any = None,
+    target: str | None = None,
+    profile: bool = False,
 ) -> Diagnosis:
-    """Say what will hurt a linear classifier on these data, by name.
+    """Say what will hurt a linear model on these data, by name.
 
     Looked for are, by the name of the check:
 
@@ -117,13 +134,18 @@ def diagnose(
         (:func:`separatrix.separability`); for three and more classes each pair, and each class
         against the rest.
 
+    Where `y` is a quantity, and where there is none, those checks are left out that need classes;
+    ``label`` then looks for columns whose correlation with the quantity is nearly 1.
+
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    X : array-like, sparse matrix, data frame or Table of shape (n_samples, n_features)
         Looked at a block of rows at a time, and never made dense as a whole. Copied only where a
-        sparse matrix has column indices out of order or more than once.
-    y : array-like of shape (n_samples,)
-        Labels.
+        sparse matrix has column indices out of order or more than once. A
+        :class:`~separatrix.tables.Table`, and a data frame that holds words, dates or missing
+        values, is encoded as ``separatrix fit`` encodes it, with its numbers as they are.
+    y : array-like of shape (n_samples,), optional
+        Labels, or a quantity: numbers that are no plausible classes.
     fit_intercept : bool, default=True
         Whether the classifier in mind has an intercept.
     time_limit : float, optional
@@ -135,6 +157,12 @@ def diagnose(
         Names of the columns, where `X` is no data frame.
     row_numbers : array-like of int of shape (n_samples,), optional
         What to call the rows, in sentences and in ``where``; 0, 1, 2, ... by default.
+    target : str, optional
+        The column of a Table or a data frame that is the target, in place of `y`.
+    profile : bool, default=False
+        Whether to describe every column as well, and how columns depend on one another: the
+        distribution of its values, missing cells, levels, correlations, and how columns move with
+        time. :meth:`separatrix.Report.from_diagnosis` makes a page of it.
 
     Returns
     -------
@@ -143,8 +171,8 @@ def diagnose(
     Raises
     ------
     ValueError
-        For NaN or infinity, lengths that differ, one class only, or a parameter that cannot be
-        meant.
+        For NaN in a matrix, infinity, lengths that differ, one class only, or a parameter that
+        cannot be meant.
 
     Notes
     -----
@@ -170,13 +198,128 @@ def diagnose(
     ['collinear']
     >>> found.findings[0].what
     "columns depend on one another: 'a' = 'b' + 'c'"
+
+    A table without a target, and what its columns hold:
+
+    >>> found = diagnose({"x": [1.0, 2.0, 2.5, None], "k": ["a", "b", "b", "b"]}, profile=True)
+    >>> [(one.name, one.kind, one.n_missing, one.n_distinct) for one in found.profile.columns]
+    [('x', 'number', 1, 3), ('k', 'category', 0, 2)]
     """
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     chosen = list(CHECKS) if checks is None else list(checks)
     for name in chosen:
         check_choice("checks", name, list(CHECKS))
-    points = labelled_points(X, y)
+    settings = (bool(fit_intercept), time_limit, chosen)
+    if profile or target is not None or _is_table(X):
+        names = None if feature_names is None else [str(name) for name in feature_names]
+        table, own = (X, None) if isinstance(X, Table) and y is None else table_of(X, y, names)
+        if target is not None and own is not None:
+            raise ValueError("give the labels as y, or the name of their column as target")
+        prepared = prepared_table(table, own if target is None else target)
+        return diagnose_table(
+            prepared,
+            fit_intercept=bool(fit_intercept),
+            time_limit=time_limit,
+            checks=chosen,
+            row_numbers=row_numbers,
+            profile=profile,
+        )
+    kind = "" if y is None else "quantity" if _is_quantity(y) else "classes"
+    return _of_matrix(X, y, kind, feature_names, row_numbers, *settings)
+
+
+def diagnose_table(
+    prepared: PreparedTable,
+    *,
+    fit_intercept: bool = True,
+    time_limit: float | None = None,
+    checks: Sequence[str] | None = None,
+    row_numbers: Any = None,
+    profile: bool = False,
+    n_rows: int | None = None,
+) -> Diagnosis:
+    """As :func:`diagnose`, of a table that was prepared.
+
+    Parameters
+    ----------
+    prepared : PreparedTable
+    fit_intercept, time_limit, checks, row_numbers, profile
+        As of :func:`diagnose`.
+    n_rows : int, optional
+        How many rows there are, where those of the table are a sample.
+    """
+    encoder, kind = prepared.encoder, "classes"
+    if prepared.y is None or prepared.quantity:
+        kind = "" if prepared.y is None else "quantity"
+    chosen = list(CHECKS) if checks is None else checks
+    findings = [*prepared.placeholders, *alerts_as_findings(encoder)]
+    if prepared.X is None:
+        found = Diagnosis((), prepared.table.n_rows, 0, (), ())
+    else:
+        settings = (fit_intercept, time_limit, chosen)
+        names = encoder.feature_names_
+        found = _of_matrix(prepared.X, prepared.y, kind, names, row_numbers, *settings)
+        findings += not_alerted(found, encoder)
+    described = None
+    if profile:
+        described = profile_of(
+            prepared.table,
+            prepared.target,
+            quantity=prepared.quantity,
+            alerts=short_alerts(encoder),
+            n_rows=n_rows,
+        )
+        known = {
+            name for one in findings if one.code in _ALIKE for name in one.where.get("columns", ())
+        }
+        findings = [one for one in findings if not _of_missing_cells(one)]
+        findings += profile_findings(described, known)
+    return replace(found, findings=_from_the_gravest(findings), profile=described)
+
+
+# Findings after which a profile need not say that a column repeats another, or the target.
+_ALIKE = ("gives_label_away", "gives_target_away", "collinear", "one_to_one")
+
+
+def _of_missing_cells(finding: Finding) -> bool:
+    """Whether features are equal of which a profile says that their cells are missing together."""
+    groups = finding.where.get("groups", ()) if finding.code == "duplicate_columns" else ()
+    features = [name for group in groups for name in group]
+    return bool(features) and all(str(name).endswith("=(missing)") for name in features)
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X is a table, and not a matrix of numbers."""
+    if isinstance(X, (Table, dict)):
+        return True
+    kinds = getattr(X, "dtypes", None) if hasattr(X, "columns") else None
+    if kinds is None:
+        return False
+    return any(getattr(kind, "kind", "O") not in "biuf" for kind in kinds)
+
+
+def _is_quantity(y: Any) -> bool:
+    """Whether labels are numbers that are no plausible classes."""
+    values = np.asarray(y)
+    return values.ndim == 1 and values.dtype.kind == "f" and is_quantity(values)
+
+
+def _from_the_gravest(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+
+def _of_matrix(
+    X: Any,
+    y: Any,
+    kind: str,
+    feature_names: Sequence[str] | None,
+    row_numbers: Any,
+    fit_intercept: bool,
+    time_limit: float | None,
+    checks: Sequence[str],
+) -> Diagnosis:
+    points = labelled_points(X, y, classes=kind == "classes")
     names = points.names if feature_names is None else tuple(map(str, feature_names))
     if names is not None and len(names) != points.design.n_features:
         raise ValueError(
@@ -187,23 +330,23 @@ def diagnose(
         raise ValueError(
             f"row_numbers has the shape {numbers.shape} for {points.design.n_samples:,} rows."
         )
-    data = Examined(points, names, bool(fit_intercept), time_limit, numbers)
+    data = Examined(points, names, fit_intercept, time_limit, numbers, kind)
+    possible = [name for name in CHECKS if name in WITHOUT_CLASSES.get(kind, CHECKS)]
     found: list[Finding] = []
     skipped: dict[str, str] = {}
-    for name, check in CHECKS.items():
-        if name not in chosen:
+    for name in possible:
+        if name not in checks:
             continue
         try:
-            found += check(data)
+            found += CHECKS[name](data)
         except Skipped as skip:
             skipped[name] = skip.finding.why
             found += skip.found
-    found.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Diagnosis(
-        findings=tuple(found),
+        findings=_from_the_gravest(found),
         n_samples=points.design.n_samples,
         n_features=points.design.n_features,
-        classes=tuple(points.labels.classes.tolist()),
-        checked=tuple(name for name in CHECKS if name in chosen and name not in skipped),
+        classes=tuple(points.labels.classes.tolist()) if kind == "classes" else (),
+        checked=tuple(name for name in possible if name in checks and name not in skipped),
         skipped=skipped,
     )

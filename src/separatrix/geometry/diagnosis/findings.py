@@ -116,7 +116,7 @@ _WORDINGS: dict[str, tuple[str, str, str]] = {
         "subtract the mean (or the smallest value){before}",
     ),
     "duplicate_rows": (
-        "{count:row} ({share:percent}) {count:repeats|repeat} an earlier row, label and all",
+        "{count:row} ({share:percent}) {count:repeats|repeat} an earlier row{alike}",
         "copies on both sides of a split make the scores on held-out rows too optimistic",
         "leave them out, or split so that copies stay together",
     ),
@@ -138,6 +138,12 @@ _WORDINGS: dict[str, tuple[str, str, str]] = {
         "{column} alone nearly determines the class: {rule} right for {score:percent} of the rows, "
         "with equal weights of the classes",
         *_LEAK,
+    ),
+    "gives_target_away": (
+        "{column} alone nearly determines the target: their correlation is {correlation:.4f}",
+        "a column that is known only together with the target makes all scores too optimistic and "
+        "the model useless",
+        "if it is not known before the target, leave it out",
     ),
     "more leaks": (
         "{shown} {count:determines|determine} the class, too, exactly or nearly",
@@ -206,7 +212,7 @@ class _Words(Formatter):
             return spec.split("|")[value != 1]
         if spec == "percent":
             return percent(value)
-        if spec in ("row", "column", "more column"):
+        if spec in ("row", "column", "pair", "more column"):
             return counted(value, spec)
         return str(super().format_field(value, spec))
 

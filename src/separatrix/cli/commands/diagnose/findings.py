@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.tuning import Tuned
-from separatrix.assessment.findings import not_alerted
 from separatrix.cli.output import Output
 from separatrix.cli.wording import TERMINAL
+from separatrix.geometry.diagnosis.alerts import not_alerted
 from separatrix.geometry.diagnosis.diagnosis import diagnose
 from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.tables import Encoder

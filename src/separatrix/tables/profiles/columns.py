@@ -1,0 +1,383 @@
+"""One column: what it was read as, what it holds, and how its values are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from separatrix.messages import counted, join, percent
+from separatrix.tables.categorical import Categorical, first_appearance
+from separatrix.tables.placeholders import Placeholders, of_column, read_as_missing
+from separatrix.tables.profiles.records import Bin, ColumnProfile
+from separatrix.tables.table import Table, missing_mask, number_text, quote
+
+__all__ = ["Column", "Target", "column_profile", "prepared"]
+
+# Levels that have a bar of their own, and bars of numbers.
+LEVELS, BINS = 8, 20
+# So many different numbers at most have a bar each.
+_FEW = 12
+# Numbers beyond the outermost hundredths of the rows share a bar where they reach this many times
+# as far as the others.
+_TAIL, _FAR = 0.01, 4.0
+# Shares of the rows from which a column gets an alert.
+_MOSTLY, _MANY_MISSING = 0.98, 0.5
+_SKEWED = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column as numbers or as codes of levels.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        As of :class:`ColumnProfile`.
+    values : ndarray of float64
+        Of numbers, NaN where one is missing; empty for others.
+    codes : ndarray of int64
+        Of words, the number of the level, -1 where it is missing; empty for numbers.
+    levels : list of str
+        The most frequent first.
+    placeholders : list of Placeholders
+    """
+
+    name: str
+    kind: str
+    values: np.ndarray
+    codes: np.ndarray
+    levels: list[str]
+    placeholders: list[Placeholders]
+
+    @property
+    def numeric(self) -> bool:
+        return self.kind in ("number", "truth", "date")
+
+    @cached_property
+    def gone(self) -> np.ndarray:
+        """Where a value is missing."""
+        out: np.ndarray = np.isnan(self.values) if self.numeric else self.codes < 0
+        return out
+
+    @cached_property
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different numbers in ascending order, and in how many rows each is."""
+        values, counts = np.unique(self.values[~self.gone], return_counts=True)
+        return values, counts
+
+    @cached_property
+    def level_counts(self) -> np.ndarray:
+        """In how many rows each level is."""
+        return np.bincount(self.codes[~self.gone], minlength=len(self.levels))
+
+    @property
+    def n_distinct(self) -> int:
+        return len(self.counted[0]) if self.numeric else len(self.levels)
+
+    def take(self, rows: np.ndarray) -> Column:
+        """The column in some rows."""
+        values, codes = (one[rows] if len(one) else one for one in (self.values, self.codes))
+        return Column(self.name, self.kind, values, codes, self.levels, [])
+
+
+def prepared(table: Table, name: str) -> Column:
+    """A column of a table, without the values that are read as missing."""
+    column, gone = table.columns[name], missing_mask(table.columns[name])
+    if gone.all():
+        return Column(name, "empty", np.empty(0), np.full(len(gone), -1), [], [])
+    if column.dtype != object:
+        kind = "truth" if column.dtype == bool else "date" if name in table.dates else "number"
+        values = np.array(np.ma.getdata(column), dtype=np.float64)
+        found = of_column(table, name)
+        if away := read_as_missing(found):
+            gone = gone | np.isin(values, away)
+        values[gone | ~np.isfinite(values)] = np.nan
+        return Column(name, kind, values, np.empty(0, np.int64), [], found)
+    kind = "text" if table.kinds[name] == "text" else "category"
+    codes = np.where(gone, -1, first_appearance(column)).astype(np.int64)
+    counts = np.bincount(codes[~gone], minlength=int(codes.max(initial=-1)) + 1)
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0]
+    place = np.full(len(counts) + 1, -1)
+    place[order] = np.arange(len(order))
+    # The first row of every level has its text.
+    first = np.zeros(len(counts) + 1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    texts = column[first[order]]
+    levels = [str(text) for text in np.ma.getdata(texts).tolist()]
+    return Column(name, kind, np.empty(0), place[codes], levels, [])
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The column to predict, as classes or as a quantity.
+
+    Attributes
+    ----------
+    name : str
+    codes : ndarray of int64
+        The class of each row, -1 where it is missing; empty for a quantity.
+    classes : list of str
+        The most frequent first.
+    values : ndarray of float64
+        Of a quantity; empty for classes.
+    """
+
+    name: str
+    codes: np.ndarray
+    classes: list[str]
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, column: Column, *, quantity: bool) -> Target:
+        """The target of a column."""
+        if quantity:
+            return cls(column.name, np.empty(0, np.int64), [], column.values)
+        if not column.numeric:
+            return cls(column.name, column.codes, column.levels, np.empty(0))
+        values, counts = column.counted
+        order = np.argsort(-counts, kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        codes = np.full(len(column.values), -1)
+        there = ~column.gone
+        codes[there] = place[np.searchsorted(values, column.values[there])]
+        spelled = ["false", "true"] if column.kind == "truth" else None
+        names = [spelled[int(v)] if spelled else number_text(v) for v in values[order]]
+        return cls(column.name, codes, names, np.empty(0))
+
+    def by_group(self, group: np.ndarray, n: int) -> list[dict[str, Any]]:
+        """Rows by class, or the mean, of each group of rows."""
+        if len(self.values):
+            there = ~np.isnan(self.values)
+            rows = np.bincount(group[there], minlength=n)
+            with np.errstate(over="ignore"):
+                total = np.bincount(group[there], weights=self.values[there], minlength=n)
+            return [
+                {"mean": float(s / k)} if k and np.isfinite(s) else {}
+                for s, k in zip(total, rows, strict=True)
+            ]
+        k, there = len(self.classes), self.codes >= 0
+        counts = np.bincount(group[there] * k + self.codes[there], minlength=n * k).reshape(n, k)
+        return [{"by_class": tuple(row)} for row in counts.tolist()]
+
+
+# Targets of more classes are not drawn in the bars of other columns.
+MOST_CLASSES = 6
+
+
+def column_profile(
+    table: Table,
+    column: Column,
+    target: Target | None,
+    *,
+    alerts: Sequence[str] = (),
+    remarks: Sequence[str] = (),
+) -> ColumnProfile:
+    """What a column holds.
+
+    Parameters
+    ----------
+    table : Table
+    column : Column
+    target : Target or None
+    alerts, remarks : sequence of str
+        What is known of it already, as the profile has it.
+    """
+    n, lost = len(column.gone), int(column.gone.sum())
+    found: dict[str, Any] = {}
+    own = [*alerts]
+    if column.numeric:
+        found["numbers"] = _numbers(column)
+    elif column.kind != "empty":
+        counts = column.level_counts
+        found["levels"] = tuple(
+            (level, int(count))
+            for level, count in zip(column.levels[:LEVELS], counts, strict=False)
+        )
+    if n > lost:
+        if column.kind != "text":
+            found["bins"] = _bins(column, target)
+        own += _alerts(column, n, lost, found.get("numbers", {}))
+    elif not alerts:
+        own.append("holds no values")
+    return ColumnProfile(
+        column.name,
+        column.kind,
+        _read_as(table, column),
+        lost,
+        column.n_distinct,
+        placeholders=tuple(
+            {"values": one.values, "n": one.n, "missing": one.missing}
+            for one in column.placeholders
+        ),
+        alerts=tuple(dict.fromkeys(own)),
+        remarks=tuple(remarks),
+        **found,
+    )
+
+
+def _numbers(column: Column) -> dict[str, Any]:
+    """Moments and quartiles of the numbers that are there."""
+    values, counts = column.counted
+    if not len(values):
+        return {}
+    n, weights = int(counts.sum()), counts.astype(np.float64)
+    largest = float(max(abs(values[0]), abs(values[-1])))
+    # Squares stay within range.
+    scale = 1.0 if 1e-100 < largest < 1e100 else largest or 1.0
+    unit = values / scale
+    mean = float(unit @ weights) / n
+    deviation = float(np.sqrt(((unit - mean) ** 2) @ weights / n))
+    last = np.cumsum(counts)
+    places = np.searchsorted(last, np.array([0.25, 0.5, 0.75]) * n)
+    skew = float((((unit - mean) / deviation) ** 3) @ weights / n) if deviation > 0.0 else 0.0
+    return {
+        "least": float(values[0]),
+        "most": float(values[-1]),
+        "mean": mean * scale,
+        "deviation": deviation * scale,
+        "quartiles": values[np.minimum(places, len(values) - 1)].tolist(),
+        "zeros": int(counts[values == 0.0].sum()),
+        "skewness": skew,
+    }
+
+
+def _alerts(column: Column, n: int, lost: int, numbers: dict[str, Any]) -> list[str]:
+    found = []
+    if lost >= _MANY_MISSING * n:
+        found.append(f"{percent(lost / n)} missing")
+    for one in column.placeholders:
+        values = " or ".join(map(number_text, one.values))
+        verb = "read as missing" if one.missing else "perhaps missing"
+        found.append(f"{values} {verb} ({counted(one.n, 'cell')})")
+    counts = column.counted[1] if column.numeric else column.level_counts
+    top = int(counts.max(initial=0))
+    if column.n_distinct == 1:
+        found.append("constant")
+    elif top >= _MOSTLY * (n - lost):
+        found.append(f"one value in {percent(top / (n - lost))} of the rows")
+    if column.kind == "category" and n - lost >= 20 and 2 * column.n_distinct > n - lost:
+        found.append("mostly different levels")
+    if column.kind == "number" and abs(numbers.get("skewness", 0.0)) >= _SKEWED:
+        found.append("long tail " + ("above" if numbers["skewness"] > 0 else "below"))
+    return found
+
+
+# ------------------------------------------------------------------------------------ distribution
+
+
+def _bins(column: Column, target: Target | None) -> tuple[Bin, ...]:
+    group, entries = _number_groups(column) if column.numeric else _level_groups(column)
+    if column.gone.any():
+        group = np.where(column.gone, len(entries), group)
+        entries.append({"missing": True})
+    counts = np.bincount(group, minlength=len(entries)).tolist()
+    by: list[dict[str, Any]] = [{} for _ in entries]
+    drawn = target is not None and len(target.classes) <= MOST_CLASSES
+    # The mean of a quantity among rows of the same quantity says nothing.
+    if target is not None and drawn and (target.classes or target.name != column.name):
+        by = target.by_group(group, len(entries))
+    return tuple(
+        Bin(n, **entry, **more) for n, entry, more in zip(counts, entries, by, strict=True)
+    )
+
+
+def _number_groups(column: Column) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """Groups of rows: one for each of few different numbers, and of equal width for many."""
+    values, counts = column.counted
+    group = np.zeros(len(column.values), dtype=np.int64)
+    there = ~column.gone
+    if len(values) <= _FEW:
+        group[there] = np.searchsorted(values, column.values[there])
+        return group, [{"least": v, "most": v} for v in values.tolist()]
+    edges = _edges(values, counts)
+    group[there] = np.searchsorted(edges, column.values[there], side="right")
+    place = np.searchsorted(edges, values, side="right")
+    entries: list[dict[str, Any]] = []
+    for k in range(len(edges) + 1):
+        own = values[place == k]
+        ends = (own[0], own[-1]) if len(own) else (edges[max(k - 1, 0)],) * 2
+        entries.append({"least": float(ends[0]), "most": float(ends[1])})
+    return group, entries
+
+
+def _edges(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Where one bar ends and the next begins, without the outermost ends."""
+    last = np.cumsum(counts)
+    places = np.searchsorted(last, np.array([_TAIL, 1.0 - _TAIL]) * last[-1])
+    low, high = values[places].tolist()
+    first, final = float(values[0]), float(values[-1])
+    half = high / 2 - low / 2
+    if half > 0.0 and (final / 2 - first / 2) / _FAR > half:
+        # What lies far out shares a bar with its like.
+        first, final = max(first, low - half), min(final, high + half)
+    edges: np.ndarray = np.linspace(first / 2, final / 2, BINS + 1)[1:-1] * 2
+    return edges
+
+
+def _level_groups(column: Column) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """The most frequent levels, and all others together."""
+    shown = column.levels if len(column.levels) <= LEVELS + 1 else column.levels[:LEVELS]
+    entries: list[dict[str, Any]] = [{"level": level} for level in shown]
+    group = np.minimum(column.codes, len(shown))
+    if len(shown) < len(column.levels):
+        entries.append({"others": len(column.levels) - len(shown)})
+    return group, entries
+
+
+# ------------------------------------------------------------------------- what it was read as
+
+
+def _read_as(table: Table, column: Column) -> str:
+    name = column.name
+    if column.kind == "empty":
+        return "nothing: no cell has a value"
+    if name in table.overridden:
+        return f"{_NOUNS[column.kind]}, as requested"
+    spelling = table.spellings.get(name)
+    if spelling is not None:
+        return f"{_NOUNS[column.kind]}, {_spelled(spelling)}"
+    if column.kind == "category":
+        column_of = table.columns[name]
+        words = "words" if isinstance(column_of, Categorical) else "short texts"
+        return f"levels: {words} that are not numbers"
+    if column.kind == "text":
+        return "text: several words a cell, most cells different"
+    if column.kind == "truth":
+        return "truth values, 1 for true and 0 for false"
+    return {"date": "dates, as days since 1970-01-01", "number": "numbers: every cell is one"}[
+        column.kind
+    ]
+
+
+_NOUNS = {
+    "number": "numbers",
+    "truth": "truth values",
+    "date": "dates",
+    "category": "levels",
+    "text": "text",
+}
+
+
+def _spelled(spelling: Any) -> str:
+    """How the values of a column are written, in words."""
+    if spelling.kind == "date":
+        return f"written {spelling.order}"
+    if spelling.kind == "truth":
+        return f"{' and '.join(map(quote, spelling.words))}, however they are written"
+    if spelling.kind == "ordered":
+        return f"in the order of the levels from {quote(spelling.words[0])} to " + quote(
+            spelling.words[-1]
+        )
+    if spelling.kind != "number":
+        return f"written as a {spelling.kind}"
+    parts = [f"with {quote(spelling.unit)}"] if spelling.unit else []
+    parts += ["with a decimal comma"] if spelling.decimal == "," else []
+    parts += ["with magnitudes such as k and M"] if spelling.magnitudes else []
+    return f"written {join(parts)}" if parts else "written with marks between digits"
