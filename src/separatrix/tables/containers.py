@@ -167,6 +167,8 @@ def without_comments(path: Path, stack: contextlib.ExitStack) -> Path:
         else:
             line = ""
         names = above.lstrip("# \t")
+        # A counter of rows may be called so.
+        names = f"#{names}" if names[:1] in (",", ";", "|") else names
         file.seek(0)
         target = files.temporary_file(stack)
         with target.open("w", encoding="latin-1", newline="") as out:
@@ -186,7 +188,7 @@ def _heads(names: str, row: str) -> bool:
     return (
         mark in row
         and len(cells) == len(row.split(mark))
-        and all(re.search(r"[^\W\d]", cell) for cell in cells)
+        and all(re.search(r"[^\W\d]|^#$", cell) for cell in cells)
         and re.search(r"\d", row) is not None
     )
 

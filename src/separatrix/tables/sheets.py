@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,7 +79,12 @@ def columns_of_book(
         found = _read(book, name, path, given)
     else:
         shown = _visible(book, filled)
-        sheets = {name: _read(book, name, path, given) for name in shown}
+        sheets = {}
+        for name in shown:
+            # A sheet that lacks the line of the header that was given is not meant.
+            with contextlib.suppress(DataError):
+                sheets[name] = _read(book, name, path, given)
+        shown = [*sheets]
         able = [name for name in shown if sheets[name].holds(needed)]
         able = able or [name for name in shown if sheets[name].is_table()]
         if len(able) != 1:

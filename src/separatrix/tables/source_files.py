@@ -388,9 +388,12 @@ class Part:
             found.write(Path(str(self.path)), copy)
             self.path = copy
 
-    def decode(self, stack: contextlib.ExitStack) -> None:
-        """Read a copy in UTF-8 of a CSV file that is not, if its encoding can be found."""
-        found = guessed_encoding(Path(str(self.path)))
+    def decode(self, stack: contextlib.ExitStack, *, damaged: bool = False) -> None:
+        """Read a copy in UTF-8 of a CSV file that is not, if its encoding can be found.
+
+        ``damaged``: it is known that some line is not; else the ends of the file are looked at.
+        """
+        found = guessed_encoding(Path(str(self.path)), damaged=damaged)
         if found is None:
             return
         self.path = written_as_utf8(Path(str(self.path)), found.encoding, self.label, stack)
@@ -993,7 +996,7 @@ class Part:
         if self.longest_line:  # it is such a copy already
             raise _unreadable_csv(self.label, message)
         if _utf8_fault(self.path) is not None:
-            self.decode(stack)
+            self.decode(stack, damaged=True)
         copy = temporary_file(stack)
         longest = 0
         with copy.open("w", encoding="utf-8", newline="") as out:
@@ -1014,7 +1017,7 @@ class Part:
     def take_apart(self, stack: contextlib.ExitStack) -> None:
         """Rewrite a CSV file of many columns, one cell a line."""
         if _utf8_fault(self.path) is not None:
-            self.decode(stack)
+            self.decode(stack, damaged=True)
         rows = self.checked_rows()
         next(rows)  # the header
         self.cells = write_cells(rows, len(self.names), temporary_file(stack))
@@ -1094,8 +1097,11 @@ def encoding_of(path: Path) -> str | None:
     return "utf-16-be" if len(start) == 4 and start[::2] == b"\0\0" and all(start[1::2]) else None
 
 
-def guessed_encoding(path: Path) -> Guess | None:
-    """The encoding of a file of text by the language that it then holds; None of UTF-8."""
+def guessed_encoding(path: Path, *, damaged: bool = False) -> Guess | None:
+    """The encoding of a file of text by the language that it then holds; None of UTF-8.
+
+    ``damaged``: it is known not to be UTF-8.
+    """
     with path.open("rb") as file:
         start = file.read(_BLOCK)
         size = file.seek(0, os.SEEK_END)
@@ -1106,8 +1112,10 @@ def guessed_encoding(path: Path) -> Guess | None:
             return Guess(wide, word)
         cut = len(start) < size
         # The last bytes may begin within a letter.
-        if is_utf8(start, cut=cut) and is_utf8(
-            end.lstrip(bytes(range(0x80, 0xC0))) if cut else b""
+        if (
+            not damaged
+            and is_utf8(start, cut=cut)
+            and is_utf8(end.lstrip(bytes(range(0x80, 0xC0))) if cut else b"")
         ):
             return None
         file.seek(0)

@@ -36,6 +36,8 @@ _MOST_ABOVE, _MOST_BELOW = 60, 40
 _FEW = 12
 # Rows that tell which columns are of numbers, and those that tell where the header is.
 _SAMPLE, _GLANCE = 48, 24
+# A line of units has no cell that is in as many lines below it once more.
+_RECURS = 500
 # A column is of numbers where at least this share of its cells looks like one.
 _NUMBERS = 0.7
 # It is never blank where at least this share of its cells is not.
@@ -549,7 +551,7 @@ def _header_of(
     if has_names(first) and not apart:
         block = [first]
         for k in range(first + 1, body or first):
-            if not (completes(k) or (is_heading(k) and _describes(cells[k], shape))):
+            if not (completes(k) or (is_heading(k) and _describes(cells, k, shape))):
                 break
             block.append(k)
         return _of_block(cells, block, width)
@@ -591,14 +593,14 @@ def _is_title(line: Sequence[str], below: Sequence[str], width: int) -> bool:
     return not gaps and 2 * (filled[-1] + 1) <= width and all(below)
 
 
-def _describes(line: Sequence[str], shape: Shape) -> bool:
+def _describes(cells: Sequence[Sequence[str]], k: int, shape: Shape) -> bool:
     """Whether a line below the names has units or labels in place of values."""
-    pairs = [(j, cell) for j, cell in enumerate(line[: shape.width]) if cell]
+    pairs = [(j, cell) for j, cell in enumerate(cells[k][: shape.width]) if cell]
+    below = cells[k + 1 : k + 1 + _RECURS]
+    if any(line[j : j + 1] == [cell] for line in below for j, cell in pairs):
+        return False
     words = [cell for j, cell in pairs if shape.numeric[j] and not is_number_like(cell)]
     words = [cell for cell in words if not _is_nothing(cell)]
-    others = [(j, cell) for j, cell in pairs if not shape.numeric[j]]
-    if any(cell in (shape.known[j] or ()) for j, cell in others):
-        return False
     units = sum(_UNIT.fullmatch(cell) is not None for cell in words)
     return units == len(words) > 0 or (len(words) > 1 and len(words) == sum(shape.numeric))
 

@@ -46,6 +46,7 @@ _MOST = 1 << 20
 _WORD = re.compile(r"[^\W\d_²³¹¼½¾ªº]+")
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
 _KANA = re.compile("[\u3041-\u30fe]")
+_RUN = re.compile(r"([A-Za-z]?)[^\x00-\x7f]+([A-Za-z]?)")
 _NARROW_KANA = re.compile("[\uff66-\uff9f]{2,}")
 _JAPANESE_SIGNS = re.compile("[\u3000-\u3020\uff01-\uff60\uffe0-\uffe6]|[①-⑳㈱㎏㎝㎡℃№]")
 
@@ -119,16 +120,16 @@ def encoding_of_text(lines: Iterable[bytes]) -> Reading | None:
     data = b"\n".join(kept)
     if _CONTROL.search(data):
         return None
+    for encoding in ("cp932", "euc_jp"):
+        word = _japanese(data, encoding)
+        if word is not None:
+            return Reading(encoding, word)
     # A file of UTF-8 with a damaged letter is no other encoding.
     text = data.decode("utf-8", "surrogateescape")
     broken = sum("\ud800" <= sign <= "\udfff" for sign in text)
     sound = sum(sign > "\x7f" for sign in text) - broken
     if not broken or 5 * sound > broken:
         return None
-    for encoding in ("cp932", "euc_jp"):
-        word = _japanese(data, encoding)
-        if word is not None:
-            return Reading(encoding, word)
     readings = [
         _reading(data, "cp1252", _WESTERN),
         _reading(data, "cp1250", _CENTRAL),
@@ -177,7 +178,7 @@ def _reading(data: bytes, encoding: str, languages: dict[str, str]) -> tuple[Rea
         inside = all(one.isalpha() for one in around)
         if sign not in _SIGNS or (inside and sign not in _WITHIN):
             return None
-    if (letters > 2 * plain and letters > 2) or (encoding != "cp1252" and not plain):
+    if (letters > 2 * plain and letters > 1) or (encoding != "cp1252" and not plain):
         return None
     known = frozenset("".join(languages.values()))
     if any(letter not in known for letter in own):
@@ -223,6 +224,10 @@ def _japanese(data: bytes, encoding: str) -> str | None:
         for sign in beyond
     )
     if 10 * usual < 9 * len(beyond) or (encoding == "cp932" and 2 * narrow > len(beyond)):
+        return None
+    # Letters of other encodings stand among those of ASCII, which Japanese signs seldom do.
+    runs = _RUN.findall(text)
+    if 5 * sum(bool(before and behind) for before, behind in runs) > len(runs):
         return None
     found = re.search("[\u3041-\u30fe\u4e00-\u9fff]+", text)
     return found[0][:12] if found else None
