@@ -497,23 +497,26 @@ def test_a_row_that_repeats_the_header(tmp_path: Path, monkeypatch) -> None:
     for k in range(2):
         repeated = ["x, y \n"] if k else []
         (tmp_path / f"{k}.csv").write_text("".join(["x,y\n", *rows, *repeated, *rows]))
+    said = (
+        "1.csv: 1 line inside the table is the header again and is left out (first line 32)"
+    )
+
+    def check(found) -> None:
+        assert len([note for note in found.notes if said in note]) == 1
+        assert found.n_rows == 120
+
     for read in (read_table, partial(scan, target="y", cache=tmp_path)):
-        with pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"):
-            read(tmp_path / "*.csv")
+        check(read(tmp_path / "*.csv"))
     # Cell by cell, as wide files are read where they are not what their first rows are.
     with monkeypatch.context() as patched:
         patched.setattr("separatrix.tables.wide.is_wide", lambda *_: True)
         patched.setattr("separatrix.tables.source_files.is_wide", lambda *_: True)
-        with (
-            files.tuned(files.Tuning(sample_rows=10)),
-            pytest.raises(DataError, match=r"1\.csv, row 31: the row repeats the header; delete"),
-        ):
-            read_table(tmp_path / "*.csv")
+        with files.tuned(files.Tuning(sample_rows=10)):
+            check(read_table(tmp_path / "*.csv"))
     numbered = [f"{i},{row}" for i, row in enumerate(rows)]
     (tmp_path / "a.csv").write_text("".join([",x,y\n", *numbered, ",x,y\n", *numbered]))
     for read in (read_table, partial(scan, target="y", cache=tmp_path)):
-        with pytest.raises(DataError, match=r"a\.csv, row 31: the row repeats the header"):
-            read(tmp_path / "a.csv")
+        assert read(tmp_path / "a.csv").n_rows == 60
 
 
 def test_type_that_differs(tmp_path: Path) -> None:

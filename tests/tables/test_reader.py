@@ -354,10 +354,10 @@ def test_standard_input(monkeypatch):
 
 def test_standard_input_errors_name_it(monkeypatch):
     class Stream:
-        buffer = io.BytesIO(b"a,b\n1,2\n3\n")
+        buffer = io.BytesIO(b"a,b\n1,2\n3,4,5\n")
 
     monkeypatch.setattr(sys, "stdin", Stream)
-    with pytest.raises(DataError, match=r"^standard input, line 3: 1 field, where"):
+    with pytest.raises(DataError, match=r"^standard input, line 3: 3 fields, where"):
         read_table("-")
 
 
@@ -421,6 +421,8 @@ def test_lines_of_two_sorts_of_ends_and_odd_quotes(write):
         content = blanks + "".join(line + rng.choice(ends) for line in lines)
         rows = list(csv.reader(io.StringIO(content, newline="")))
         want = [[text.strip() or None for text in row] for row in rows if row][1:]
+        while not any(want[-1]):  # blank lines below the last row
+            want.pop()
         kinds = {f"c{j}": "category" for j in range(width)}
         table = read_table(write("a.csv", content), missing=[], kinds=kinds)
         got = [list(row) for row in zip(*(values(table, name) for name in kinds), strict=True)]
@@ -514,8 +516,8 @@ def test_several_files_of_many_columns_are_read_alike(write, tmp_path, both):
     write("p3.tsv", "a\tb\tc\nx\t1\t1\n")
     table = both(str(tmp_path / "p*.?sv"))
     assert table[2] == dict.fromkeys("abc", "category")
-    write("p4.csv", "a,b,c\n1,2\n")
-    assert "p4.csv, line 2: 2 fields" in both(str(tmp_path / "p*.csv"))
+    write("p4.csv", "a,b,c\n1,2,3,4\n")
+    assert "p4.csv, line 2: 4 fields" in both(str(tmp_path / "p*.csv"))
 
 
 @pytest.mark.parametrize(("last", "told"), [("7", False), ("n.a.", False), ("x", True)])
@@ -617,20 +619,17 @@ def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
         ("a.csv", "", r"a\.csv is empty"),
         ("a.csv", "\n\n", r"a\.csv is empty"),
         ("a.csv", "a,b\n", r"a\.csv holds a header but no rows"),
-        ("a.csv", "a,b\n1,2\n3\n4,5\n", r"a\.csv, line 3: 1 field, where the header has 2"),
+        ("a.csv", "a,b,c\n1,2,3\n3,4\n4,5\n4,5,6\n", r"a\.csv, line 4: 2 fields, where the header"),
         ("a.csv", "a,b\n1,2\n3,4,5\n", r"a\.csv, line 3: 3 fields, where the header has 2"),
-        ("a.csv", 'a,b\n"x\ny",2\n3\n', r"a\.csv, line 4: 1 field"),
+        ("a.csv", 'a,b\n"x\ny",2\n3,4,5\n', r"a\.csv, line 4: 3 fields"),
+        ("a.csv", "a,b\n1,2\n3", r"a\.csv, line 3: the file ends within a row \(1 field, where"),
         (
             "a.csv",
             'a,b\n1,2\n3,"4\n5,6\n',
             r"a\.csv, line 3: a quotation mark is opened and not closed",
         ),
-        ("a.csv", b"a,b\n1,2\n3,caf\xe9\n", r"not UTF-8: line 3, byte 14 of the file is 0xe9"),
-        ("a.csv", b"caf\xe9,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
-        ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
-        ("a.csv", "a,b\n1,2\na,b\n3,4\n", r"a\.csv, row 2: the row repeats the header; delete it"),
-        ("a.csv", ",a,b\n0,1,2\n,a,b\n0,3,4\n", r"a\.csv, row 2: the row repeats the header"),
-        ("a.csv", "a,NA,b\n0,1,2\na,NA,b\n0,3,4\n", r"a\.csv, row 2: the row repeats the header"),
+        ("a.csv", b"a,b\n1,2\n3,caf\xe9\xf7x\n", r"not UTF-8: line 3, byte 14 of the file is 0xe9"),
+        ("a.csv", b"caf\xe9\xf7x,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
         ("a.csv", b"\x7fELF\x02\0\xd0\xff\n", r"a\.csv is not a table in text: byte 6 of the file"),
         ("a.json", "", r"a\.json is empty"),
         ("a.json", "[]", r"a\.json holds no rows"),

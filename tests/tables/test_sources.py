@@ -162,8 +162,12 @@ def test_delimiters_and_encodings(file) -> None:
     with pytest.raises(DataError, match="'::' is not a delimiter"):
         read_table(odd, delimiter="::")
     latin = file("c.csv", "name,x\nJosé,1\nZoë,2\n".encode("latin-1"))
+    table = read_table(latin)
+    assert table.columns["name"].tolist() == ["José", "Zoë"]
+    assert "is not UTF-8; it is read as cp1252" in table.notes[0]
+    wild = file("d.csv", b"name,x\nJos\xe9\xf7\xe9,1\n")
     with pytest.raises(DataError, match="is not UTF-8: line 2, .*encoding='latin-1' or the like"):
-        read_table(latin)
+        read_table(wild)
     assert read_table(latin, encoding="latin-1").columns["name"].tolist() == ["José", "Zoë"]
     with pytest.raises(DataError, match="'latin-99' is not a known encoding"):
         read_table(latin, encoding="latin-99")

@@ -423,6 +423,51 @@ unpacked_limit = partial(
 )
 
 
+def _parse_header(text: str) -> str:
+    """The number of the line of a header, or the numbers of two, as they were written."""
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        raise ValueError(f"{text} is not the number of a line, or two such as 4,5")
+    return text
+
+
+def _parse_lines(text: str) -> str:
+    """A number of lines, as it was written."""
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{text} is not a whole number from 0")
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineOptions(Options):
+    """Where a table lies in its file; a model does not remember it, as another file has its own."""
+
+    header: str | None = option(
+        "The number of the line with the names of the columns, or 4,5 for two lines. [default: "
+        "detected, file by file]",
+        Parsed("line", _parse_header),
+        last=True,
+        metavar="LINE",
+    )
+    skip_rows: str | None = option(
+        "The number of lines to leave out at the beginning of the file. [default: detected]",
+        Parsed("lines", _parse_lines),
+        last=True,
+        metavar="LINES",
+    )
+    footer: str | None = option(
+        "The number of lines to leave out at the end of the file; 0 keeps all. [default: detected]",
+        Parsed("lines", _parse_lines),
+        last=True,
+        metavar="LINES",
+    )
+    sheet: str | None = option(
+        "The sheet of a workbook, or the table of a database. [default: the only one with a table]",
+        last=True,
+        metavar="NAME",
+    )
+
+
 def require_scheduler(engine: str | None, scheduler: str | None) -> None:
     """Refuse a cluster without an address, and an address without a cluster."""
     if (engine == "dask") != (scheduler is not None):
@@ -430,7 +475,7 @@ def require_scheduler(engine: str | None, scheduler: str | None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(Options):
+class TableOptions(LineOptions):
     """The table to learn from, and how its columns are read."""
 
     data: str = argument()

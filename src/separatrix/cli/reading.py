@@ -26,7 +26,7 @@ from separatrix.persistence.model_file import StoredModel, load_model
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_target
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import Roles
-from separatrix.tables.table import NoSuchColumn
+from separatrix.tables.table import STRUCTURE, NoSuchColumn
 
 # Commands import row blocks where a table is read in passes.
 if TYPE_CHECKING:
@@ -77,19 +77,24 @@ def read_training_table(
     return table.drop_missing(target_name(table, options.target))
 
 
-def read_again(stored: StoredModel, data: str, *, unpacked_limit: str | None = None) -> Table:
-    """Read a table with the options of the fit that made a model, but for a limit given now."""
+def given_now(options: Any) -> dict[str, str]:
+    """The options of a command that take the place of those of the fit of a model."""
+    names = ("unpacked_limit", *STRUCTURE)
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def read_again(stored: StoredModel, options: Any) -> Table:
+    """Read a table with the options of the fit that made a model, but for those given now."""
     config = stored.provenance["config"]
     columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
     # Files of earlier versions do not have these.
     columns |= {name: config.get(name) for name in OPTIONS}
-    if unpacked_limit is not None:
-        columns["unpacked_limit"] = unpacked_limit
+    columns |= given_now(options)
     for name in ("drop_missing_target", "ignore_unusable"):
         columns[name] = bool(config.get(name))
     columns["ordered"] = config.get("ordered") or {}
     columns["target"] = stored.provenance["target"]
-    return read_training_table(TableOptions(data=data, **columns), marks_of(config))
+    return read_training_table(TableOptions(data=options.data, **columns), marks_of(config))
 
 
 def target_name(table: Table, given: str | None) -> str:
@@ -232,9 +237,9 @@ def _reading(stored: StoredModel, options: Any) -> dict[str, Any]:
     config = stored.provenance.get("config") or {}
     return {
         "missing": getattr(options, "missing", None) or marks_of(config),
-        # A query was over the table of the fit.
+        # A query was over the table of the fit, and another file has other lines.
         **{
-            name: getattr(options, name, None) or config.get(name)
+            name: getattr(options, name, None) or (None if name in STRUCTURE else config.get(name))
             for name in OPTIONS
             if name != "sql"
         },
@@ -273,6 +278,7 @@ def _drops_missing_target(stored: StoredModel, options: Any) -> bool:
 PASSED_ON = (
     *("decimal", "date_format", "delimiter", "encoding", "unpacked_limit"),
     *("ordered", "ignore_unusable"),
+    *STRUCTURE,
 )
 
 # A command's share of the machine's memory by default.
@@ -403,10 +409,9 @@ def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData
     """Row blocks of the table of a fit in passes, with the same rows held out."""
     config, origin = stored.provenance["config"], stored.provenance
     own = (origin["target"], config.get("weight"))
-    limit = options.unpacked_limit
     with reading_bar(shown=not out.quiet) as on_progress:
         return scan_by(
-            {**config, **({} if limit is None else {"unpacked_limit": limit})},
+            {**config, **given_now(options)},
             options.data,
             origin["target"],
             # Another amount than at the fit makes other blocks, with the same fingerprint.

@@ -255,10 +255,56 @@ TEMPLATES: dict[str, str] = {
     "not_text": "{label} is not a table in text: byte {byte} of the file is 0x00; give a file of "
     "comma-separated values, or one whose name ends with its format (.parquet, .xlsx), or say what "
     "it is with {encoding='utf-16-le'} or the like",
+    # Where a table lies in its file.
+    "encoding_found": "{source} is not UTF-8; it is read as {encoding}, in which it has words such "
+    "as {word}; if that is not what it says, give another {name:encoding}",
+    "lines_above": "{source}: the header is {line} {header}, and {lines} above it {are} left out "
+    "({shown}); if the table begins there, give {option}",
+    "header_of_lines": "{source}: {line}s {first} to {last} are one header, with names such as "
+    "{name}; if {line} {last} alone is the header, give {option}",
+    "line_of_units": "{source}: {line} {number} below the header holds units or labels ({shown}), "
+    "not values, and is left out; if it is a row, give {option}",
+    "name_repeated": "{source}: columns {first} and {other} are both called {name}; the second is "
+    "read as {new}",
+    "names_repeated": "{source}: {count} more columns have the name of an earlier one, and are "
+    "numbered in the same way",
+    "lines_below": "{source}: the {lines} {are} no part of the table and {are} left out ({shown}); "
+    "if that is a row, give {option}",
+    "lines_header": "{source}: {lines} inside the table {is_} the header again and {is_} left out "
+    "(first {line} {first}); if the first line of the file is itself a row, put a line of column "
+    "names before it",
+    "lines_title": "{source}: {lines} inside the table {is_} a line above the header again and "
+    "{is_} left out (first {line} {first}: {shown})",
+    "lines_total": "{source}: {lines} inside the table {has} sums of other rows and {is_} left out "
+    "(first {line} {first}: {shown}); if these are rows, rename their first cells",
+    "lines_remark": "{source}: {lines} inside the table {has} a remark in place of cells and {is_} "
+    "left out (first {line} {first}: {shown}); if these are rows, fill in their cells",
+    "lines_short": "{source}: {lines} {has} fewer cells than the header, first {line} {first}; "
+    "the last cells count as missing",
+    "lines_long": "{source}: {lines} {has} more cells than the header, first {line} {first}; the "
+    "delimiter is read as part of column {column} there ({shown}); quote the text if that is wrong",
+    "more_lines": "{count} more notes of these sorts about other files of {source}",
+    "ragged": "{source}, {line} {number}: {fields}, where the header has {width}; correct the "
+    '{line} (a value that holds the delimiter needs "quotes"), or say where the table begins and '
+    "ends with {header} and {footer}",
+    "cut_short": "{source}, line {number}: the file ends within a row ({fields}, where the header "
+    "has {width}), so it may have been cut; get it again, or leave the line out with {option}",
+    "no_header_line": "{value} is not the number of a header's line; give a number from 1, or two "
+    "such as 4,5 of a header in two lines",
+    "no_count_of_lines": "{option} is no number of lines; give a whole number from 0",
+    "header_skipped": "{header} is one of the {skip} lines that are left out at the beginning",
+    "no_such_line": "{header} names a line that is not among the first lines of the file; give the "
+    "number of the line with the names of the columns",
+    "sheet_found": "{source}: sheet {sheet} is read, which alone holds a table{wanted}; for "
+    "another one ({others}) give {option}",
+    "several_sheets": "{source} has {count} {noun}s ({names}); name one, such as "
+    "{source}::{first}, or with {option}",
+    "sheet_twice": "{source}::{inner} and {option} name two {noun}s; give one of them",
+    "no_sheets": "{source} has no sheets or tables to name by {option}, which only workbooks and "
+    "databases have",
+    "merged_cells": "{source}: {cells} below the header {are} read as its value in every row",
     "memory_only": "{what} can only be read into memory; read it with read_table, or save it as a "
     "Parquet or CSV file",
-    "repeated_header": "{source}, row {row}: the row repeats the header; delete it, or, if the "
-    "first line of the file is itself a row of the table, put a line of column names before it",
     "no_column_kept": "every column of {source} is left out; keep at least one",
     "no_usable_column": "{source} has no column that a model can use{why}",
     "not_in_order": "column {column}, row {row}: {value} is none of the levels that {name:ordered} "

@@ -100,7 +100,7 @@ from separatrix.tables.table import (
 __all__ = ["ScanOptions", "scan_files"]
 
 # The format of caches: one in another format is written anew.
-_FORMAT = 7
+_FORMAT = 8
 # The bytes that the libraries take before there are any rows.
 _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
@@ -713,7 +713,7 @@ class _Scan:
         columns, facts = known.of_columns(names, encoder, read)
         if options.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
-        self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
+        self.notes += [*dict.fromkeys([*self.layout.notes, *known.notes, *known.alerts])]
         if self.layout.options.given:
             self.notes += next(self.readers.map(_unmet, self.session, [self.layout]))
         self.notes += column_notes(self.layout.groups, self.layout.wanted, names)

@@ -275,11 +275,18 @@ _IDENTIFIER = re.compile(
     r"\.?",
     re.DOTALL,
 )
+# And what a counter of rows is called, or a column without a name, as R, pandas and offices write it.
+_COUNTER = re.compile(
+    r"unnamed(?:_|: )\d+|row[._ ]?(?:names?|num)|[#№]|lfd\.?|laufnummer|zeile(?:nnummer|nnr\.?)?|"
+    r"s(?:l|er)?\.? ?no\.?|番号|連番|通番",
+    re.IGNORECASE,
+)
 
 
 def is_called_identifier(name: str) -> bool:
     """Whether a column is called like names of rows."""
-    return bool(_IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower()))
+    patterns = ((_IDENTIFIER, name), (_IDENTIFIER, name.lower()), (_COUNTER, name))
+    return any(pattern.fullmatch(text) for pattern, text in patterns)
 
 
 def is_constant(low: float, high: float) -> bool:

@@ -13,7 +13,6 @@ import datetime
 import gzip
 import lzma
 import re
-import shutil
 import sqlite3
 import sys
 import zipfile
@@ -25,9 +24,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError, imported
-from separatrix.messages import Message
+from separatrix.messages import Message, Setting
 from separatrix.tables import source_files as files
-from separatrix.tables import workbooks
 from separatrix.tables.lake import FilePath
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import joined, nearest, quote
@@ -37,16 +35,15 @@ __all__ = [
     "BOOKS",
     "DATABASES",
     "PACKED",
-    "columns_of_book",
+    "chosen_table",
+    "columns_by_name",
     "columns_of_sqlite",
-    "encoding_of",
     "parquet_of_arrow",
     "parquet_of_database",
     "parquet_of_query",
     "suffixes_of",
     "unpacked",
     "without_comments",
-    "written_as_utf8",
 ]
 
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
@@ -150,44 +147,6 @@ def _unzip(archive: Any, path: Path, target: Path, known: Sequence[str], limit: 
 # -------------------------------------------------------------------------------- text files
 
 
-def encoding_of(path: Path) -> str | None:
-    """UTF-16 or UTF-32, where a file begins with the mark of one, or with letters as UTF-16 has."""
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
-        return "utf-32"
-    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
-    if len(start) == 4 and start[1::2] == b"\0\0" and all(start[::2]):
-        return "utf-16-le"
-    return "utf-16-be" if len(start) == 4 and start[::2] == b"\0\0" and all(start[1::2]) else None
-
-
-def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.ExitStack) -> Path:
-    """A copy of a file of text in UTF-8; DataError where it is not in its encoding."""
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise DataError(
-            f"{encoding!r} is not a known encoding; give utf-8, utf-16, latin-1, cp1252 or another "
-            "encoding of Python"
-        ) from None
-    target = files.temporary_file(stack)
-    try:
-        with (
-            path.open(encoding=encoding, newline="") as source,
-            target.open("w", encoding="utf-8", newline="") as out,
-        ):
-            first = source.read(4096)
-            if "\0" in first:
-                raise DataError(f"{label} is not {encoding}: it holds zeros, as UTF-16 does")
-            out.write(first)
-            shutil.copyfileobj(source, out, 1 << 20)
-    except UnicodeError as error:
-        raise DataError(f"{label} is not {encoding}: {error}") from None
-    return target
-
-
 def without_comments(path: Path, stack: contextlib.ExitStack) -> Path:
     """A copy of a CSV file without lines that begin with ``#``, where its first line does.
 
@@ -207,6 +166,8 @@ def without_comments(path: Path, stack: contextlib.ExitStack) -> Path:
         else:
             line = ""
         names = above.lstrip("# \t")
+        # A counter of rows may be called so.
+        names = f"#{names}" if names[:1] in (",", ";", "|") else names
         file.seek(0)
         target = files.temporary_file(stack)
         with target.open("w", encoding="latin-1", newline="") as out:
@@ -226,7 +187,7 @@ def _heads(names: str, row: str) -> bool:
     return (
         mark in row
         and len(cells) == len(row.split(mark))
-        and all(re.search(r"[^\W\d]", cell) for cell in cells)
+        and all(re.search(r"[^\W\d]|^#$", cell) for cell in cells)
         and re.search(r"\d", row) is not None
     )
 
@@ -234,7 +195,7 @@ def _heads(names: str, row: str) -> bool:
 # ------------------------------------------------------------------- tables among several in a file
 
 
-def _chosen(wanted: str | None, there: Sequence[str], path: Path, noun: str) -> str:
+def chosen_table(wanted: str | None, there: Sequence[str], path: Path, noun: str) -> str:
     if wanted is not None:
         if wanted not in there:
             raise DataError(
@@ -245,28 +206,10 @@ def _chosen(wanted: str | None, there: Sequence[str], path: Path, noun: str) -> 
     if not there:
         raise DataError(f"{path} holds no {noun}")
     if len(there) > 1:
-        raise DataError(
-            f"{path} has {len(there)} {noun}s ({joined(there, 10)}); name one, such as "
-            f"{path}::{there[0]}"
-        )
+        values = {"source": path, "count": len(there), "noun": noun, "names": joined(there, 10)}
+        option = Setting("sheet", there[0])
+        raise DataError(Message("several_sheets", **values, first=there[0], option=option))
     return there[0]
-
-
-def columns_of_book(path: Path, sheet: str | None, limit: Limit) -> dict[str, list[Any]]:
-    """The columns of a sheet, by the names in its first row."""
-    calamine = imported("python_calamine", "reading workbooks", package="python-calamine")
-    extents = workbooks.extents_of(path, limit)
-    filled = [name for name, one in extents.items() if one.filled]
-    name = _chosen(sheet, list(extents) if sheet is not None else filled, path, "sheet")
-    try:
-        book = calamine.CalamineWorkbook.from_path(str(path))
-        cells = book.get_sheet_by_name(name).to_python()
-    except Exception as error:  # its errors share no class across versions
-        raise DataError(f"{path} is not a readable workbook: {files.first_line(error)}") from None
-    rows = [row for row in cells if any(cell != "" for cell in row)]
-    if len(rows) < 2:
-        raise DataError(f"{path}, sheet {quote(name)}: there are no rows below the header")
-    return _columns(rows[0], rows[1:], f"{path}, sheet {quote(name)}")
 
 
 def columns_of_sqlite(path: Path, table: str | None, limit: Limit) -> dict[str, list[Any]]:
@@ -281,7 +224,7 @@ def columns_of_sqlite(path: Path, table: str | None, limit: Limit) -> dict[str, 
                 "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
                 "AND name NOT LIKE 'sqlite_%' ORDER BY name"
             ).fetchall()
-            name = _chosen(table, [str(row[0]) for row in there], path, "table")
+            name = chosen_table(table, [str(row[0]) for row in there], path, "table")
             cursor = connection.execute(f"SELECT * FROM {files.identifier(name)}")
             header = [column[0] for column in cursor.description]
             rows: list[Sequence[Any]] = []
@@ -296,10 +239,10 @@ def columns_of_sqlite(path: Path, table: str | None, limit: Limit) -> dict[str, 
         raise DataError(f"{path} is not a readable SQLite database: {error}") from None
     if not rows:
         raise DataError(f"{path}, table {quote(name)}: there are no rows")
-    return _columns(header, rows, f"{path}, table {quote(name)}")
+    return columns_by_name(header, rows, f"{path}, table {quote(name)}")
 
 
-def _columns(
+def columns_by_name(
     header: Sequence[Any], rows: Sequence[Sequence[Any]], label: str
 ) -> dict[str, list[Any]]:
     names = [str(name).strip() or f"unnamed_{j + 1}" for j, name in enumerate(header)]
@@ -390,7 +333,7 @@ def parquet_of_database(
                 "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'given' "
                 "ORDER BY table_name"
             ).fetchall()
-            name = _chosen(table, [str(row[0]) for row in there], path, "table")
+            name = chosen_table(table, [str(row[0]) for row in there], path, "table")
             query, what = f"FROM given.{files.identifier(name)}", f"{path}, table {quote(name)}"
             return _copied(connection, query, stack, limit, what)
         except files.import_duckdb().Error as error:

@@ -59,6 +59,8 @@ from separatrix.tables.lake import (
 from separatrix.tables.limits import Limit
 from separatrix.tables.progress import watched
 from separatrix.tables.respelling import Reading, respelled
+from separatrix.tables.sheets import columns_of_book
+from separatrix.tables.structure import Given
 from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from separatrix.tables.table import (
     BLANKS,
@@ -101,6 +103,8 @@ _T = TypeVar("_T")
 
 # Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
 _SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
+# As many notes of one sort about lines of files are given in full.
+_NOTES_IN_FULL = 3
 # The number of files that have rows in the sample, where there are several.
 _SAMPLE_FILES = 5
 
@@ -125,6 +129,10 @@ def read_table(
     most_rows: int | None = None,
     unpacked_limit: str | int | None = None,
     needed: Sequence[str] = (),
+    header: int | str | None = None,
+    skip_rows: int | str | None = None,
+    footer: int | str | None = None,
+    sheet: str | None = None,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -176,6 +184,18 @@ def read_table(
         a hash of what is in them draws them, and in its order.
     needed : sequence of str
         Columns without which the table is refused before its rows are read.
+    header : int or str, optional
+        Of a CSV file or a sheet the number of the line with the names of the columns, from 1, or
+        ``"4,5"`` of a header in two lines. By default it is found: the line above the first row, in
+        which columns of numbers have words.
+    skip_rows : int, optional
+        Of these the number of lines at the beginning that are left out before the header is found.
+    footer : int, optional
+        Of these the number of lines at the end that are no rows, blank ones aside. By default sums,
+        sources and remarks below the last row are found; 0 keeps them.
+    sheet : str, optional
+        The sheet of a workbook, or the table of a database, as behind two colons. By default the
+        only sheet that holds a table, or the only one of them with the columns `needed`.
 
     Returns
     -------
@@ -212,6 +232,10 @@ def read_table(
         most_rows=most_rows,
         unpacked_limit=unpacked_limit,
         needed=needed,
+        header=header,
+        skip_rows=skip_rows,
+        footer=footer,
+        sheet=sheet,
     )
     name = os.fspath(source)
     if name == "-":
@@ -283,7 +307,7 @@ def open_files(
     connection = stack.enter_context(contextlib.closing(files.connect()))
 
     def checked(connection: Any, layout: Layout) -> _T:
-        layout.refuse_repeated_header(connection)
+        layout.require_one_header(connection)
         return read(connection, layout)
 
     return _through(checked, connection, parts, source, chosen, stack)
@@ -301,6 +325,10 @@ def _read_options(
     ordered: Mapping[str, Sequence[str]] | None = None,
     unpacked_limit: str | int | None = None,
     needed: Sequence[str] = (),
+    header: int | str | None = None,
+    skip_rows: int | str | None = None,
+    footer: int | str | None = None,
+    sheet: str | None = None,
     **others: Any,
 ) -> _ReadOptions:
     missing = given_marks(missing)
@@ -327,6 +355,7 @@ def _read_options(
         needed=tuple(needed),
         given=tuple(mark for text in given if (mark := str(text).strip(BLANKS))),
         limit=Limit.of(unpacked_limit),
+        structure=Given.of(header, skip_rows, footer, sheet),
         **others,
     )
 
@@ -372,10 +401,15 @@ def _in_memory(
     suffix = path.suffix.lower()
     if suffix in SVMLIGHT_SUFFIXES:
         return replace(read_svmlight(path), source=label)
-    read = (
-        containers.columns_of_book if suffix in containers.BOOKS else containers.columns_of_sqlite
-    )
-    return options.of_memory(read(path, inner, options.limit), label)
+    inner = options.inner(label, inner)
+    if suffix not in containers.BOOKS:
+        return options.of_memory(containers.columns_of_sqlite(path, inner, options.limit), label)
+    # Columns that an earlier table had are those to look for.
+    known = [*(options.kinds or {}), *options.reading.spellings] if options.skip_absent else []
+    needed = [name for name in options.needed or known if part_of(name) is None]
+    columns, notes = columns_of_book(path, inner, options.limit, options.structure, needed)
+    table = options.of_memory(columns, label)
+    return replace(table, notes=(*notes, *table.notes))
 
 
 def _read_in_python(path: FilePath) -> bool:
@@ -405,6 +439,7 @@ class _ReadOptions:
     needed: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     limit: Limit = field(default_factory=lambda: Limit.of(None))
+    structure: Given = field(default_factory=Given)
 
     def here(self, path: FilePath, stack: contextlib.ExitStack) -> FilePath:
         """The file on this machine's disks; a remote Parquet file is read where it is."""
@@ -426,19 +461,38 @@ class _ReadOptions:
                     f"the name {label} does not say which kind of file is packed in it; rename it, "
                     f"for instance to {Path(label).stem}.csv{packing}"
                 )
+        if self.structure.sheet is not None and suffix not in containers.DATABASES:
+            option = Setting("sheet", self.structure.sheet)
+            raise DataError(Message("no_sheets", source=label, option=option))
         if suffix in containers.ARROW:
             path = containers.parquet_of_arrow(path, stack, self.limit)
             suffix = ".parquet"
         elif suffix in containers.DATABASES:
+            inner = self.inner(label, inner)
             path = containers.parquet_of_database(path, inner, stack, self.limit)
             suffix = ".parquet"
+        part = files.Part(path, label, suffix, self.delimiter)
         if suffix in (*files.CSV_SUFFIXES, *_JSON_SUFFIXES):
-            encoding = self.encoding or containers.encoding_of(path)
+            encoding = self.encoding or files.encoding_of(path)
             if encoding is not None:
-                path = containers.written_as_utf8(path, encoding, label, stack)
+                part.path = files.written_as_utf8(path, encoding, label, stack)
         if suffix in files.CSV_SUFFIXES:
-            path = containers.without_comments(path, stack)
-        return files.Part(path, label, suffix, self.delimiter)
+            if encoding is None:
+                part.decode(stack)
+            part.path = containers.without_comments(Path(str(part.path)), stack)
+            part.look(self.structure, stack)
+        return part
+
+    def inner(self, label: str, inner: str | None) -> str | None:
+        """The sheet or table that was named, behind the file's name or by itself."""
+        sheet = self.structure.sheet
+        if inner is not None and sheet not in (None, inner):
+            option = Setting("sheet", sheet)
+            noun = "sheet" if suffix_of(label) in containers.BOOKS else "table"
+            raise DataError(
+                Message("sheet_twice", source=label, inner=inner, option=option, noun=noun)
+            )
+        return inner if sheet is None else sheet
 
     def marked(self, table: Table) -> Table:
         """A table whose marks for missing values were given."""
@@ -698,19 +752,33 @@ class Layout:
         first, marks = self.parts[0], self.options.marks
         return [n for n in self.groups if n not in first.unnamed and not is_marked(n, marks)]
 
-    def refuse_repeated_header(self, connection: Any) -> None:
-        """Refuse a row that is the header of a CSV file once more, as joined files have it.
+    @property
+    def notes(self) -> list[str]:
+        """What is said of lines of the files that are not read as rows."""
+        notes: list[str] = []
+        counts: dict[str, int] = {}
+        for note in (note for part in self.parts for note in part.notes):
+            counts[note.code] = counts.get(note.code, 0) + 1
+            if counts[note.code] <= _NOTES_IN_FULL:
+                notes.append(note)
+        more = sum(max(count - _NOTES_IN_FULL, 0) for count in counts.values())
+        if more:
+            notes.append(Message("more_lines", count=f"{more:,}", source=self.source))
+        return notes
 
-        It would make every number a text, and its name one class of the target.
+    def require_one_header(self, connection: Any) -> None:
+        """Have a CSV file rewritten without rows that are its header once more.
+
+        Joined files have them. They would make every number a text, and the name of the target one
+        of its classes.
         """
         named = self.named
         strings = all(self.groups[name] == "string" for name in named)
         if not self.parts[0].is_csv or len(named) < 2 or not strings:
             return
         for part in self.parts:
-            row = part.repeated_header(connection, named)
-            if row is not None:
-                raise DataError(Message("repeated_header", source=part.label, row=row))
+            if not part.longest_line and part.repeated_header(connection, named) is not None:
+                raise files.CsvTrouble(part, "the header is repeated")
 
     def select(self, part: files.Part, name: str, c: str) -> str:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
@@ -773,7 +841,7 @@ class Layout:
             source=self.source,
             overridden=frozenset(columns) & frozenset(wanted),
             dates=frozenset(dates),
-            notes=tuple(notes.lines()),
+            notes=(*self.notes, *notes.lines()),
             alerts=(*alerts.lines(), *left_out),
             rows=rows,
         )
@@ -826,6 +894,8 @@ def _through(
     for part in parts:
         if apart and options.sql is None:
             part.take_apart(stack)
+        elif not part.plain:
+            part.rewrite("some of its lines are no rows", stack)
         elif part.skip:
             # DuckDB can skip lines, but then loses every row where line ends are of two sorts.
             part.rewrite("there are blank lines before the header", stack)
@@ -836,6 +906,7 @@ def _through(
     if options.sql is not None:
         answer = containers.parquet_of_query(options.sql, parts, stack, options.limit)
         part = files.Part(answer, f"the result of the query over {source}", ".parquet")
+        part.notes = [note for one in parts for note in one.notes]
         part.describe(connection)
         parts = [part]
     if options.most_rows is not None:
@@ -898,7 +969,7 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
         raise no_rows(layout.source, parts[0])
     columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
     if all(_holds(columns[name], name) for name in layout.named):
-        layout.refuse_repeated_header(connection)
+        layout.require_one_header(connection)
     table = layout.table(columns, n_rows)
     return replace(table, alerts=(*table.alerts, *layout.unmet(connection)))
 

@@ -6,6 +6,7 @@ Python's reader is slow and lenient; it is the second opinion on CSV that DuckDB
 from __future__ import annotations
 
 import bisect
+import codecs
 import contextlib
 import csv
 import glob as globbing
@@ -14,6 +15,7 @@ import itertools
 import math
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -29,8 +31,10 @@ from separatrix._compiled.tuning import Tuned
 from separatrix.exceptions import DataError, imported
 from separatrix.messages import Message
 from separatrix.tables.categorical import Categorical, as_read
+from separatrix.tables.csv_structure import Repair, delimiter_of, large_fields, look_at
 from separatrix.tables.lake import FilePath, RemoteFile, unreadable
 from separatrix.tables.limits import Limit
+from separatrix.tables.structure import Given, Shape
 from separatrix.tables.table import (
     BLANKS,
     NUMBER,
@@ -40,6 +44,8 @@ from separatrix.tables.table import (
     missing_mask,
     quote,
 )
+from separatrix.tables.text_encodings import Reading as Guess
+from separatrix.tables.text_encodings import encoding_of_text, is_utf8, utf16_of
 from separatrix.tables.wide import Cells, is_wide, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
@@ -357,10 +363,47 @@ class Part:
     most_rows: int | None = None
     # Whether names of folders such as year=2024 are columns.
     hive: bool = False
+    # How many lines more the file has before its first row than the copy that is read.
+    before: int = 0
+    # What its rows look like, and whether all lines that were looked at are rows.
+    shape: Shape | None = None
+    plain: bool = True
+    # What is said of lines that are not read as rows.
+    notes: list[Message] = field(default_factory=list)
 
     @property
     def is_csv(self) -> bool:
         return self.suffix in CSV_SUFFIXES
+
+    def look(self, given: Given, stack: contextlib.ExitStack) -> None:
+        """Look where the table lies in a CSV file, and read a copy of it where there is more."""
+        tab = "\t" if self.suffix == ".tsv" else ""
+        found = look_at(Path(str(self.path)), self.label, self.given_delimiter or tab, given)
+        self.given_delimiter = found.delimiter or self.given_delimiter
+        self.shape, self.plain, self.before = found.shape, found.plain, found.before
+        self.notes += found.notes
+        if found.header:
+            copy = temporary_file(stack)
+            found.write(Path(str(self.path)), copy)
+            self.path = copy
+
+    def decode(self, stack: contextlib.ExitStack, *, damaged: bool = False) -> None:
+        """Read a copy in UTF-8 of a CSV file that is not, if its encoding can be found.
+
+        ``damaged``: it is known that some line is not; else the ends of the file are looked at.
+        """
+        found = guessed_encoding(Path(str(self.path)), damaged=damaged)
+        if found is None:
+            return
+        self.path = written_as_utf8(Path(str(self.path)), found.encoding, self.label, stack)
+        self.notes.append(
+            Message(
+                "encoding_found",
+                source=self.label,
+                encoding=found.encoding,
+                word=quote(found.word),
+            )
+        )
 
     def relation(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
         """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``.
@@ -477,8 +520,12 @@ class Part:
         # A fault of a row is reported by the code that reads all of them.
         rows: list[list[str]] = []
         with contextlib.suppress(DataError, UnicodeDecodeError):
-            for row in itertools.islice(self._rows_of_text(), 1, n_rows + 1):
+            width = len(self.names)
+            repair = Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
+            for row in itertools.islice(self._rows_of_text(repair), 1, n_rows + 1):
                 rows.append(row)
+                if len(row) != width:
+                    break
         columns = list(zip(*rows, strict=True)) or [()] * len(self.names)
         strings = ([*filter(None, columns[self.places[name]])] for name in names)
         return np.array([_unlike_kinds(values, marks) for values in strings]).T
@@ -865,13 +912,13 @@ class Part:
 
     def _csv_header(self) -> list[str]:
         try:
-            with _csv_text(self.path) as file, _large_fields():
+            with _csv_text(self.path) as file, large_fields():
                 first = ""
                 for first in file:
                     if first.strip(BLANKS):
                         break
                     self.skip += 1
-                found = "\t" if self.suffix == ".tsv" else _delimiter(first)
+                found = "\t" if self.suffix == ".tsv" else delimiter_of(first)
                 self.delimiter = self.given_delimiter or found
                 lines = itertools.chain([first], file)
                 reader = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
@@ -894,33 +941,44 @@ class Part:
         position = _utf8_fault(self.path)
         if position is not None:
             raise self._not_utf8(position)
-        yield from self._rows_of_text()
+        repair = Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
+        yield from self._rows_of_text(repair)
+        with self.path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            repair.end(file.read(1) in (b"\n", b"\r"))
+        self.notes += repair.notes()
 
-    def _rows_of_text(self) -> Iterator[list[str]]:
-        """:meth:`checked_rows` of text that is taken to be UTF-8."""
+    def _rows_of_text(self, repair: Repair) -> Iterator[list[str]]:
+        """The header and the rows of a text that is taken to be UTF-8."""
         width = len(self.names)
-        with _large_fields(), _csv_text(self.path) as file:
-            reader = csv.reader(file, delimiter=self.delimiter, skipinitialspace=True, strict=True)
+        with large_fields(), _csv_text(self.path) as file:
+            kept: list[str] = []
+            reader = csv.reader(
+                _kept(file, kept), delimiter=self.delimiter, skipinitialspace=True, strict=True
+            )
             line = 1
             seen_header = False
+
+            def written() -> list[str]:
+                return next(csv.reader(kept, delimiter=self.delimiter), [])
+
             try:
                 for row in reader:
-                    trailing = len(row) == width + 1 and row[-1] == ""  # DuckDB allows it too
-                    if seen_header and row and len(row) != width and not trailing:
-                        fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
-                        raise DataError(
-                            f"{self.label}, line {line}: {fields}, where the header has {width}; "
-                            'correct the line (a value that holds the delimiter needs "quotes")'
-                        )
-                    seen_header = seen_header or any(value.strip(BLANKS) for value in row)
                     # An empty line is a missing value where there is one column, and nothing else.
                     row = row or [""] * (width == 1)
-                    if row and seen_header:
+                    if seen_header and row:
+                        number = line + self.before
+                        own = row if width == 1 == len(row) else repair.row(number, row, written)
+                        if own is not None:
+                            yield own
+                    elif row and any(value.strip(BLANKS) for value in row):
+                        seen_header = True
                         yield row[:width]
                     line = reader.line_num + 1
+                    kept.clear()
             except csv.Error as error:
                 raise DataError(
-                    f"{self.label}, line {line}: "
+                    f"{self.label}, line {line + self.before}: "
                     + (
                         "a quotation mark is opened and not closed"
                         if "unexpected end" in str(error)
@@ -936,6 +994,8 @@ class Part:
         """
         if self.longest_line:  # it is such a copy already
             raise _unreadable_csv(self.label, message)
+        if _utf8_fault(self.path) is not None:
+            self.decode(stack, damaged=True)
         copy = temporary_file(stack)
         longest = 0
         with copy.open("w", encoding="utf-8", newline="") as out:
@@ -951,10 +1011,12 @@ class Part:
                 writer.writerow(row)
                 longest = max(longest, sum(4 * len(value) + 3 for value in row))
         self.path, self.skip, self.longest_line = copy, 0, longest + 1024
-        self.header_lines = 1
+        self.header_lines, self.plain = 1, True
 
     def take_apart(self, stack: contextlib.ExitStack) -> None:
         """Rewrite a CSV file of many columns, one cell a line."""
+        if _utf8_fault(self.path) is not None:
+            self.decode(stack, damaged=True)
         rows = self.checked_rows()
         next(rows)  # the header
         self.cells = write_cells(rows, len(self.names), temporary_file(stack))
@@ -985,24 +1047,15 @@ def _unreadable_csv(label: str, message: str) -> DataError:
     return DataError(f"{label} is not readable CSV: {message.strip().splitlines()[0]}")
 
 
+def _kept(lines: Iterable[str], kept: list[str]) -> Iterator[str]:
+    """Lines that are also put into a list."""
+    for line in lines:
+        kept.append(line)
+        yield line
+
+
 def _csv_text(path: FilePath) -> io.TextIOWrapper:
     return io.TextIOWrapper(path.open("rb"), encoding="utf-8-sig", newline="")
-
-
-@contextlib.contextmanager
-def _large_fields() -> Iterator[None]:
-    old = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(old)
-
-
-def _delimiter(line: str) -> str:
-    bare = re.sub(r'"[^"]*"', "", line)
-    counts = {mark: bare.count(mark) for mark in (",", ";", "\t", "|")}
-    best = max(counts, key=lambda mark: counts[mark])
-    return best if counts[best] else ","
 
 
 def _check_names(names: Sequence[str], label: str) -> None:
@@ -1028,6 +1081,69 @@ def check_same_columns(parts: list[Part]) -> None:
                 f"the files have different columns: {part.label} {' and '.join(differences)}, "
                 f"compared with {first.label}"
             )
+
+
+def encoding_of(path: Path) -> str | None:
+    """UTF-16 or UTF-32, where a file begins with the mark of one, or with letters as UTF-16 has."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    if len(start) == 4 and start[1::2] == b"\0\0" and all(start[::2]):
+        return "utf-16-le"
+    return "utf-16-be" if len(start) == 4 and start[::2] == b"\0\0" and all(start[1::2]) else None
+
+
+def guessed_encoding(path: Path, *, damaged: bool = False) -> Guess | None:
+    """The encoding of a file of text by the language that it then holds; None of UTF-8.
+
+    ``damaged``: it is known not to be UTF-8.
+    """
+    with path.open("rb") as file:
+        start = file.read(_BLOCK)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _BLOCK))
+        end = file.read()
+        if (wide := utf16_of(start[:_START])) is not None:
+            word = next(iter(re.findall(r"\w+", start[:_START].decode(wide, "ignore"))), "")
+            return Guess(wide, word)
+        cut = len(start) < size
+        # The last bytes may begin within a letter.
+        if (
+            not damaged
+            and is_utf8(start, cut=cut)
+            and is_utf8(end.lstrip(bytes(range(0x80, 0xC0))) if cut else b"")
+        ):
+            return None
+        file.seek(0)
+        return encoding_of_text(file)
+
+
+def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.ExitStack) -> Path:
+    """A copy of a file of text in UTF-8; DataError where it is not in its encoding."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise DataError(
+            f"{encoding!r} is not a known encoding; give utf-8, utf-16, latin-1, cp1252 or another "
+            "encoding of Python"
+        ) from None
+    target = temporary_file(stack)
+    try:
+        with (
+            path.open(encoding=encoding, newline="") as source,
+            target.open("w", encoding="utf-8", newline="") as out,
+        ):
+            first = source.read(4096)
+            if "\0" in first:
+                raise DataError(f"{label} is not {encoding}: it holds zeros, as UTF-16 does")
+            out.write(first)
+            shutil.copyfileobj(source, out, 1 << 20)
+    except UnicodeError as error:
+        raise DataError(f"{label} is not {encoding}: {error}") from None
+    return target
 
 
 def _utf8_fault(path: FilePath) -> str | None:

@@ -32,7 +32,10 @@ DEFAULT_MISSING: tuple[str, ...] = (
 
 KINDS: tuple[str, ...] = ("number", "date", "category", "text", "ignore")
 
-OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql", "unpacked_limit")
+STRUCTURE = ("header", "skip_rows", "footer", "sheet")
+"""Those of :data:`OPTIONS` that say where a table lies in one file, and so of no other."""
+
+OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql", "unpacked_limit", *STRUCTURE)
 """Parameters of :func:`read_table` that say how a source is written, texts or None."""
 
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.

@@ -13,7 +13,7 @@ separatrix check-certificate proof.json table.csv --json
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(options.Options):
+class CheckOptions(options.LineOptions):
     """The options of ``separatrix check-certificate``."""
 
     certificate: str = options.argument()

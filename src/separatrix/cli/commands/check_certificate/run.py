@@ -14,7 +14,7 @@ from separatrix.cli.commands.check_certificate import CheckOptions
 from separatrix.cli.commands.separable.certificate_file import damaged, read_document
 from separatrix.cli.commands.separable.run import plane_words
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import RawTable, encode_raw
+from separatrix.cli.reading import RawTable, encode_raw, given_now
 from separatrix.cli.wording import Terminal, clause
 from separatrix.data.labels import plain_label
 from separatrix.exceptions import DataError
@@ -71,7 +71,6 @@ class Claim:
 def run(out: Output, options: CheckOptions) -> Exit:
     """Read both files, encode again, and prove every verdict again."""
     claim = Claim.read(options.certificate)
-    limit = options.unpacked_limit
     # A column that is ignored may be absent; the fingerprint decides what is the same.
     table = read_table(
         options.data,
@@ -80,7 +79,7 @@ def run(out: Output, options: CheckOptions) -> Exit:
         skip_absent=True,
         target=claim.target,
         ignore_unusable=True,
-        **claim.options | ({"unpacked_limit": limit} if limit is not None else {}),
+        **claim.options | given_now(options),
     )
     same = table.fingerprint() == claim.fingerprint and claim.target in table.columns
     what = "the same as those" if same else f"NOT the same as the {claim.rows:,}"

@@ -14,7 +14,7 @@ separatrix evaluate income.separatrix labelled.csv --json | jq .scores.accuracy
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(options.Options):
+class EvaluateOptions(options.LineOptions):
     """The options of ``separatrix evaluate``."""
 
     model: str = options.argument()

@@ -32,7 +32,7 @@ from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, take_quantity, take_target
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import take_roles
-from separatrix.tables.table import missing_marks, quote
+from separatrix.tables.table import STRUCTURE, missing_marks, quote
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,8 @@ def _read_test(options: ModelOptions, target: Target, encoder: Encoder) -> Measu
         str(options.test),
         missing=missing_marks(options.missing or DEFAULT_MISSING),
         target=target.name,
-        **{name: getattr(options, name) for name in OPTIONS if name != "sql"},
+        # A query and numbers of lines are those of the other file.
+        **{n: getattr(options, n) for n in OPTIONS if n != "sql" and n not in STRUCTURE},
     )
     table = table.drop(name for name in options.ignore if name in table.columns)
     if options.drop_missing_target:

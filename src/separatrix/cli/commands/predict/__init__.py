@@ -19,7 +19,7 @@ cat new.csv | separatrix predict income.separatrix - | head
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions(options.Options):
+class PredictOptions(options.LineOptions):
     """The options of ``separatrix predict``."""
 
     model: str = options.argument()

@@ -31,7 +31,7 @@ from separatrix.exceptions import DataError
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.tables import Table, read_table
-from separatrix.tables.table import missing_mask, no_such_column, parse_number
+from separatrix.tables.table import STRUCTURE, missing_mask, no_such_column, parse_number
 from separatrix.tables.writing import to_json_lines, to_parquet
 
 # Commands import row blocks where a table is read in passes.
@@ -220,6 +220,8 @@ def _kept(options: PredictOptions, table: Table) -> dict[str, Any]:
         delimiter=options.delimiter,
         encoding=options.encoding,
         unpacked_limit=options.unpacked_limit,
+        needed=tuple(wanted),
+        **{name: getattr(options, name) for name in STRUCTURE},
     )
     return {
         name: np.where(missing_mask(column), "", np.ma.getdata(column)).astype(object)

@@ -23,7 +23,7 @@ _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(options.Options):
+class ReportOptions(options.LineOptions):
     """The options of ``separatrix report``."""
 
     model: str = options.argument()

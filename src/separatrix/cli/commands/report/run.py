@@ -141,7 +141,7 @@ def _table(stored: StoredModel, options: ReportOptions) -> Table:
     known = recorded is not None and stored.provenance.get("config") is not None
     if known and not options.missing and options.data != "-":
         try:
-            table = read_again(stored, options.data, unpacked_limit=options.unpacked_limit)
+            table = read_again(stored, options)
         except DataError:
             pass  # a table of other columns
         else:

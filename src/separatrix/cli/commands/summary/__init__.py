@@ -17,7 +17,7 @@ separatrix summary table.separatrix --json | jq .summary.coefficients
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummaryOptions(options.Options):
+class SummaryOptions(options.LineOptions):
     """The options of ``separatrix summary``."""
 
     model: str = options.argument()

@@ -120,7 +120,7 @@ def _rows(
         given = labelled(stored, table, target)
         numbers = np.arange(1, len(given.y) + 1)
         return encode(out, stored, given.features), given.y, numbers, given.roles.weights
-    table = read_again(stored, data, unpacked_limit=options.unpacked_limit)
+    table = read_again(stored, options)
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(
             f"{data} is not the table of the fit, and standard errors need the rows of the fit: "

@@ -17,7 +17,7 @@ separatrix verify income.separatrix table.csv --rigorous
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(options.Options):
+class VerifyOptions(options.LineOptions):
     """The options of ``separatrix verify``."""
 
     model: str = options.argument()

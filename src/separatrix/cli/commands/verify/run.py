@@ -33,7 +33,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
         same_data = _compare_data(out, stored, count, data.fingerprint)
         rows = {"X": data}
     else:
-        table = read_again(stored, options.data, unpacked_limit=options.unpacked_limit)
+        table = read_again(stored, options)
         same_data = _compare_data(out, stored, table.n_rows, table.fingerprint())
         X, y, _, weights = rows_of_fit(stored, table)
         rows = {"X": X, "y": y, "sample_weight": weights}
