@@ -226,6 +226,26 @@ TEMPLATES: dict[str, str] = {
     "correct the file, or keep what is written with {category}",
     "stray_cells_later": "column {column}: {cells} {are} no {noun} ({where}) and {count} as "
     "missing; correct the file",
+    "quantity_read": "column {column} holds {what}: {example} is read as {number}; keep what is "
+    "written with {category}",
+    "ranges_read": "column {column} holds ranges: read in the order {levels}, as 0 to {last}; keep "
+    "them apart with {category}",
+    "levels_merged": "column {column}: {count} that differ in case, accents, blanks or a full stop "
+    "are read as one level ({shown}); keep them apart with {category}",
+    "levels_misspelled": "column {column}: levels may be misspelled and are kept apart: {shown}; "
+    "correct the file where that is so",
+    "list_read": "column {column} holds lists such as {example}: a column for each value ({parts}), "
+    "none of which an empty cell has; keep what is written with {category}",
+    "coordinates_read": "column {column} holds coordinates such as {example}: read as {parts}; keep "
+    "what is written with {category}",
+    "amounts_read": "column {column} holds amounts in several currencies, which are not converted: "
+    "a column for each ({parts}); give amounts in one currency to compare them",
+    "question.clock": "column {column} holds hours and minutes, or minutes and seconds ({text}); it "
+    "is left as it is written; read hours and minutes with {number}",
+    "question.share": "column {column} holds shares, pairs of numbers or days ({text}); it is left "
+    "as it is written; read shares with {number}",
+    "question.units": "column {column} holds numbers in units that cannot be converted into one "
+    "another ({units}); it is left as it is written; give one unit",
     "two_decimals": "column {column}: {text} is read as {read}; where it means {else_read}, give "
     "{option}",
     "two_orders": "column {column}: nothing tells which number of {text} is the day; it is read "

@@ -74,7 +74,7 @@ from separatrix.scale.storage import (
 )
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
-from separatrix.tables.date_parts import part_of
+from separatrix.tables.column_parts import source_of
 from separatrix.tables.lake import is_address, status_of
 from separatrix.tables.placeholders import Placeholders, of_values, sentence
 from separatrix.tables.reader import (
@@ -815,8 +815,9 @@ class _Scan:
         if options.encoder is None:
             return names, []
         needed = set(options.encoder.kinds_)
-        needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
-        lacking = [n for n in options.encoder.kinds_ if n not in names and part_of(n) is None]
+        spellings = options.encoder.spellings_
+        needed |= {own for name in needed if (own := source_of(name, spellings)) is not None}
+        lacking = [n for n in needed if n not in names and source_of(n, spellings) is None]
         if lacking:
             noun = plural("column", len(lacking))
             raise DataError(

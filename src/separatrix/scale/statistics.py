@@ -407,14 +407,12 @@ class Statistics:
             coded = replace(found.column, numbers=numbers)
             date = name in table.dates
             facts = self._weighted(name, values, counts, overridden=overridden, date=date)
-            parts = []
-            for part, source in table.derived.items():
-                if source == name:
-                    parts.append(self._counted(part, table, counts))
+            parts = [self._counted(part, table, counts) for part in table.derived]
             return coded, facts, parts
         texts = _texts(read, lost)
         coded = replace(found.column, texts=tuple(map([*texts, None].__getitem__, own.tolist())))
-        return coded, self._category(name, texts, counts, overridden=overridden), []
+        parts = [self._counted(part, table, counts) for part in table.derived]
+        return coded, self._category(name, texts, counts, overridden=overridden), parts
 
     def _category(
         self, name: str, texts: Sequence[str | None], counts: np.ndarray, **known: Any
