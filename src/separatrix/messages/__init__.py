@@ -287,7 +287,14 @@ TEMPLATES: dict[str, str] = {
     "not_a_number": "column {column}, row {row}: {value} is not a {kind}; correct it, or give the "
     "column another kind, such as {category}",
     "almost_a_quantity": "column {column} would be a quantity but for {value} in row {row}, which "
-    "is not a number; correct it, or leave the row out, or insist with {category}",
+    "is not a number; correct it, or leave out such rows with {missing} and "
+    "{drop_missing_target=True}, or insist on classes with {category}",
+    "placeholder_label": "column {column} has the label {label} (first in row {row}), which may stand "
+    "for a missing one; leave out such rows with {missing} and {drop_missing_target=True}, or make "
+    "it a class with {category}",
+    "one_label_or_none": "column {column} has the label {label} or none; make rows without a label "
+    "the class {blank} with {category}; where their label is not known, there is one class alone, "
+    "and nothing to learn",
     "quantity_as_text": "column {column} looks like a quantity whose numbers are text ({value} in "
     "row {row}); read them with {number}, or insist with {category}",
     "commas_in_quantity": "column {column} would be a quantity but for its commas ({value} in row "

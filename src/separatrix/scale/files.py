@@ -58,6 +58,7 @@ from separatrix.scale.reading import (
 )
 from separatrix.scale.samples import drawn, sample_size
 from separatrix.scale.statistics import (
+    ReadLevels,
     Statistics,
     cut_of_highest,
     described,
@@ -96,6 +97,7 @@ from separatrix.tables.table import (
     quote,
     unknown_columns,
 )
+from separatrix.tables.target import BLANK, one_label_or_none
 
 __all__ = ["ScanOptions", "scan_files"]
 
@@ -884,8 +886,10 @@ class _Scan:
             raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
         if column.way == "number":
             (numbers,) = known.numbers_in([column])
-            self._require_all(column, known.n_rows - numbers.n_missing)
             found = known.numbers(column, 2 * _MOST_CLASSES)
+            if numbers.n_missing and len(found.values) == 1:
+                raise one_label_or_none(name, found.values[0])
+            self._require_all(column, known.n_rows - numbers.n_missing)
             if found.too_many and options.quantity is not False:
                 self._name_placeholders(numbers.facts(name, exact=True).placeholders)
                 return column, None, None, None
@@ -897,6 +901,8 @@ class _Scan:
             read = known.read_numbers(column, found)
         else:
             read = known.read_levels(column)
+            if len(read.counts) == 1 and read.counts[0] < known.n_rows:
+                return self._with_blanks(read)
             self._require_all(column, int(read.counts.sum()))
             if missing_mask(read.table.columns[name]).any():
                 self._require_all(column, 0)
@@ -916,6 +922,15 @@ class _Scan:
         if column.way == "number":
             return column, found.values.astype(np.float64), codes, classes
         return column, None, np.append(np.where(own < 0, -1, codes[own]), -1), classes
+
+    def _with_blanks(self, read: ReadLevels) -> tuple[SourceColumn, None, np.ndarray, np.ndarray]:
+        """A target that has one label or none, of which the latter is a class."""
+        name, (label,) = read.column.name, np.ma.getdata(read.table.columns[read.column.name])
+        if self.layout.wanted.get(name) != "category":
+            raise one_label_or_none(name, label)
+        classes, codes = np.unique([BLANK, label], return_inverse=True)
+        blank, own = codes.astype(np.int32)
+        return read.column, None, np.append(np.where(read.own < 0, blank, own), blank), classes
 
     def _is_quantity(self, table: Table, name: str) -> bool:
         if self.options.quantity is not None:

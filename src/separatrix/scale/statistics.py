@@ -52,7 +52,7 @@ from separatrix.tables.statistics import (
 from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 from separatrix.tables.value_format import ValueFormat
 
-__all__ = ["Statistics", "described"]
+__all__ = ["ReadLevels", "Statistics", "described"]
 
 # And a word.
 _WORD_BYTES = 300
