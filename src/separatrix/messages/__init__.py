@@ -236,6 +236,8 @@ TEMPLATES: dict[str, str] = {
     "correct the file where that is so",
     "list_read": "column {column} holds lists such as {example}: a column for each value ({parts}), "
     "none of which an empty cell has; keep what is written with {category}",
+    "list_values_later": "column {column}: values not seen at fit have no column and are left out "
+    "({values})",
     "coordinates_read": "column {column} holds coordinates such as {example}: read as {parts}; keep "
     "what is written with {category}",
     "amounts_read": "column {column} holds amounts in several currencies, which are not converted: "

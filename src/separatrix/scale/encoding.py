@@ -530,7 +530,7 @@ def numbers_in(column: SourceColumn, fetched: Any, place: Callable[[int], str]) 
     values, gone = numbers_of(column, fetched)
     there = values if gone is None else values[~gone]
     n_missing, named = len(values) - len(there), is_called_identifier(column.name)
-    found = Numbers.of(there, n_missing, named=named)
+    found = Numbers.of(there, n_missing, named=named, date=column.way == "date")
     if found.infinite:
         infinite = np.isinf(values) if gone is None else np.isinf(values) & ~gone
         raise DataError(

@@ -16,7 +16,7 @@ import numpy as np
 
 from separatrix.tables.categorical import Categorical
 from separatrix.tables.date_parts import part_of
-from separatrix.tables.table import Table, missing_mask, number_column
+from separatrix.tables.table import Table, as_strings, missing_mask, number_column
 from separatrix.tables.value_format import ValueFormat
 
 __all__ = ["part_names", "source_of", "with_parts"]
@@ -59,31 +59,31 @@ def with_parts(table: Table, spellings: Mapping[str, ValueFormat]) -> Table:
     """
     columns, kinds, derived = dict(table.columns), dict(table.kinds), dict(table.derived)
     for name, spelling in spellings.items():
-        if not spelling.parts or name not in columns or columns[name].dtype != object:
+        if not spelling.parts or name not in columns:
             continue
+        # Cells without several values, or without any, may have been read as numbers.
+        texts = columns[name] if columns[name].dtype == object else as_strings(columns[name])
         # Those that the table was read with may be others.
         for own in [part for part, source in derived.items() if source == name]:
             del columns[own], kinds[own], derived[own]
         for k, own in enumerate(part_names(name, spelling)):
             if own in table.columns and own not in table.derived:
                 continue
-            columns[own] = _part(columns[name], spelling, k)
+            columns[own] = _part(texts, spelling, k)
             kinds[own], derived[own] = "number", name
     return replace(table, names=tuple(columns), columns=columns, kinds=kinds, derived=derived)
 
 
 def _part(column: Any, spelling: ValueFormat, k: int) -> Any:
-    nothing = 0.0 if spelling.kind == "list" else np.nan
-
     def number(text: str) -> float:
         found = spelling.part(text, k)
         return np.nan if found is None else found
 
     if isinstance(column, Categorical):
-        each = np.array([*map(number, column.levels.tolist()), nothing], dtype=np.float64)
+        each = np.array([*map(number, column.levels.tolist()), spelling.nothing], dtype=np.float64)
         values = each[column.codes]
     else:
         gone, texts = missing_mask(column), np.ma.getdata(column).tolist()
         known = {text: number(text) for text in set(texts)}
-        values = np.where(gone, nothing, [known[text] for text in texts])
+        values = np.where(gone, spelling.nothing, [known[text] for text in texts])
     return number_column(values, np.isnan(values))

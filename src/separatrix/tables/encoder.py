@@ -37,7 +37,8 @@ from separatrix.messages import Joined, Message, plural
 from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.column_parts import source_of, with_parts
-from separatrix.tables.date_parts import with_date_parts
+from separatrix.tables.date_parts import with_date_parts, without_parts_of
+from separatrix.tables.placeholders import of_column, read_as_missing
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.statistics import Facts, facts_of
 from separatrix.tables.table import (
@@ -223,6 +224,9 @@ class Encoder:
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
         table = with_date_parts(table)
+        if not self._settings.exact:
+            dates = table.dates.intersection(table.derived.values())
+            table = without_parts_of(table, {n: read_as_missing(of_column(table, n)) for n in dates})
         matrix = []
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
@@ -441,7 +445,7 @@ class Encoder:
         self._require_fitted()
         self.notes_ = []
         notes = Remarks()
-        table = with_date_parts(self._respelled(table), self.kinds_)
+        table = self._taken_apart(self._respelled(table))
         self._check_columns(table, notes)
         matrix = self._encode(table, notes, np.float64)
         self.notes_ = notes.lines()
@@ -460,8 +464,12 @@ class Encoder:
         -------
         ndarray or scipy.sparse.csr_matrix of shape (n_rows, n_features)
         """
-        table = with_parts(with_date_parts(table, self.kinds_), self.spellings_)
-        return self._encode(table, Remarks(), dtype)
+        return self._encode(self._taken_apart(table), Remarks(), dtype)
+
+    def _taken_apart(self, table: Table) -> Table:
+        """The table with the parts of its dates, and of its columns with several values."""
+        table = with_date_parts(with_parts(table, self.spellings_), self.kinds_)
+        return without_parts_of(table, self.placeholders_)
 
     def missing_cells(self, table: Table, name: str) -> np.ndarray:
         """A boolean array: the cells of a column that count as missing, placeholders included."""

@@ -16,6 +16,7 @@ import numpy as np
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting, counted
 from separatrix.tables.categorical import Categorical
+from separatrix.tables.cell_parts import items
 from separatrix.tables.column_parts import part_names, with_parts
 from separatrix.tables.level_spellings import misspellings
 from separatrix.tables.quantities import clock_question, share_question, units_question
@@ -49,7 +50,15 @@ __all__ = ["Reading", "respelled"]
 # With fewer distinct numbers beside words, a column has levels that are called by numbers.
 _FEW_NUMBERS = 10
 
-_NOUNS = {"date": "date", "ordered": "known level"}
+_NOUNS = {
+    "date": "date",
+    "ordered": "known level",
+    "measure": "quantity in a unit that can be converted",
+    "share": "share",
+    "angle": "angle",
+    "coordinates": "pair of coordinates",
+    "amounts": "amount in one of the currencies",
+}
 
 
 @dataclass(frozen=True)
@@ -177,6 +186,16 @@ def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -
     if found.plain and len(numbers) <= _FEW_NUMBERS:
         return name != reading.target and not found.strays
     return not (name == reading.target and (found.strays or found.marks))
+
+
+def _plural(noun: str, one: bool) -> str:
+    """A noun in the singular or the plural, whose first words have it."""
+    head, of, rest = next(
+        (noun.partition(word) for word in (" in ", " of ") if word in noun), (noun, "", "")
+    )
+    if one:
+        return noun
+    return f"{head[:-1]}ies{of}{rest}" if head.endswith("ty") else f"{head}s{of}{rest}"
 
 
 def _in_order(words: Sequence[str]) -> str:
@@ -361,11 +380,19 @@ class _Columns:
             row = int(np.flatnonzero((values == stray) & ~gone)[0])
             others = ", ".join(quote(text, 30) for text in found.strays[1:3])
             one = found.n_strays == 1
+            if spelling.kind == "list":
+                known = set(spelling.words)
+                new = {i for text in found.strays for i in items(text, spelling.unit)} - known
+                self.alerts.add(
+                    "with values not seen at fit",
+                    Message("list_values_later", column=column, values=joined(sorted(new), 5)),
+                )
+                return
             stated = {
                 "column": column,
                 "cells": counted(found.n_strays, "cell"),
                 "are": "is" if one else "are",
-                "noun": _NOUNS.get(spelling.kind, "number") + ("" if one else "s"),
+                "noun": _plural(_NOUNS.get(spelling.kind, "number"), one),
                 "where": f"{quote(found.strays[0], 30)} in row {self.old.row_number(row)}"
                 + (f", {others}" if others else ""),
                 "count": "counts" if one else "count",

@@ -15,6 +15,7 @@ a time of day.  A number that begins with a zero, such as ``00731``, is a code a
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -432,6 +433,8 @@ class ValueFormat:
         """Whether a text is one of those that are written so."""
         if self.kind in ("truth", "levels"):
             return True
+        if self.kind == "list":
+            return set(parts.items(text, self.unit)) <= set(self.words)
         if self.parts:
             return any(self.part(text, k) for k in range(len(self.parts)))
         return self.number(text) is not None
@@ -451,6 +454,11 @@ class ValueFormat:
     def parts(self) -> tuple[str, ...]:
         """The columns that a column is taken apart into; none for most."""
         return self.words if self.kind in PARTED else ()
+
+    @property
+    def nothing(self) -> float:
+        """What the parts of an empty cell are: 0 of a list, which has no value, and NaN of others."""
+        return 0.0 if self.kind == "list" else math.nan
 
     def part(self, text: str, k: int) -> float | None:
         """The number that a text has for one of the parts; None where it has none."""
