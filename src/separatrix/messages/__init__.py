@@ -226,6 +226,28 @@ TEMPLATES: dict[str, str] = {
     "correct the file, or keep what is written with {category}",
     "stray_cells_later": "column {column}: {cells} {are} no {noun} ({where}) and {count} as "
     "missing; correct the file",
+    "quantity_read": "column {column} holds {what}: {example} is read as {number}; keep what is "
+    "written with {category}",
+    "ranges_read": "column {column} holds ranges: read in the order {levels}, as 0 to {last}; keep "
+    "them apart with {category}",
+    "levels_merged": "column {column}: {count} that differ in case, accents, blanks or a full stop "
+    "are read as one level ({shown}); keep them apart with {category}",
+    "levels_misspelled": "column {column}: levels may be misspelled and are kept apart: {shown}; "
+    "correct the file where that is so",
+    "list_read": "column {column} holds lists such as {example}: a column for each value ({parts}), "
+    "none of which an empty cell has; keep what is written with {category}",
+    "list_values_later": "column {column}: values not seen at fit have no column and are left out "
+    "({values})",
+    "coordinates_read": "column {column} holds coordinates such as {example}: read as {parts}; keep "
+    "what is written with {category}",
+    "amounts_read": "column {column} holds amounts in several currencies, which are not converted: "
+    "a column for each ({parts}); give amounts in one currency to compare them",
+    "question.clock": "column {column} holds hours and minutes, or minutes and seconds ({text}); it "
+    "is left as it is written; read hours and minutes with {number}",
+    "question.share": "column {column} holds shares, pairs of numbers or days ({text}); it is left "
+    "as it is written; read shares with {number}",
+    "question.units": "column {column} holds numbers in units that cannot be converted into one "
+    "another ({units}); it is left as it is written; give one unit",
     "two_decimals": "column {column}: {text} is read as {read}; where it means {else_read}, give "
     "{option}",
     "two_orders": "column {column}: nothing tells which number of {text} is the day; it is read "
@@ -313,7 +335,14 @@ TEMPLATES: dict[str, str] = {
     "not_a_number": "column {column}, row {row}: {value} is not a {kind}; correct it, or give the "
     "column another kind, such as {category}",
     "almost_a_quantity": "column {column} would be a quantity but for {value} in row {row}, which "
-    "is not a number; correct it, or leave the row out, or insist with {category}",
+    "is not a number; correct it, or leave out such rows with {missing} and "
+    "{drop_missing_target=True}, or insist on classes with {category}",
+    "placeholder_label": "column {column} has the label {label} (first in row {row}), which may stand "
+    "for a missing one; leave out such rows with {missing} and {drop_missing_target=True}, or make "
+    "it a class with {category}",
+    "one_label_or_none": "column {column} has the label {label} or none; make rows without a label "
+    "the class {blank} with {category}; where their label is not known, there is one class alone, "
+    "and nothing to learn",
     "quantity_as_text": "column {column} looks like a quantity whose numbers are text ({value} in "
     "row {row}); read them with {number}, or insist with {category}",
     "commas_in_quantity": "column {column} would be a quantity but for its commas ({value} in row "

@@ -33,7 +33,7 @@ from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
 from separatrix.tables.column_encodings import Number, is_called_identifier
-from separatrix.tables.date_parts import part_of
+from separatrix.tables.column_parts import source_of
 from separatrix.tables.lake import path_of
 from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import masked, quote
@@ -343,7 +343,9 @@ class EncodingPlan:
     def _table(self, fetched: Columns, row_range: RowRange) -> Table:
         """The features as they were fetched, as a table."""
         encodings = self.encoder.encodings
-        parts = {part[0] for one in encodings if (part := part_of(one.name or "")) is not None}
+        known = self.encoder.spellings_
+        parts = {source_of(one.name or "", known) for one in encodings}
+        parts -= {name for name, spelling in known.items() if spelling.parts}
         days = parts | {one.name for one in encodings if isinstance(one, Number) and one.date}
         columns: dict[str, Any] = {}
         for one in self.columns:
@@ -528,7 +530,7 @@ def numbers_in(column: SourceColumn, fetched: Any, place: Callable[[int], str]) 
     values, gone = numbers_of(column, fetched)
     there = values if gone is None else values[~gone]
     n_missing, named = len(values) - len(there), is_called_identifier(column.name)
-    found = Numbers.of(there, n_missing, named=named)
+    found = Numbers.of(there, n_missing, named=named, date=column.way == "date")
     if found.infinite:
         infinite = np.isinf(values) if gone is None else np.isinf(values) & ~gone
         raise DataError(

@@ -58,6 +58,7 @@ from separatrix.scale.reading import (
 )
 from separatrix.scale.samples import drawn, sample_size
 from separatrix.scale.statistics import (
+    ReadLevels,
     Statistics,
     cut_of_highest,
     described,
@@ -74,7 +75,7 @@ from separatrix.scale.storage import (
 )
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
-from separatrix.tables.date_parts import part_of
+from separatrix.tables.column_parts import source_of
 from separatrix.tables.lake import is_address, status_of
 from separatrix.tables.placeholders import Placeholders, of_values, sentence
 from separatrix.tables.reader import (
@@ -96,6 +97,7 @@ from separatrix.tables.table import (
     quote,
     unknown_columns,
 )
+from separatrix.tables.target import BLANK, one_label_or_none
 
 __all__ = ["ScanOptions", "scan_files"]
 
@@ -815,8 +817,9 @@ class _Scan:
         if options.encoder is None:
             return names, []
         needed = set(options.encoder.kinds_)
-        needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
-        lacking = [n for n in options.encoder.kinds_ if n not in names and part_of(n) is None]
+        spellings = options.encoder.spellings_
+        needed |= {own for name in needed if (own := source_of(name, spellings)) is not None}
+        lacking = [n for n in needed if n not in names and source_of(n, spellings) is None]
         if lacking:
             noun = plural("column", len(lacking))
             raise DataError(
@@ -883,8 +886,10 @@ class _Scan:
             raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
         if column.way == "number":
             (numbers,) = known.numbers_in([column])
-            self._require_all(column, known.n_rows - numbers.n_missing)
             found = known.numbers(column, 2 * _MOST_CLASSES)
+            if numbers.n_missing and len(found.values) == 1:
+                raise one_label_or_none(name, found.values[0])
+            self._require_all(column, known.n_rows - numbers.n_missing)
             if found.too_many and options.quantity is not False:
                 self._name_placeholders(numbers.facts(name, exact=True).placeholders)
                 return column, None, None, None
@@ -896,6 +901,8 @@ class _Scan:
             read = known.read_numbers(column, found)
         else:
             read = known.read_levels(column)
+            if len(read.counts) == 1 and read.counts[0] < known.n_rows:
+                return self._with_blanks(read)
             self._require_all(column, int(read.counts.sum()))
             if missing_mask(read.table.columns[name]).any():
                 self._require_all(column, 0)
@@ -915,6 +922,15 @@ class _Scan:
         if column.way == "number":
             return column, found.values.astype(np.float64), codes, classes
         return column, None, np.append(np.where(own < 0, -1, codes[own]), -1), classes
+
+    def _with_blanks(self, read: ReadLevels) -> tuple[SourceColumn, None, np.ndarray, np.ndarray]:
+        """A target that has one label or none, of which the latter is a class."""
+        name, (label,) = read.column.name, np.ma.getdata(read.table.columns[read.column.name])
+        if self.layout.wanted.get(name) != "category":
+            raise one_label_or_none(name, label)
+        classes, codes = np.unique([BLANK, label], return_inverse=True)
+        blank, own = codes.astype(np.int32)
+        return read.column, None, np.append(np.where(read.own < 0, blank, own), blank), classes
 
     def _is_quantity(self, table: Table, name: str) -> bool:
         if self.options.quantity is not None:

@@ -38,8 +38,9 @@ from separatrix.scale.reading import Readers, Session, cursor, opened
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
-from separatrix.tables.date_parts import with_date_parts
+from separatrix.tables.date_parts import with_date_parts, without_parts_of
 from separatrix.tables.lake import path_of
+from separatrix.tables.placeholders import read_as_missing
 from separatrix.tables.reader import Layout
 from separatrix.tables.statistics import (
     CategoryFacts,
@@ -52,7 +53,7 @@ from separatrix.tables.statistics import (
 from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
 from separatrix.tables.value_format import ValueFormat
 
-__all__ = ["Statistics", "described"]
+__all__ = ["ReadLevels", "Statistics", "described"]
 
 # And a word.
 _WORD_BYTES = 300
@@ -304,7 +305,7 @@ class Statistics:
         for one, found in zip(plain, self.of_numbers(plain, read), strict=True):
             facts[one.name] = found
             if one.way == "date":
-                derived += self._parts_of_dates(one)
+                derived += self._parts_of_dates(one, self._read_as_missing(found))
         for one in [one for one in columns.values() if one.way == "levels"]:
             columns[one.name], facts[one.name], parts = self.of_levels(one)
             derived += parts
@@ -407,14 +408,14 @@ class Statistics:
             coded = replace(found.column, numbers=numbers)
             date = name in table.dates
             facts = self._weighted(name, values, counts, overridden=overridden, date=date)
-            parts = []
-            for part, source in table.derived.items():
-                if source == name:
-                    parts.append(self._counted(part, table, counts))
+            table = without_parts_of(table, {name: self._read_as_missing(facts)})
+            parts = [self._counted(part, table, counts) for part in table.derived]
             return coded, facts, parts
         texts = _texts(read, lost)
         coded = replace(found.column, texts=tuple(map([*texts, None].__getitem__, own.tolist())))
-        return coded, self._category(name, texts, counts, overridden=overridden), []
+        nothing = table.spellings[name].nothing if name in table.spellings else math.nan
+        parts = [self._counted(part, table, counts, nothing) for part in table.derived]
+        return coded, self._category(name, texts, counts, overridden=overridden), parts
 
     def _category(
         self, name: str, texts: Sequence[str | None], counts: np.ndarray, **known: Any
@@ -431,23 +432,36 @@ class Statistics:
         there = ~np.isnan(values) & (counts > 0)
         values, counts = values[there], counts[there]
         n_missing, named = self.n_rows - int(counts.sum()), is_called_identifier(name)
-        numbers = Numbers.of(values, n_missing, counts, named=named, alone=True)
+        date = bool(known.get("date"))
+        numbers = Numbers.of(values, n_missing, counts, named=named, alone=True, date=date)
         usual = self.looks_for_placeholders and not known.get("derived")
         return numbers.facts(name, exact=self.exact, usual=usual, **known)
 
-    def _counted(self, name: str, table: Table, counts: np.ndarray) -> Facts:
-        """What a part of a date adds up to, of a table with a row for each moment."""
+    def _counted(
+        self, name: str, table: Table, counts: np.ndarray, nothing: float = math.nan
+    ) -> Facts:
+        """What a part of a column adds up to, of a table with a row for each of its values.
+
+        ``nothing``: what the part is where the column has no value.
+        """
         column, gone = table.columns[name], missing_mask(table.columns[name])
         if table.kinds[name] == "number":
             values = np.where(gone, np.nan, np.ma.getdata(column).astype(np.float64))
+            values = np.append(values, nothing)
+            counts = np.append(counts, self.n_rows - int(counts.sum()))
             return self._weighted(name, values, counts, derived=True)
         return self._category(name, _texts(column, gone), counts, derived=True)
 
-    def _parts_of_dates(self, column: SourceColumn) -> list[Facts]:
+    def _read_as_missing(self, facts: NumberFacts) -> tuple[float, ...]:
+        return () if self.exact else read_as_missing(facts.placeholders)
+
+    def _parts_of_dates(self, column: SourceColumn, away: Sequence[float]) -> list[Facts]:
         whole = "floor(({v}) * 24.0 + 1e-9)"
         hours: Counter[float] = Counter()
         for found in self._grouped(column, whole):
             hours.update(dict(zip(found["v"].tolist(), found["n"].tolist(), strict=True)))
+        for day in away:
+            hours.pop(24.0 * day, None)
         days = np.array(sorted(hours)) / 24.0
         table = with_date_parts(
             Table(

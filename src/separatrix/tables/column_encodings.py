@@ -126,7 +126,7 @@ class Number(Encoding):
         found = facts.placeholders
         for one in found:
             own = replace(one, missing=one.missing and not settings.exact)
-            alert(PLACEHOLDERS[own.missing], sentence(name, own), name)
+            alert(PLACEHOLDERS[own.missing], sentence(name, own, date=facts.date), name)
         if settings.exact:
             return cls(name, 0.0, 1.0, True, some, facts.date)
         if facts.identifies and not (facts.overridden or facts.date):
@@ -259,7 +259,7 @@ class Number(Encoding):
         ]
 
     def require_sound(self) -> None:
-        if not np.isfinite(self.placeholders).all() or (self.placeholders and self.date):
+        if not np.isfinite(self.placeholders).all():
             raise damaged(f"column {quote(self.name)} has invalid placeholders")
         if not (np.isfinite(self.mean) and 0.0 <= self.scale < np.inf) or (
             self.with_value and self.scale == 0.0

@@ -8,7 +8,7 @@ of its own for them: ``signup (year)`` and ``signup (hour)``, numbers, and ``sig
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from separatrix.tables.table import Table, masked, missing_mask, number_column
 
-__all__ = ["PARTS", "part_of", "with_date_parts"]
+__all__ = ["PARTS", "part_of", "with_date_parts", "without_parts_of"]
 
 PARTS = ("year", "month", "weekday", "hour")
 """The parts of a date that have a column."""
@@ -72,6 +72,30 @@ def with_date_parts(table: Table, wanted: Iterable[str] | None = None) -> Table:
         kinds[name] = "category" if part in ("month", "weekday") else "number"
         derived[name] = source
     return replace(table, names=tuple(columns), columns=columns, kinds=kinds, derived=derived)
+
+
+def without_parts_of(table: Table, placeholders: Mapping[str, tuple[float, ...]]) -> Table:
+    """The table in which dates that are read as missing have no parts.
+
+    Parameters
+    ----------
+    table : Table
+    placeholders : mapping of str to tuple of float
+        Of columns the values that are read as missing; other columns than dates are passed over.
+
+    Returns
+    -------
+    Table
+    """
+    columns = dict(table.columns)
+    for name, source in table.derived.items():
+        values = placeholders.get(source) if source in table.dates else None
+        if values:
+            away = np.isin(np.ma.getdata(columns[source]), values)
+            if away.any():
+                column = columns[name]
+                columns[name] = masked(np.ma.getdata(column), away | missing_mask(column))
+    return replace(table, columns=columns)
 
 
 def _part(days: Any, gone: Any, part: str) -> Any:

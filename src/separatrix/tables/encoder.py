@@ -36,7 +36,9 @@ from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message, plural
 from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
-from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.column_parts import source_of, with_parts
+from separatrix.tables.date_parts import with_date_parts, without_parts_of
+from separatrix.tables.placeholders import of_column, read_as_missing
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.statistics import Facts, facts_of
 from separatrix.tables.table import (
@@ -49,7 +51,7 @@ from separatrix.tables.table import (
     quote,
     unknown_columns,
 )
-from separatrix.tables.value_format import ValueFormat
+from separatrix.tables.value_format import NEW_KINDS, ValueFormat
 
 __all__ = ["DENSE_FROM", "Encoder"]
 
@@ -222,6 +224,9 @@ class Encoder:
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
         table = with_date_parts(table)
+        if not self._settings.exact:
+            dates = table.dates.intersection(table.derived.values())
+            table = without_parts_of(table, {n: read_as_missing(of_column(table, n)) for n in dates})
         matrix = []
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
@@ -287,6 +292,8 @@ class Encoder:
         encodings: list[kinds.Encoding] = []
         faults = Faults()
         for name in names:
+            if name in spellings and spellings[name].parts:
+                continue  # its parts have features
             with faults.gathered():
                 facts = facts_of(name)
                 try:
@@ -302,6 +309,7 @@ class Encoder:
                            if isinstance(one, kind)]  # fmt: skip
         self._require_some(source)
         used = {one.name for one in self._encodings}
+        used |= {source_of(name, spellings) for name in used}
         self.spellings_ = {n: one for n, one in spellings.items() if n in used}
         self._conclude()
         self.alerts_ = self._alerts.lines()
@@ -437,7 +445,7 @@ class Encoder:
         self._require_fitted()
         self.notes_ = []
         notes = Remarks()
-        table = with_date_parts(self._respelled(table), self.kinds_)
+        table = self._taken_apart(self._respelled(table))
         self._check_columns(table, notes)
         matrix = self._encode(table, notes, np.float64)
         self.notes_ = notes.lines()
@@ -456,7 +464,12 @@ class Encoder:
         -------
         ndarray or scipy.sparse.csr_matrix of shape (n_rows, n_features)
         """
-        return self._encode(with_date_parts(table, self.kinds_), Remarks(), dtype)
+        return self._encode(self._taken_apart(table), Remarks(), dtype)
+
+    def _taken_apart(self, table: Table) -> Table:
+        """The table with the parts of its dates, and of its columns with several values."""
+        table = with_date_parts(with_parts(table, self.spellings_), self.kinds_)
+        return without_parts_of(table, self.placeholders_)
 
     def missing_cells(self, table: Table, name: str) -> np.ndarray:
         """A boolean array: the cells of a column that count as missing, placeholders included."""
@@ -479,7 +492,8 @@ class Encoder:
         for name, spelling in self.spellings_.items():
             other = table.spellings.get(name, spelling)
             # Where marks or words differ a number may be another, or a level no level.
-            if other != spelling and replace(other, words=spelling.words) != spelling:
+            apart = spelling.parts and other.parts  # both leave the texts as they are
+            if not apart and other != spelling and replace(other, words=spelling.words) != spelling:
                 raise DataError(
                     f"column {quote(name)} was read with another spelling than in the fit ({other} "
                     f"instead of {spelling}); read the table with spellings=encoder.spellings_"
@@ -525,12 +539,14 @@ class Encoder:
             raise DataError(
                 f"{table.source} is an svmlight file, but the encoding was fitted to named columns"
             )
-        known = {*self.kinds_, *self.left_out_}
+        sources = {name: source_of(name, self.spellings_) for name in self.kinds_}
+        apart = {name for name, one in self.spellings_.items() if one.parts}
+        known = {*self.kinds_, *self.left_out_, *apart}
+        # The parts of a column come with it; where a column is no date, its own name is reported.
         lacking = [
             name
-            for name in self.kinds_
-            # The parts of a date come with it; where it is no date, its own name is reported.
-            if name not in table.columns and (part_of(name) or ("",))[0] not in self.kinds_
+            for name in dict.fromkeys(sources[n] if sources[n] in apart else n for n in sources)
+            if name not in table.columns and sources.get(name) not in self.kinds_
         ]
         if lacking:
             # Only a column that nothing else claims can be this one under another name.
@@ -597,6 +613,8 @@ class Encoder:
         return meta, arrays
 
     def _version(self) -> int:
+        if any(one.kind in NEW_KINDS for one in self.spellings_.values()):
+            return 5
         if any(one.placeholders for one in self._of(kinds.Number)):
             return 4
         return 3 if self.spellings_ else 2 if self.reference or self.dependent_ else 1
@@ -620,10 +638,10 @@ class Encoder:
             If something is absent or does not fit together.
         """
         try:
-            if meta["version"] not in (1, 2, 3, 4):
+            if meta["version"] not in (1, 2, 3, 4, 5):
                 raise ModelFileError(
                     f"the encoding has version {meta['version']!r}, and this library reads "
-                    "versions 1 to 4; update the library"
+                    "versions 1 to 5; update the library"
                 )
             encoder = cls(
                 text=kinds.from_json(meta["text"]),

@@ -6,7 +6,8 @@ tables in memory, files that are read in passes, and partitions on a cluster ali
 A value is a *placeholder* where
 
 - it is written like one: nines (99, -999, 9999.9) or a run of sevens or eights, 96 to 98 and
-  their like at the end of nines, -9, an end of the range of a type, or 1e15 and beyond;
+  their like at the end of nines, -9, an end of the range of a type, or 1e15 and beyond; or, of
+  dates, it is where a calendar of some system begins or ends (1900-01-01, 9999-12-31);
 - it is there twice at least, it and its like on the same side together;
 - the others, ten rows and two different values at least, are all on one side of it, and it is
   farther from them than they are from one another (97, 98, 99 are three values of one scale); or it
@@ -20,6 +21,7 @@ or ten times as far; but not above others of which many end with a nine, as pric
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +36,7 @@ __all__ = [
     "ColumnEnds",
     "Placeholders",
     "is_code",
+    "is_date_code",
     "of_column",
     "of_parts",
     "of_values",
@@ -59,6 +62,25 @@ _TAIL = 3.0
 _FAR = 10.0
 # The share of values that may end with a nine, as prices do.
 _NINES = 0.25
+
+
+# Where the calendars of systems begin and end, as days since 1970-01-01.
+_CALENDARS = (
+    "0001-01-01 0001-12-30 1111-11-11 1582-10-15 1600-01-01 1601-01-01 1700-01-01 1753-01-01 "
+    "1800-01-01 1899-12-30 1899-12-31 1900-01-01 1900-01-02 1901-01-01 1901-12-13 1904-01-01 "
+    "1970-01-01 2038-01-19 2078-12-31 2079-06-06 2099-12-31 2100-01-01 2199-12-31 2500-12-31 "
+    "2999-12-31 3000-01-01 3999-12-31 4000-01-01 5999-12-31 8888-12-31 9999-01-01 9999-09-09 "
+    "9999-12-31"
+)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_DATES = frozenset(
+    float(datetime.date.fromisoformat(text).toordinal() - _EPOCH) for text in _CALENDARS.split()
+)
+
+
+def is_date_code(days: float) -> bool:
+    """Whether a date is one that stands for a missing one."""
+    return days in _DATES
 
 
 def is_code(value: float) -> bool:
@@ -103,7 +125,9 @@ class Placeholders:
     missing: bool
 
 
-def of_values(values: np.ndarray, counts: np.ndarray | None = None) -> list[Placeholders]:
+def of_values(
+    values: np.ndarray, counts: np.ndarray | None = None, *, date: bool = False
+) -> list[Placeholders]:
     """The placeholders among the values of a column, none of which is missing.
 
     Parameters
@@ -111,6 +135,8 @@ def of_values(values: np.ndarray, counts: np.ndarray | None = None) -> list[Plac
     values : ndarray of float64
     counts : ndarray of int, optional
         In how many rows each of them is; in one by default.
+    date : bool
+        Whether they are days.
 
     Examples
     --------
@@ -126,18 +152,18 @@ def of_values(values: np.ndarray, counts: np.ndarray | None = None) -> list[Plac
         weights = None if counts is None else counts[others]
         return float(np.average(values[others], weights=weights))
 
-    return of_parts([ColumnEnds.of(values, counts, alone=True)], mean_without)
+    return of_parts([ColumnEnds.of(values, counts, alone=True, date=date)], mean_without)
 
 
 def of_column(table: Table, name: str) -> list[Placeholders]:
     """The placeholders of a column of a table.
 
-    There are none in a column of True and False, of dates, or of a kind that was given.
+    There are none in a column of True and False, or of a kind that was given.
     """
     column = table.columns[name]
-    if column.dtype != np.float64 or name in table.dates or name in table.overridden:
+    if column.dtype != np.float64 or name in table.overridden:
         return []
-    return of_values(present(column))
+    return of_values(present(column), date=name in table.dates)
 
 
 def ends_with_nine(values: np.ndarray) -> np.ndarray:
@@ -174,19 +200,26 @@ class ColumnEnds:
 
     @classmethod
     def of(
-        cls, values: np.ndarray, counts: np.ndarray | None = None, *, alone: bool = False
+        cls,
+        values: np.ndarray,
+        counts: np.ndarray | None = None,
+        *,
+        alone: bool = False,
+        date: bool = False,
     ) -> ColumnEnds:
         """The ends of some values, each of which is in so many rows, by default in one.
 
         ``alone``: there are no other rows, so nines are counted only where they decide something.
+        ``date``: the values are days.
         """
+        is_one = is_date_code if date else is_code
         left, weights = values, counts
         sides: list[tuple[tuple[float, int], ...]] = []
         ends: list[float] = []
         for end, nothing in ((np.min, math.inf), (np.max, -math.inf)):
             codes: list[tuple[float, int]] = []
             ends.append(float(end(left)) if len(left) else nothing)
-            while len(codes) < _MOST and is_code(ends[-1]):
+            while len(codes) < _MOST and is_one(ends[-1]):
                 other = left != ends[-1]
                 at = len(left) - int(other.sum()) if weights is None else weights[~other].sum()
                 codes.append((ends[-1], int(at)))
@@ -268,8 +301,8 @@ def _candidates(
     """
     first, last = 0, len(known) - 1
     while first < last:
-        down = first < _MOST and is_code(known[first])
-        up = len(known) - 1 - last < _MOST and is_code(known[last])
+        down = first < _MOST and known[first] in counts
+        up = len(known) - 1 - last < _MOST and known[last] in counts
         if not (down or up):
             break
         first, last = first + down, last - up
@@ -292,24 +325,31 @@ def _candidates(
     return best
 
 
-def sentence(name: str, found: Placeholders, *, target: bool = False) -> Message:
+def sentence(
+    name: str, found: Placeholders, *, target: bool = False, date: bool = False
+) -> Message:
     """Return the messages about a column's placeholders."""
-    values = " or ".join(map(number_text, found.values))
+    written = _date if date else number_text
+    values = " or ".join(map(written, found.values))
     words = {
         "column": quote(name),
         "cells": counted(found.n, "cell"),
         "values": values,
         "are": "is" if found.n == 1 else "are",
-        "low": _short(found.low),
-        "high": _short(found.high),
-        "number": Setting("kinds", (name, "number")),
-        "missing": Setting("missing", number_text(found.values[0])),
+        "low": written(found.low) if date else _short(found.low),
+        "high": written(found.high) if date else _short(found.high),
+        "number": Setting("kinds", (name, "date" if date else "number")),
+        "missing": Setting("missing", written(found.values[0])),
     }
     if target:
         return Message("placeholder_in_target", **words)
     if found.missing:
         return Message("placeholder_read", **words)
     return Message("placeholder_named", **words)
+
+
+def _date(days: float) -> str:
+    return datetime.date.fromordinal(int(math.floor(days)) + _EPOCH).isoformat()
 
 
 def _short(value: float) -> str:

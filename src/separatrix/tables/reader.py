@@ -47,7 +47,8 @@ from separatrix.tables import containers, wide
 from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.categorical import Categorical
-from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.column_parts import source_of
+from separatrix.tables.date_parts import with_date_parts
 from separatrix.tables.lake import (
     FilePath,
     RemoteFile,
@@ -509,7 +510,7 @@ class _ReadOptions:
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
         for name in self.needed:
-            if name not in there and (part_of(name) or ("",))[0] not in there:
+            if name not in there and self._source_of(name) not in there:
                 raise NoSuchColumn(name, names, source)
         # Columns that are made of dates are there once the others have been read.
         ordered = [n for n in self._ordered if n in there or n in self.reading.ordered]
@@ -517,9 +518,12 @@ class _ReadOptions:
         own = {
             name: kind
             for name, kind in kinds.items()
-            if name in there or (part_of(name) or ("",))[0] not in there
+            if name in there or self._source_of(name) not in there
         }
         return checked_kinds(own, names, source, skip_absent=self.skip_absent)
+
+    def _source_of(self, name: str) -> str | None:
+        return source_of(name, self.reading.spellings)
 
     @property
     def _ordered(self) -> set[str]:

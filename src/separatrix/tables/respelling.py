@@ -7,7 +7,7 @@ decides, and which cells count as missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,11 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting, counted
+from separatrix.tables.categorical import Categorical
+from separatrix.tables.cell_parts import items
+from separatrix.tables.column_parts import part_names, with_parts
+from separatrix.tables.level_spellings import misspellings
+from separatrix.tables.quantities import clock_question, share_question, units_question
 from separatrix.tables.table import (
     Faults,
     Remarks,
@@ -34,6 +39,7 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.value_format import (
     DATE_ORDERS,
+    PARTED,
     Found,
     ValueFormat,
     find_spelling,
@@ -44,7 +50,15 @@ __all__ = ["Reading", "respelled"]
 # With fewer distinct numbers beside words, a column has levels that are called by numbers.
 _FEW_NUMBERS = 10
 
-_NOUNS = {"date": "date", "ordered": "known level"}
+_NOUNS = {
+    "date": "date",
+    "ordered": "known level",
+    "measure": "quantity in a unit that can be converted",
+    "share": "share",
+    "angle": "angle",
+    "coordinates": "pair of coordinates",
+    "amounts": "amount in one of the currencies",
+}
 
 
 @dataclass(frozen=True)
@@ -117,13 +131,15 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
             with faults.gathered():
                 columns.put_in_order(name, column, known)
         elif known is not None:
-            texts = np.ma.getdata(column)[~gone].tolist()
-            strays = sorted({t for t in texts if known.kind != "truth" and known.number(t) is None})
-            n = sum(map(texts.count, strays)) if len(strays) < 20 else len(strays)
-            columns.take(name, column, Found(known, strays=tuple(strays), n_strays=n, known=True))
+            texts = text_counts(column)
+            strays = tuple(sorted(text for text in texts if not known.reads(text)))
+            n = sum(texts[text] for text in strays)
+            columns.take(name, column, Found(known, strays=strays, n_strays=n, known=True))
         if known is not None or reading.only_known:
             continue
         counts = text_counts(column)
+        if kind is None and table.kinds[name] == "text" and _is_prose(counts):
+            continue
         found = find_spelling(
             counts,
             decimal=reading.decimal,
@@ -135,8 +151,10 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
             if kind is not None:
                 with faults.gathered():
                     columns.insist(name, column, kind, None)
-            elif reading.plain:
-                columns.look_for_codes(name, column)
+            else:
+                columns.look_for_questions(name, counts, reading)
+                if reading.plain:
+                    columns.look_for_codes(name, column)
             continue
         if kind is not None and found.strays:
             with faults.gathered():
@@ -147,9 +165,17 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
     return columns.table()
 
 
+def _is_prose(counts: Mapping[str, int]) -> bool:
+    """Whether texts of several words are hardly ever the same, as no levels are."""
+    return 2 * len(counts) >= sum(counts.values())
+
+
 def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -> bool:
     """Whether a column that was not requested is read as what was found."""
-    if found.spelling.kind != "number":
+    kind = found.spelling.kind
+    if kind in (*PARTED, "ordered") and name == reading.target:
+        return False
+    if kind != "number":
         return not (found.strays and name == reading.target)
     written = not found.plain
     if not written and not reading.plain:
@@ -162,6 +188,43 @@ def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -
     return not (name == reading.target and (found.strays or found.marks))
 
 
+def _plural(noun: str, one: bool) -> str:
+    """A noun in the singular or the plural, whose first words have it."""
+    head, of, rest = next(
+        (noun.partition(word) for word in (" in ", " of ") if word in noun), (noun, "", "")
+    )
+    if one:
+        return noun
+    return f"{head[:-1]}ies{of}{rest}" if head.endswith("ty") else f"{head}s{of}{rest}"
+
+
+def _in_order(words: Sequence[str]) -> str:
+    """The first of some ordered levels."""
+    return " < ".join(words[:6]) + (" < ..." if len(words) > 6 else "")
+
+
+def _quantity(spelling: ValueFormat) -> str:
+    """What a column that holds more than numbers is read as, in words."""
+    if spelling.kind == "measure":
+        return "durations, in seconds" if spelling.unit == "s" else f"quantities, in {spelling.unit}"
+    return {"share": "shares", "angle": "angles, in degrees"}[spelling.kind]
+
+
+def _renamed(column: Any, spelling: ValueFormat) -> Any:
+    """Levels by the names that most of their like have."""
+    if isinstance(column, Categorical):
+        names = [spelling.word(level) for level in column.levels.tolist()]
+        levels = sorted(set(names))
+        place = {level: k for k, level in enumerate(levels)}
+        codes = np.array([*map(place.__getitem__, names), -1], dtype=column.codes.dtype)
+        texts = np.empty(len(levels), dtype=object)
+        texts[:] = levels
+        return Categorical(codes[column.codes], texts)
+    gone, texts = missing_mask(column), np.ma.getdata(column).tolist()
+    known = {text: spelling.word(text) for text in set(texts)}
+    return masked(np.array([known[text] for text in texts], dtype=object), gone)
+
+
 class _Columns:
     """The columns that were read, and what there is to say of them."""
 
@@ -172,7 +235,7 @@ class _Columns:
         self.notes, self.alerts = Remarks(), Remarks()
 
     def table(self) -> Table:
-        return replace(
+        made = replace(
             self.old,
             columns=self.columns,
             kinds=self.kinds,
@@ -181,6 +244,7 @@ class _Columns:
             notes=(*self.old.notes, *self.notes.lines()),
             alerts=(*self.old.alerts, *self.alerts.lines()),
         )
+        return with_parts(made, self.spellings)
 
     def insist(self, name: str, column: Any, kind: str, spelling: ValueFormat | None) -> None:
         """Numbers or dates that were requested, or the first cell that is none."""
@@ -218,14 +282,23 @@ class _Columns:
         self.kinds[name], self.spellings[name] = "number", spelling
         self.notes.add(
             "read in the order of their levels",
-            f"column {quote(name)} is read in the order {' < '.join(spelling.words[:6])}"
-            f"{' < ...' if len(spelling.words) > 6 else ''}, as 0 to {len(spelling.words) - 1}",
+            f"column {quote(name)} is read in the order {_in_order(spelling.words)}, as 0 to "
+            f"{len(spelling.words) - 1}",
         )
 
     def take(self, name: str, column: Any, found: Found) -> None:
         spelling = found.spelling
         self.spellings[name] = spelling
         gone, values = missing_mask(column), np.ma.getdata(column)
+        if spelling.kind == "levels":
+            self.columns[name] = _renamed(column, spelling)
+            if found.merged:
+                self._note_merged(name, found)
+                self.look_for_slips(name, text_counts(self.columns[name]))
+            return
+        if spelling.parts:
+            self._note(name, values, gone, found)
+            return
         if spelling.kind == "truth":
             words = {text: spelling.word(text) for text in set(values[~gone].tolist())}
             lost = gone | np.isin(values, list(found.marks))
@@ -253,6 +326,31 @@ class _Columns:
             if spelling.order in DATE_ORDERS and not any(map(str.isalpha, found.example)):
                 how += f", read {spelling.order}"
             self.notes.add("holding dates, read as days", date_note(name, how))
+        elif found.example and spelling.parts:
+            self._note_parts(name, found)
+        elif found.example and spelling.kind == "ordered":
+            self.notes.add(
+                "of ranges, read in their order",
+                Message(
+                    "ranges_read",
+                    column=column,
+                    levels=_in_order(spelling.words),
+                    last=len(spelling.words) - 1,
+                    category=Setting("kinds", (name, "category")),
+                ),
+            )
+        elif found.example and spelling.kind != "number" and not found.plain:
+            self.notes.add(
+                "holding quantities",
+                Message(
+                    "quantity_read",
+                    column=column,
+                    what=_quantity(spelling),
+                    example=quote(found.example),
+                    number=number_text(spelling.number(found.example)),
+                    category=Setting("kinds", (name, "category")),
+                ),
+            )
         elif found.example and not found.plain:
             number = number_text(spelling.number(found.example))
             self.notes.add(
@@ -282,11 +380,19 @@ class _Columns:
             row = int(np.flatnonzero((values == stray) & ~gone)[0])
             others = ", ".join(quote(text, 30) for text in found.strays[1:3])
             one = found.n_strays == 1
+            if spelling.kind == "list":
+                known = set(spelling.words)
+                new = {i for text in found.strays for i in items(text, spelling.unit)} - known
+                self.alerts.add(
+                    "with values not seen at fit",
+                    Message("list_values_later", column=column, values=joined(sorted(new), 5)),
+                )
+                return
             stated = {
                 "column": column,
                 "cells": counted(found.n_strays, "cell"),
                 "are": "is" if one else "are",
-                "noun": _NOUNS.get(spelling.kind, "number") + ("" if one else "s"),
+                "noun": _plural(_NOUNS.get(spelling.kind, "number"), one),
                 "where": f"{quote(found.strays[0], 30)} in row {self.old.row_number(row)}"
                 + (f", {others}" if others else ""),
                 "count": "counts" if one else "count",
@@ -298,6 +404,76 @@ class _Columns:
                 Message("stray_cells_later", **stated)
                 if found.known
                 else Message("stray_cells", **stated, category=category),
+            )
+
+    def _note_merged(self, name: str, found: Found) -> None:
+        """Note which spellings are read as one level."""
+        others: dict[str, list[str]] = {}
+        for text, level in found.merged.items():
+            others.setdefault(level, []).append(text)
+        shown = [
+            f"{', '.join(quote(text, 30) for text in texts[:4])}"
+            f"{f' and {len(texts) - 4:,} more' if len(texts) > 4 else ''} as {quote(level, 30)}"
+            for level, texts in sorted(others.items())
+        ]
+        self.notes.add(
+            "with levels that are spelled in several ways",
+            Message(
+                "levels_merged",
+                column=quote(name),
+                count=counted(len(found.merged), "spelling"),
+                shown="; ".join(shown[:3]) + (f"; {len(shown) - 3:,} more" if shown[3:] else ""),
+                category=Setting("kinds", (name, "category")),
+            ),
+        )
+
+    def _note_parts(self, name: str, found: Found) -> None:
+        """Note which columns one is taken apart into."""
+        spelling = found.spelling
+        self.notes.add(
+            "taken apart",
+            Message(
+                f"{spelling.kind}_read",
+                column=quote(name),
+                example=quote(found.example),
+                parts=joined(part_names(name, spelling), 4),
+                category=Setting("kinds", (name, "category")),
+            ),
+        )
+
+    def look_for_slips(self, name: str, counts: Mapping[str, int]) -> None:
+        """Name the rare levels that are spelled like frequent ones."""
+        found = misspellings(counts)
+        if found:
+            shown = [
+                f"{quote(one.text, 30)} ({counted(one.n, 'row')}) for {quote(one.frequent, 30)} "
+                f"({one.of:,})"
+                for one in found[:3]
+            ]
+            more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
+            shown_text = ", ".join(shown) + more
+            self.alerts.add(
+                "with levels that may be misspelled",
+                Message("levels_misspelled", column=quote(name), shown=shown_text),
+            )
+
+    def look_for_questions(self, name: str, counts: Mapping[str, int], reading: Reading) -> None:
+        """Name levels that may be slips, and columns that can be read in two ways."""
+        self.look_for_slips(name, counts)
+        if name == reading.target:
+            return
+        number = Setting("kinds", (name, "number"))
+        for code, asked in (("clock", clock_question), ("share", share_question)):
+            if text := asked(counts):
+                stated = {"column": quote(name), "text": quote(text), "number": number}
+                self.alerts.add(
+                    "that can be read in two ways", Message(f"question.{code}", **stated)
+                )
+                return
+        if units := units_question(counts):
+            self.alerts.add(
+                "in units that differ",
+                Message("question.units", column=quote(name), units=joined(units, 4)),
             )
 
     def _two_ways(self, name: str, found: Found) -> Message:

@@ -206,8 +206,10 @@ class Spread:
 class _Part:
     """Numbers in rows that lie together, apart from codes at their ends."""
 
-    def __init__(self, values: np.ndarray, counts: np.ndarray | None, alone: bool) -> None:
-        self.ends = ColumnEnds.of(values, counts, alone=alone)
+    def __init__(
+        self, values: np.ndarray, counts: np.ndarray | None, alone: bool, date: bool = False
+    ) -> None:
+        self.ends = ColumnEnds.of(values, counts, alone=alone, date=date)
         self._values: np.ndarray | None = values
         self._counts = counts
         self._spreads: dict[tuple[int, int], Spread] = {}
@@ -290,6 +292,7 @@ class Numbers:
         *,
         named: bool = False,
         alone: bool = False,
+        date: bool = False,
     ) -> Numbers:
         """The numbers of some rows.
 
@@ -305,8 +308,10 @@ class Numbers:
         alone : bool
             Whether there are no other rows; then the values are kept until it is known which of
             them are read as missing.
+        date : bool
+            Whether the values are days.
         """
-        part = _Part(values, counts, alone)
+        part = _Part(values, counts, alone, date)
         once = counts is None or bool((counts == 1).all())
         names = NameSample.of(values) if named and once and not n_missing else None
         found = cls((part,), n_missing, names)
@@ -353,8 +358,8 @@ class Numbers:
         exact : bool
             Whether numbers are left exactly as they are, so that none is read as missing.
         usual : bool
-            Whether to look for placeholders, which there are none of in dates nor in a column
-            whose kind was requested.
+            Whether to look for placeholders, which there are none of in a column whose kind was
+            requested.
         date : bool
         known
             Further facts.
@@ -364,7 +369,7 @@ class Numbers:
             return Spread.merged([part.without(away) for part in self.parts])
 
         found = []
-        if usual and not date and not known.get("overridden"):
+        if usual and not known.get("overridden"):
             found = of_parts([part.ends for part in self.parts], lambda away: spread(away).mean)
         away = () if exact else read_as_missing(found)
         n_rows = self.n_missing + sum(part.ends.n for part in self.parts)
@@ -549,7 +554,7 @@ def numbers_in(table: Table, name: str, *, alone: bool = False) -> Numbers:
     column = table.columns[name]
     values = present(column).astype(np.float64, copy=False)
     n_missing, named = table.n_rows - len(values), is_called_identifier(name)
-    found = Numbers.of(values, n_missing, named=named, alone=alone)
+    found = Numbers.of(values, n_missing, named=named, alone=alone, date=name in table.dates)
     if found.infinite:
         infinite = np.isinf(np.ma.getdata(column)) & ~missing_mask(column)
         row = int(np.argmax(infinite))

@@ -8,6 +8,10 @@ A column of numbers is taken for a quantity where its values are no plausible cl
   tens of classes, but hardly any of a handful of rows each).
 
 What the user says a column is (``kinds={"age": "number"}`` or ``"category"``) overrules the rule.
+
+A label such as ``TBD`` that may stand for a missing one is refused until the user says what it is,
+and so is a column that has one label (``x``) or none: with the kind ``"category"`` no label is the
+class :data:`BLANK`.
 """
 
 from __future__ import annotations
@@ -36,9 +40,21 @@ from separatrix.tables.table import (
     present,
     quote,
     spelled_numbers,
+    text_counts,
 )
+from separatrix.tables.value_format import is_placeholder_word
 
-__all__ = ["is_quantity", "looks_like_quantity", "take_quantity", "take_target"]
+__all__ = [
+    "BLANK",
+    "is_quantity",
+    "looks_like_quantity",
+    "one_label_or_none",
+    "take_quantity",
+    "take_target",
+]
+
+BLANK = "(blank)"
+"""The class of rows without a label, of a column that has one other label alone."""
 
 _FEW = 10
 _MANY = 50
@@ -180,9 +196,11 @@ def take_target(
     >>> len(features.names), sorted(set(y.tolist()))
     (13, ['class_0', 'class_1', 'class_2'])
     """
-    column = _column(table, name)
+    column = _with_blanks(_column(table, name), table, name, classes)
     features = table.drop(name)
     _require_all(column, table, name, "labels")
+    if classes is None:
+        _require_labels(column, table, name)
     if isinstance(column, Categorical) and classes is None and _are_words(column):
         return features, column.levels.astype(np.str_)[column.codes]
     values = np.ma.getdata(column)
@@ -213,6 +231,55 @@ def is_quantity(values: Any) -> bool:
     fractions = bool((distinct != np.floor(distinct)).any())
     mostly_single = 2 * len(distinct) > len(values)
     return fractions or mostly_single or (len(distinct) > _MANY and bool(counts.min() < _RARE))
+
+
+def one_label_or_none(name: str, label: Any) -> DataError:
+    """Return the question about a column in which rows have one label or none."""
+    category = Setting("kinds", (name, "category"))
+    text = quote(label_text(label))
+    return DataError(
+        Message("one_label_or_none", column=quote(name), label=text, blank=BLANK, category=category)
+    )
+
+
+def _with_blanks(column: Any, table: Table, name: str, classes: Sequence[Any] | None) -> Any:
+    """A column in which no label is a class, where that is said or the model has such a class."""
+    gone = missing_mask(column)
+    if not gone.any() or gone.all():
+        return column
+    if classes is None:
+        labels = set(present(column).tolist())
+        if len(labels) > 1:
+            return column
+        if not (name in table.overridden and table.kinds[name] == "category"):
+            raise one_label_or_none(name, labels.pop())
+    elif BLANK not in classes:
+        return column
+    texts = np.empty(len(gone), dtype=object)
+    texts[:] = [
+        BLANK if lost else label_text(value)
+        for value, lost in zip(np.ma.getdata(column).tolist(), gone.tolist(), strict=True)
+    ]
+    return texts
+
+
+def _require_labels(column: Any, table: Table, name: str) -> None:
+    """Ask about a label that may stand for a missing one."""
+    if column.dtype != object or name in table.overridden:
+        return
+    counts = text_counts(column)
+    odd = [text for text in counts if is_placeholder_word(text)]
+    if odd and len(odd) < len(counts):
+        raise DataError(
+            Message(
+                "placeholder_label",
+                column=quote(name),
+                label=quote(odd[0]),
+                row=table.row_number(int(np.argmax(np.ma.getdata(column) == odd[0]))),
+                missing=Setting("missing", odd[0]),
+                category=Setting("kinds", (name, "category")),
+            )
+        )
 
 
 def _column(table: Table, name: str) -> Any:
@@ -252,6 +319,7 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
                     column=quote(name),
                     value=quote(values[odd]),
                     row=table.row_number(odd),
+                    missing=Setting("missing", str(values[odd])),
                     category=category,
                 )
             )

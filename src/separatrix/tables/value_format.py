@@ -15,16 +15,21 @@ a time of day.  A number that begins with a zero, such as ``00731``, is a code a
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message
+from separatrix.tables import cell_parts as parts
+from separatrix.tables import quantities
+from separatrix.tables.level_spellings import Spellings, merged_levels
 
-__all__ = ["DATE_ORDERS", "Found", "ValueFormat", "find_spelling"]
+__all__ = ["DATE_ORDERS", "Found", "ValueFormat", "find_spelling", "is_placeholder_word"]
 
 #: A column is of a kind where at least this share of its values is.
 MEANT = 0.95
@@ -32,6 +37,8 @@ MEANT = 0.95
 _MEANT_BUT_FOR_WORDS, _FEW_WORDS = 0.9, 2
 #: Where there are fewer values than this, all must be numbers.
 _FEWEST = 20
+# Amounts of a currency that fewer rows have are slips.
+_FEWEST_AMOUNTS = 5
 
 DATE_ORDERS = ("year-first", "day-first", "month-first")
 """Orders of day, month and year."""
@@ -82,8 +89,35 @@ _NO_VALUE = frozenset(
         "(empty)",
         "not reported",
         "not recorded",
+        "not measured",
+        "not done",
+        "pending",
+        "s.o.",
+        "o.a.",
+        "o. a.",
+        "k. a.",
+        "keine angabe",
+        "ohne angabe",
+        "unbekannt",
+        "nicht gemessen",
+        "nicht bekannt",
+        "entfällt",
+        "non renseigné",
+        "non disponible",
+        "inconnu",
+        "sans objet",
+        "不明",
+        "未記入",
+        "なし",
     ]
 ) | {"not available", "not applicable", "no data"}
+# Of these some are classes: severity none, a negative culture ("nd": not detected), a dash.
+_CLASSES = frozenset(["none", "nil", "nd", "n/d", "nr", "nc", "na", "-", ".", "なし", "pending"])
+
+
+def is_placeholder_word(text: str) -> bool:
+    """Whether a label is a word that stands for a missing one, and hardly names a class."""
+    return text.lower() in _NO_VALUE - _CLASSES
 
 # ------------------------------------------------------------------------------------- numbers
 
@@ -158,6 +192,8 @@ def _split_magnitude(unit: str) -> tuple[str, str]:
 
 
 _CURRENCIES = frozenset([*_CODES.split(), *_SIGNS])
+# Codes and signs of one currency.
+_SAME = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
 
 
 def _unsigned(body: str, decimal: str) -> float | None:
@@ -297,24 +333,38 @@ _SIDES = {word: side for pair in _TRUTH for side, word in enumerate(pair)}
 # ----------------------------------------------------------------------------------- spellings
 
 
+PARTED = ("list", "coordinates", "amounts")
+"""Kinds of columns that are taken apart into several."""
+NEW_KINDS = ("measure", "share", "angle", "levels", *PARTED)
+"""Kinds that model files have from version 5 of an encoding on."""
+_KINDS = ("number", "date", "truth", "ordered", *NEW_KINDS)
+
+
 @dataclass(frozen=True)
 class ValueFormat:
     """How the values of one column are written.
 
     Attributes
     ----------
-    kind : {"number", "date", "truth", "ordered"}
+    kind : str
+        ``"number"``, ``"date"``, ``"truth"`` or ``"ordered"``; ``"measure"``, ``"share"`` or
+        ``"angle"``, as :mod:`~separatrix.tables.quantities` reads them; ``"levels"``, of which some
+        are spelled in several ways; ``"list"``, ``"coordinates"`` or ``"amounts"``, which have
+        several columns, as :mod:`~separatrix.tables.cell_parts` takes them apart.
     decimal : {".", ","}
         Of numbers, the mark before the fraction.
     unit : str
-        Of numbers, what stands beside them, such as ``"$"``, ``"%"`` or ``"kg"``.
+        Of numbers, what stands beside them, such as ``"$"``, ``"%"`` or ``"kg"``; of measures, the
+        unit into which all are converted, ``"s"`` for durations; of lists, what parts the values.
     magnitudes : bool
         Of numbers, whether ``k``, ``M`` and ``B`` multiply.
     order : str
-        Of dates, one of :data:`DATE_ORDERS`, or a format of ``strptime``.
+        Of dates, one of :data:`DATE_ORDERS`, or a format of ``strptime``; of measures, one of
+        :data:`~separatrix.tables.quantities.CLOCKS`.
     words : tuple of str
         Of truth values, how the true ones and the false ones are called; of ordered levels, these
-        from the lowest to the highest.
+        from the lowest to the highest; of levels, how each is called; of columns that are taken
+        apart, the parts.
     """
 
     kind: str
@@ -348,22 +398,77 @@ class ValueFormat:
             return _days(text, self.order)
         if self.kind == "ordered":
             return float(self.words.index(text)) if text in self.words else None
+        if self.kind == "measure":
+            return quantities.measure(text, self.unit, self._numeral, self.order)
+        if self.kind == "share":
+            return quantities.share(text, self._numeral)
+        if self.kind == "angle":
+            return quantities.angle(text)
+        unit, value = self.amount(text) or ("", None)
+        if value is None or unit in ("", _SAME.get(self.unit, self.unit)):
+            return value
+        # Later tables may have other units than that of the fit.
+        by = quantities.conversion(unit, self.unit)
+        return None if by is None else quantities.converted(value, by)
+
+    def amount(self, text: str) -> tuple[str, float] | None:
+        """The unit and the number that a text is made of; None where it is none.
+
+        Currencies that have a sign are called by it.
+        """
         written = _taken_apart(text)
         if written is None:
             return None
         unit, magnitude = _split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
-        if unit not in ("", self.unit):
-            return None
-        value = _unsigned(written.body, self.decimal)
+        value = self._numeral(written.body)
         if value is None:
             return None
         value = float(f"{value!r}{written.exponent}") if written.exponent else value
-        return written.sign * value * _MAGNITUDES.get(magnitude, 1.0)
+        return _SAME.get(unit, unit), written.sign * value * _MAGNITUDES.get(magnitude, 1.0)
+
+    def _numeral(self, body: str) -> float | None:
+        return _unsigned(body, self.decimal)
+
+    def reads(self, text: str) -> bool:
+        """Whether a text is one of those that are written so."""
+        if self.kind in ("truth", "levels"):
+            return True
+        if self.kind == "list":
+            return set(parts.items(text, self.unit)) <= set(self.words)
+        if self.parts:
+            return any(self.part(text, k) for k in range(len(self.parts)))
+        return self.number(text) is not None
 
     def word(self, text: str) -> str:
-        """A truth value by the name that most of its like have; other texts as they are."""
+        """A level by the name that most of its like have; other texts as they are."""
+        if self.kind == "levels":
+            return self._spellings.name(text)
         side = _SIDES.get(text.lower())
         return text if side is None else self.words[side]
+
+    @cached_property
+    def _spellings(self) -> Spellings:
+        return Spellings(self.words)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The columns that a column is taken apart into; none for most."""
+        return self.words if self.kind in PARTED else ()
+
+    @property
+    def nothing(self) -> float:
+        """What the parts of an empty cell are: 0 of a list, which has no value, and NaN of others."""
+        return 0.0 if self.kind == "list" else math.nan
+
+    def part(self, text: str, k: int) -> float | None:
+        """The number that a text has for one of the parts; None where it has none."""
+        if self.kind == "list":
+            return float(self.words[k] in parts.items(text, self.unit))
+        if self.kind == "coordinates":
+            found = parts.coordinates(text)
+            return None if found is None else found[k]
+        unit, value = self.amount(text) or ("", None)
+        return value if unit == self.words[k] else None
 
     def state(self) -> dict[str, Any]:
         """Whatever differs from the usual, for a file."""
@@ -383,11 +488,20 @@ class ValueFormat:
         texts = (form.kind, form.decimal, form.unit, form.order, *form.words)
         if not all(isinstance(text, str) for text in texts) or form.magnitudes not in (True, False):
             raise ValueError("a part of a spelling is not a text")
-        known = ("number", "date", "truth", "ordered")
-        if form.kind not in known or form.decimal not in (".", ","):
+        if form.kind not in _KINDS or form.decimal not in (".", ","):
             raise ValueError(f"there is no spelling {form.kind!r} with the mark {form.decimal!r}")
-        n_words = {"truth": len(form.words) == 2, "ordered": len(set(form.words)) > 1}
-        if not n_words.get(form.kind, not form.words) or (form.kind == "date") != bool(form.order):
+        different = len(set(form.words)) == len(form.words)
+        fits = {
+            "truth": len(form.words) == 2,
+            "ordered": len(set(form.words)) > 1,
+            "levels": bool(form.words) and different,
+            "list": bool(form.words) and different and form.unit in parts.SEPARATORS,
+            "coordinates": sorted(form.words) == sorted(parts.COORDINATES),
+            "amounts": len(form.words) > 1 and different,
+            "measure": bool(form.unit) and not form.words,
+        }
+        orders = {"date": bool(form.order), "measure": form.order in quantities.CLOCKS}
+        if not (fits.get(form.kind, not form.words) and orders.get(form.kind, not form.order)):
             raise ValueError(f"the parts of the spelling {form.kind!r} do not match")
         return form
 
@@ -412,6 +526,8 @@ class Found:
         Whether all that are numbers are plain ones.
     known : bool
         Whether the spelling was known before.
+    merged : mapping of str to str
+        Other spellings of levels, and the levels.
     """
 
     spelling: ValueFormat
@@ -422,6 +538,7 @@ class Found:
     marks: Mapping[str, int] = field(default_factory=dict)
     plain: bool = False
     known: bool = False
+    merged: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_spelling(
@@ -470,27 +587,34 @@ def find_spelling(
     # Most columns of words show in a few values that they are no numbers.
     some = list(values)[:: max(1, len(values) // 200)]
     likely = sum(_looks_countable(text, order) for text in some)
+    words = partial(_of_words, values, marks, total, decimal, comma)
     if insisted is None and likely < 0.5 * len(some):
-        return _truth(values, marks, total)
+        return words()
     found = [
         one
-        for one in (_numbers(values, decimal, comma), _dates(values, order))
-        if one is not None and insisted in (None, one[0].kind)
+        for one in (
+            _numbers(values, decimal, comma),
+            _dates(values, order),
+            *_quantities(values, decimal, comma, insisted=insisted is not None),
+        )
+        if one is not None and insisted in (None, "date" if one[0].kind == "date" else "number")
     ]
     if not found:
-        return _truth(values, marks, total)
+        return words()
     spelling, meant, ambiguous = max(found, key=lambda one: one[1])
     strays = sorted(
         (text for text in values if spelling.number(text) is None), key=lambda t: -values[t]
     )
-    words = spelling.kind == "number" and len(strays) <= _FEW_WORDS
-    least = (_MEANT_BUT_FOR_WORDS if words else MEANT) * total
+    few_words = spelling.kind != "date" and len(strays) <= _FEW_WORDS
+    least = (_MEANT_BUT_FOR_WORDS if few_words else MEANT) * total
     if insisted is None and not (meant == total or (meant >= least and total >= _FEWEST)):
-        return _truth(values, marks, total)
+        return words() if insisted is None else None
     if insisted is None and spelling.kind == "number" and any(map(_is_code, values)):
         return None
     lost = set(strays)
-    example = next((t for t in values if t not in lost and not _is_plain(t, spelling)), "")
+    written = [t for t in values if t not in lost and not _is_plain(t, spelling)]
+    example = next((t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), "")
+    example = example or next(iter(written), "")
     if not example and not strays and not marks:
         return None
     n_strays = sum(values[text] for text in strays)
@@ -507,6 +631,10 @@ def _is_plain(text: str, spelling: ValueFormat) -> bool:
     return spelling.decimal == "." or "." not in text
 
 
+def _is_converted(text: str, spelling: ValueFormat) -> bool:
+    return quantities.units_of(text) not in ([], [spelling.unit])
+
+
 def _is_code(text: str) -> bool:
     """Digits that begin with a zero: ``007``, but not ``0`` or ``0.5``."""
     return len(text) > 1 and text[0] == "0" and text.isascii() and text.isdigit()
@@ -516,6 +644,7 @@ def _looks_countable(text: str, order: str | None) -> bool:
     return any(c.isdigit() for c in text) and (
         (order is not None and _days(text, order) is not None)
         or _NUMBER.fullmatch(text) is not None
+        or quantities.is_quantity_text(text)
         or any(pattern.fullmatch(text) is not None for pattern in _DATES)
     )
 
@@ -539,6 +668,8 @@ def _numbers(
         units = Counter()
         for text, one in written.items():
             units[one.unit] += values[text]
+    for unit in [unit for unit in units if _SAME.get(unit) in units]:
+        units[_SAME[unit]] += units.pop(unit)
     # Letters beside a few of the numbers are slips (12O) and no unit.
     known = sum(units.values())
     named = [
@@ -549,7 +680,13 @@ def _numbers(
     base = ValueFormat("number", unit=named[0] if named else "", magnitudes=multiply)
     marks = (decimal,) if decimal is not None else (".", ",")
     candidates = [replace(base, decimal=mark) for mark in marks]
-    each = [{text: one.number(text) for text in written} for one in candidates]
+    # Without those in other units, which are converted if all of the column's can be.
+    own = {"", base.unit, _SAME.get(base.unit, base.unit)}
+    each = [
+        {text: value for text in written for unit, value in [one.amount(text) or ("", None)]
+         if unit in own}
+        for one in candidates
+    ]  # fmt: skip
     meant = [
         sum(values[text] for text, value in known.items() if value is not None) for known in each
     ]
@@ -558,8 +695,82 @@ def _numbers(
     )
     ambiguous = ""
     if len(candidates) == 2 and meant[0] == meant[1]:
-        ambiguous = next((text for text in written if each[0][text] != each[1][text]), "")
+        one, other = each
+        ambiguous = next((text for text in written if one.get(text) != other.get(text)), "")
     return candidates[best], meant[best], ambiguous
+
+
+def _quantities(
+    values: Mapping[str, int], decimal: str | None, comma: bool, *, insisted: bool
+) -> Iterator[tuple[ValueFormat, int, str] | None]:
+    """Yield what else than plain numbers and dates a column may hold, and in how many rows."""
+    marks = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
+    for mark in marks:
+        numeral = partial(_unsigned, decimal=mark)
+        if (found := quantities.find_measure(values, numeral, insisted=insisted)) is not None:
+            unit, pair, meant = found
+            yield ValueFormat("measure", mark, unit, order=pair), meant, ""
+        kinds = ["share"] if insisted or quantities.is_share(values) else []
+        for kind in [*kinds, "angle"]:
+            one = ValueFormat(kind, mark)
+            meant = sum(n for text, n in values.items() if one.number(text) is not None)
+            yield (one, meant, "") if meant else None
+
+
+def _of_words(
+    values: Mapping[str, int], marks: Mapping[str, int], total: int, decimal: str | None, comma: bool
+) -> Found | None:
+    """What is meant by a column that holds no numbers."""
+    if (truth := _truth(values, marks, total)) is not None:
+        return truth
+    candidates: list[ValueFormat] = []
+    some = list(values)[:: max(1, len(values) // 200)]
+    if 2 * sum(any(map(str.isdigit, text)) for text in some) >= len(some):
+        mark = decimal or ("," if comma else ".")
+        candidates += _in_digits(values, some, mark)
+    if not candidates and (listed := parts.find_list(values)) is not None:
+        candidates.append(ValueFormat("list", unit=listed[0], words=listed[1]))
+    for one in candidates:
+        strays = sorted((t for t in values if not one.reads(t)), key=lambda t: (-values[t], t))
+        n_strays = sum(values[text] for text in strays)
+        if total >= _FEWEST and total - n_strays >= MEANT * total:
+            example = next(text for text in values if one.reads(text))
+            return Found(one, example, "", tuple(strays), n_strays, marks)
+    names = merged_levels({**values, **marks} if marks else values)
+    if not names:
+        return None
+    merged = {text: name for text, name in names.items() if text != name}
+    return Found(
+        ValueFormat("levels", words=tuple(sorted(set(names.values())))), next(iter(merged)),
+        merged=merged,
+    )  # fmt: skip
+
+
+def _in_digits(values: Mapping[str, int], some: Sequence[str], mark: str) -> Iterator[ValueFormat]:
+    """Yield what texts with digits may be that are no numbers: ranges, coordinates, amounts."""
+    levels = [*values] if 2 * len(values) <= sum(values.values()) else []
+    ranges = quantities.ordered_ranges(levels, partial(_unsigned, decimal=mark))
+    if ranges:
+        yield ValueFormat("ordered", words=ranges)
+    if sum(parts.coordinates(text) is not None for text in some) >= MEANT * len(some):
+        first = parts.has_longitude_first(values)
+        yield ValueFormat("coordinates", words=parts.COORDINATES[:: -1 if first else 1])
+    if (currencies := _currencies(values, some, mark)) is not None:
+        yield currencies
+
+
+def _currencies(values: Mapping[str, int], some: Sequence[str], mark: str) -> ValueFormat | None:
+    """How amounts in several currencies are written; None for other columns."""
+    written = [one for text in some if (one := _taken_apart(text)) is not None]
+    if len(written) < MEANT * len(some) or len({one.unit for one in written}) < 2:
+        return None
+    amounts = ValueFormat("amounts", mark, magnitudes=True)
+    rows: Counter[str] = Counter()
+    for text, n in values.items():
+        unit, value = amounts.amount(text) or ("", None)
+        rows[unit] += n * (value is not None)
+    known = sorted(unit for unit, n in rows.items() if unit in _CURRENCIES and n >= _FEWEST_AMOUNTS)
+    return replace(amounts, words=tuple(known)) if len(known) > 1 else None
 
 
 def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, int, str] | None:

@@ -1,0 +1,89 @@
+"""Columns that are taken apart: a column for each value of a list, coordinate or currency.
+
+``channels`` of ``email, phone`` has ``channels (email)`` and ``channels (phone)``, 1 where a cell
+has the value and 0 where it has not, as an empty cell has none of them; ``position`` has
+``position (latitude)`` and ``position (longitude)``; and amounts in several currencies, which
+nothing converts, have a column each, empty where a row has another currency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.tables.categorical import Categorical
+from separatrix.tables.date_parts import part_of
+from separatrix.tables.table import Table, as_strings, missing_mask, number_column
+from separatrix.tables.value_format import ValueFormat
+
+__all__ = ["part_names", "source_of", "with_parts"]
+
+
+def part_names(name: str, spelling: ValueFormat) -> list[str]:
+    """The names of the columns that a column is taken apart into.
+
+    Examples
+    --------
+    >>> from separatrix.tables.column_parts import part_names
+    >>> from separatrix.tables.value_format import ValueFormat
+    >>> part_names("paid", ValueFormat("list", unit=",", words=("card", "cash")))
+    ['paid (card)', 'paid (cash)']
+    """
+    return [f"{name} ({part})" for part in spelling.parts]
+
+
+def source_of(name: str, spellings: Mapping[str, ValueFormat]) -> str | None:
+    """The column that a column with this name is a part of, or None."""
+    for column, spelling in spellings.items():
+        if name.startswith(f"{column} (") and name in part_names(column, spelling):
+            return column
+    found = part_of(name)
+    return None if found is None else found[0]
+
+
+def with_parts(table: Table, spellings: Mapping[str, ValueFormat]) -> Table:
+    """The table with the parts of columns that are taken apart behind its own columns.
+
+    Parameters
+    ----------
+    table : Table
+    spellings : mapping of str to ValueFormat
+        How columns are written; those that are not in the table are passed over.
+
+    Returns
+    -------
+    Table
+    """
+    columns, kinds, derived = dict(table.columns), dict(table.kinds), dict(table.derived)
+    for name, spelling in spellings.items():
+        if not spelling.parts or name not in columns:
+            continue
+        # Cells without several values, or without any, may have been read as numbers.
+        texts = columns[name] if columns[name].dtype == object else as_strings(columns[name])
+        # Those that the table was read with may be others.
+        for own in [part for part, source in derived.items() if source == name]:
+            del columns[own], kinds[own], derived[own]
+        for k, own in enumerate(part_names(name, spelling)):
+            if own in table.columns and own not in table.derived:
+                continue
+            columns[own] = _part(texts, spelling, k)
+            kinds[own], derived[own] = "number", name
+    return replace(table, names=tuple(columns), columns=columns, kinds=kinds, derived=derived)
+
+
+def _part(column: Any, spelling: ValueFormat, k: int) -> Any:
+    def number(text: str) -> float:
+        found = spelling.part(text, k)
+        return np.nan if found is None else found
+
+    if isinstance(column, Categorical):
+        each = np.array([*map(number, column.levels.tolist()), spelling.nothing], dtype=np.float64)
+        values = each[column.codes]
+    else:
+        gone, texts = missing_mask(column), np.ma.getdata(column).tolist()
+        known = {text: number(text) for text in set(texts)}
+        values = np.where(gone, spelling.nothing, [known[text] for text in texts])
+    return number_column(values, np.isnan(values))
