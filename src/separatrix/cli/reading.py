@@ -67,10 +67,21 @@ def read_training_table(options: TableOptions, marks: frozenset[str] | None = No
     return table.drop_missing(target_name(table, options.target))
 
 
-def read_again(stored: StoredModel, data: str, *, unpacked_limit: str | None = None) -> Table:
-    """Read a table with the options of the fit that made a model, but for a limit given now."""
+def read_again(
+    stored: StoredModel,
+    data: str,
+    *,
+    unpacked_limit: str | None = None,
+    keep: str | None = None,
+) -> Table:
+    """Read a table with the options of the fit that made a model, but for a limit given now.
+
+    ``keep``: a column that is read although the fit left it out.
+    """
     config = stored.provenance["config"]
     columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
+    columns["ignore"] = [name for name in columns["ignore"] if name != keep]
+    columns["kinds"] = {name: kind for name, kind in columns["kinds"].items() if name != keep}
     # Files of earlier versions do not have these.
     columns |= {name: config.get(name) for name in OPTIONS}
     if unpacked_limit is not None:
