@@ -505,8 +505,8 @@ def test_the_state_is_plain():
 def test_damaged_state_is_told():
     table = Table.from_columns({"a": [1, 2, 4], "c": ["x", "y", "x"]})
     meta, arrays = Encoder().fit(table).state()
-    with pytest.raises(ModelFileError, match="version 5"):
-        Encoder.from_state({**meta, "version": 5}, arrays)
+    with pytest.raises(ModelFileError, match="version 7"):
+        Encoder.from_state({**meta, "version": 7}, arrays)
     with pytest.raises(ModelFileError, match="damaged"):
         Encoder.from_state({k: v for k, v in meta.items() if k != "dense"}, arrays)
     with pytest.raises(ModelFileError, match="damaged"):

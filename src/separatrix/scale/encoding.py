@@ -342,7 +342,7 @@ class EncodingPlan:
 
     def _table(self, fetched: Columns, row_range: RowRange) -> Table:
         """The features as they were fetched, as a table."""
-        encodings = self.encoder.encodings
+        encodings = self.encoder.column_encodings
         parts = {part[0] for one in encodings if (part := part_of(one.name or "")) is not None}
         days = parts | {one.name for one in encodings if isinstance(one, Number) and one.date}
         columns: dict[str, Any] = {}

@@ -27,6 +27,7 @@ from separatrix.exceptions import DataError
 from separatrix.messages import Message, message_of
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Table
+from separatrix.tables.curves import Curve
 from separatrix.tables.table import NoSuchColumn, missing_mask, quote
 
 # Columns of a line, as those of the table's own remarks.
@@ -167,6 +168,16 @@ def describe_units(encoder: Any) -> list[str]:
             "Coefficients of numbers are per standard deviation of their columns."
             if encoder.standardise
             else "Coefficients of numbers are per unit of their columns."
+        )
+    if not encoder.standardise:
+        lines += [
+            f"Column {quote(name)} is in years since {day}."
+            for name, day in encoder.origins_.items()
+        ]
+    if any(isinstance(one, Curve) and one.function != "log" for one in encoder.column_encodings):
+        lines.append(
+            "The features of a spline or polynomial are uncorrelated and per standard deviation: "
+            "[1] is the straight line, and each other one is what it adds to those before it."
         )
     if encoder.references_:
         levels = [quote(f"{name}={level}") for name, level in encoder.references_.items()]
