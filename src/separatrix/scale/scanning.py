@@ -216,6 +216,10 @@ def scan(
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     _require_column(weight)
     chosen = terms_of(terms, formula)
+    if chosen is not None and chosen.target is not None:
+        if target not in (None, chosen.target):
+            raise DataError(f"target={target!r} and the formula {formula!r} name two columns")
+        target = chosen.target
     options = ScanOptions(
         target=target,
         weight=weight,

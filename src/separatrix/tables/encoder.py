@@ -101,7 +101,8 @@ class Encoder:
         logarithm is that of 1 + x where there are zeros at fit.
     formula : str, optional
         All that the features are made of, as in ``"age + spline(bp) + sex:age"``; other columns are
-        left out. It is read by formulaic: ``pip install "separatrix[formula]"``.
+        left out. It is read by formulaic: ``pip install "separatrix[formula]"``. That there is
+        no intercept is for the estimator: ``fit_intercept=encoder.terms.intercept``.
 
     Attributes
     ----------

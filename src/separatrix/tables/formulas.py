@@ -122,6 +122,8 @@ def _parsed(text: str) -> Any:
     except (FormulaParsingError, FormulaSyntaxError) as error:
         what, _, shown = str(error).partition("\n")
         place = shown.strip().find("\u29db")
+        if what.startswith("Operator"):
+            what = "an operand is lacking here, or the operator is out of place"
         raise _fault(text, max(place, 0), what.strip().rstrip(".")) from None
 
 

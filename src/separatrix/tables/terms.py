@@ -216,7 +216,7 @@ class Terms:
                     hint = nearest(factor.column, names, 0.6)
                     raise DataError(
                         f"{source} has no column {quote(factor.column)}, which the term "
-                        f"{_text(product)} needs{hint}; its columns are {joined(names)}"
+                        f"{_text(product)} needs; its columns are {joined(names)}{hint}"
                     )
 
     def state(self) -> dict[str, Any]:

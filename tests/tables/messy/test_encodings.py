@@ -113,6 +113,7 @@ def test_a_skewed_amount_is_named_with_its_gain_and_its_logarithm_is_fitted(run)
     by_hand = score_by_hand(LogisticRegression(), stored, path, clean, yes)
     assert abs(held["accuracy"] - by_hand) < 0.04
     assert stored.encoder.formula_ == ". + log(Betrag) + Alter:Geschlecht"
+    assert "Antwort ~ . + log(Betrag) + Alter:Geschlecht" in run("info", "b.separatrix").out
     # A new table has the same features, and what has no logarithm is named.
     new = exported("neu.csv", [["Aufnahme", "Alter", "Geschlecht", "Betrag"],
                                ["01.02.2024", 50, "w", "0,00"], ["01.02.2024", 50, "w", "9,50"],
@@ -342,6 +343,10 @@ def test_passes_learn_the_curves_of_a_table_in_memory(run, tmp_path):
     assert other.transform(features) == pytest.approx(one.transform(features), abs=1e-9)
     again = run("predict", "p.separatrix", path, "--memory", "20MB")
     assert again.out == run("predict", "p.separatrix", path).out
+    data = scan(path, formula=formula, cache=tmp_path / "rows")
+    assert data.shape == (500, one.n_features_) and data.classes.tolist() == ["ja", "nein"]
+    with pytest.raises(DataError, match="name two columns"):
+        scan(path, "Alter", formula=formula)
     with pytest.raises(TypeError, match="terms"):
         scan(np.ones((4, 1)), [0, 1, 0, 1], terms=["log(x)"])
 
