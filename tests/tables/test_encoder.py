@@ -505,8 +505,8 @@ def test_the_state_is_plain():
 def test_damaged_state_is_told():
     table = Table.from_columns({"a": [1, 2, 4], "c": ["x", "y", "x"]})
     meta, arrays = Encoder().fit(table).state()
-    with pytest.raises(ModelFileError, match="version 6"):
-        Encoder.from_state({**meta, "version": 6}, arrays)
+    with pytest.raises(ModelFileError, match="version 8"):
+        Encoder.from_state({**meta, "version": 8}, arrays)
     with pytest.raises(ModelFileError, match="damaged"):
         Encoder.from_state({k: v for k, v in meta.items() if k != "dense"}, arrays)
     with pytest.raises(ModelFileError, match="damaged"):

@@ -131,6 +131,8 @@ _FORMS: dict[str, Form] = {
             "ignore_unusable": _flag,
             "drop_missing_target": _flag,
             "ordered": _orders,
+            **dict.fromkeys(("log", "spline", "polynomial", "interact"), _or_none(_list(_text))),
+            "formula": _or_none(_text),
             **dict.fromkeys((*OPTIONS, "group", "time", "weight"), _or_none(_text)),
         },
     ),

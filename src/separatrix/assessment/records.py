@@ -37,7 +37,9 @@ def versions() -> dict[str, str]:
 
 def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
     """What a JSON document says of a model."""
+    terms = None if encoder is None else encoder.formula_
     return {
+        **({} if terms is None else {"terms": terms}),
         "class": type(model).__name__,
         "name": model_name(model),
         "formula": getattr(model, "objective_formula_", None),

@@ -83,10 +83,15 @@ def given_now(options: Any) -> dict[str, str]:
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 
-def read_again(stored: StoredModel, options: Any) -> Table:
-    """Read a table with the options of the fit that made a model, but for those given now."""
+def read_again(stored: StoredModel, options: Any, *, keep: str | None = None) -> Table:
+    """Read a table with the options of the fit that made a model, but for those given now.
+
+    ``keep``: a column that is read although the fit left it out.
+    """
     config = stored.provenance["config"]
     columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
+    columns["ignore"] = [name for name in columns["ignore"] if name != keep]
+    columns["kinds"] = {name: kind for name, kind in columns["kinds"].items() if name != keep}
     # Files of earlier versions do not have these.
     columns |= {name: config.get(name) for name in OPTIONS}
     columns |= given_now(options)

@@ -122,7 +122,7 @@ class Terminal(Wording):
         option = self.parameter(parameter)
         if parameter == "kinds":
             return f"{option} '{value[0]}={value[1]}'"
-        if parameter in ("missing", "sheet"):
+        if parameter in ("missing", "log", "sheet"):
             return f"{option} '{value}'"
         if value is True:
             return option

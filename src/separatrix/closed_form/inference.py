@@ -15,6 +15,10 @@ HC0 (White, 1980)        :math:`A^{-1} (\sum_i s_i g_i x_i x_i^\top) A^{-1}` wit
 HC1                      HC0 times :math:`n / (n - k)`
 HC2                      :math:`g_i = e_i^2 / (1 - h_i)`
 HC3                      :math:`g_i = e_i^2 / (1 - h_i)^2` (MacKinnon and White, 1985)
+clusters                 :math:`A^{-1} (\sum_g u_g u_g^\top) A^{-1}` times
+                         :math:`\frac{G}{G - 1} \frac{n - 1}{n - k}`, with the sums
+                         :math:`u_g = \sum_{i \in g} s_i e_i x_i` of G clusters
+                         (Liang and Zeger, 1986)
 =======================  ========================================================================
 
 with the residuals :math:`e_i` (of a logistic regression :math:`y_i - p_i`) and the leverages
@@ -23,11 +27,13 @@ with the residuals :math:`e_i` (of a logistic regression :math:`y_i - p_i`) and 
 
 The classic errors of least squares assume that all residuals have one variance; HC0 to HC3 do not.
 HC3 is the safest of them where there are fewer than 250 rows (Long and Ervin, 2000).  Tests of
-least squares are Student's with robust errors too, which is the more cautious choice for few rows;
+least squares are Student's with robust errors too, which is the more cautious choice for few rows
+(with G clusters of G - 1 degrees);
 the normal distribution, which others take there, differs from it the less the more rows there are.
 
 References
 ----------
+Liang and Zeger (1986), Longitudinal data analysis using generalized linear models.
 White (1980), A heteroskedasticity-consistent covariance matrix estimator and a direct test for
 heteroskedasticity.  MacKinnon and White (1985), Some heteroskedasticity-consistent covariance
 matrix estimators with improved finite sample properties.  Long and Ervin (2000), Using
@@ -102,6 +108,8 @@ _SOURCES = {"HC0": "White, 1980"} | dict.fromkeys(
     ("HC1", "HC2", "HC3"), "MacKinnon and White, 1985"
 )
 ROBUST = tuple(_SOURCES)
+CLUSTERED = "cluster"
+"""What ``Summary.robust`` is of errors that allow for rows of one cluster."""
 # What the head of a table names, and the fields of a summary; a test's has a p-value beside it.
 _FIGURES = {
     "log-likelihood": "log_likelihood",
@@ -134,6 +142,9 @@ _OTHER_ROWS = (
     "these rows, or their weights, are not those of the fit: the likelihood of the model on them "
     "is different; give the X, y and sample_weight of the fit."
 )
+_CLUSTERS_NEED_ROWS = (
+    "clusters are of the rows that the model was fitted to: summary(X, y, clusters=...)."
+)
 # How nearly the residuals of the rows a model was fitted to are orthogonal to the columns.
 _ORTHOGONAL = 1e-6
 
@@ -159,9 +170,12 @@ class Summary:
         Logistic regression: :math:`e^{estimate}`, by which a unit more of the column multiplies
         the odds, and the ends of its interval.
     kind : {"t", "z"}
-        The distribution of ``statistic``: Student's with ``df_residual`` degrees, or the normal.
-    robust : {"HC0", "HC1", "HC2", "HC3"} or None
+        The distribution of ``statistic``: Student's with ``df_residual`` degrees, or of G clusters
+        with G - 1; or the normal.
+    robust : {"HC0", "HC1", "HC2", "HC3", "cluster"} or None
         Which errors; None: the classic ones.
+    n_clusters : int or None
+        The number of clusters, of errors that allow for them.
     level : float
         Of the intervals.
     n : float
@@ -237,6 +251,12 @@ class Summary:
     lr_statistic: float | None = None
     lr_p_value: float | None = None
     sigma: float | None = None
+    n_clusters: int | None = None
+
+    @property
+    def df_test(self) -> float:
+        """The degrees of freedom of Student's t, where tests are by it."""
+        return self.df_residual if self.n_clusters is None else self.n_clusters - 1.0
 
     def _table(self) -> dict[str, Any]:
         """The columns of the table: the fields that are arrays, or None where they do not apply."""
@@ -356,9 +376,12 @@ class Summary:
     def _rows(self, room: int) -> list[str]:
         heads, rows = self._cells()
         lines = [heads, *rows]
-        # Estimates and tests, and below them intervals and ratios, where they do not fit beside.
+        # Estimates and tests, and below them intervals and ratios, where they do not fit beside, or
+        # where names that are cut for them could not be told apart.
         parts = [self._laid_out(lines, room)]
-        if max(map(len, parts[0])) > room:
+        taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
+        cut = {_cut(name, max(12, room - taken)) for name in self.names}
+        if max(map(len, parts[0])) > room or len(cut) < len(set(self.names)):
             parts = [
                 self._laid_out([line[part] for line in lines], room)
                 for part in (slice(None, _TESTED), slice(_TESTED, None))
@@ -378,12 +401,17 @@ class Summary:
 
     def _notes(self, width: int = _WIDTH) -> list[str]:
         distribution = (
-            f"Student's t with {self.df_residual:,.10g} degrees of freedom"
+            f"Student's t with {self.df_test:,.10g} degrees of freedom"
             if self.kind == "t"
             else "the normal distribution"
         )
         errors = "classic" + (", for residuals of equal variance" if self.sigma is not None else "")
-        if self.robust is not None:
+        if self.n_clusters is not None:
+            errors = (
+                f"for rows of {self.n_clusters:,} clusters that may depend on one another within "
+                "each (Liang and Zeger, 1986)"
+            )
+        elif self.robust is not None:
             errors = f"{self.robust} ({_SOURCES[self.robust]})"
         return textwrap.wrap(
             f"Standard errors: {errors}; tests and intervals by {distribution}.", width
@@ -455,6 +483,47 @@ def _check(level: float, robust: str | None, rows_given: bool) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Clusters:
+    """The clusters of rows: a number from 0 for each row, and how many there are."""
+
+    codes: np.ndarray
+    count: int
+
+    @classmethod
+    def of(cls, given: Any, weights: np.ndarray | None, n_rows: int) -> Clusters:
+        """The clusters that are named by an array-like of labels; ValueError for fewer than two.
+
+        Rows of weight zero are in none that counts.
+        """
+        labels = np.asarray(given)
+        if labels.shape != (n_rows,):
+            raise ValueError(
+                f"clusters must name one for each of the {n_rows:,} rows, not be of shape "
+                f"{labels.shape}."
+            )
+        used = np.ones(n_rows, dtype=bool) if weights is None else weights > 0.0
+        texts = labels.astype(str) if labels.dtype == object else labels
+        found, codes = np.unique(texts[used], return_inverse=True)
+        if len(found) < 2:
+            raise ValueError("errors by cluster need two clusters or more, and there is one.")
+        whole = np.zeros(n_rows, dtype=np.int64)
+        whole[used] = codes.reshape(-1)
+        return cls(whole, len(found))
+
+    def factor(self, n: float, k: int) -> float:
+        """The factor for few clusters."""
+        return self.count / (self.count - 1.0) * (n - 1.0) / (n - k)
+
+
+def _require_one_way(robust: str | None, clusters: Any) -> None:
+    if robust is not None and clusters is not None:
+        raise ValueError(
+            f"robust={robust!r} takes the rows to be independent, and clusters does not: give one "
+            "of them; errors by cluster allow for unequal variances, too."
+        )
+
+
 def _require_one_leverage(robust: str | None, n_classes: int) -> None:
     if n_classes > 2 and robust in ("HC2", "HC3"):
         raise ValueError(
@@ -472,6 +541,7 @@ def _summary(
     log_likelihood: float,
     level: float,
     kind: str,
+    df_test: float | None = None,
     **others: Any,
 ) -> Summary:
     """Errors, tests and intervals by the distribution of the given kind, and the criteria."""
@@ -484,8 +554,9 @@ def _summary(
     if kind == "z":
         p, quantile = scipy.special.ndtr(below), float(scipy.special.ndtri(upper))
     else:
-        p = scipy.special.stdtr(n - k, below)
-        quantile = float(scipy.special.stdtrit(n - k, upper))
+        df = n - k if df_test is None else df_test
+        p = scipy.special.stdtr(df, below)
+        quantile = float(scipy.special.stdtrit(df, upper))
     return Summary(
         estimate=estimate,
         standard_error=error,
@@ -541,6 +612,7 @@ def least_squares_summary(
     rows: tuple[Design, np.ndarray, np.ndarray | None] | None = None,
     reported: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None = None,
     model: str = "Least squares",
+    clusters: Any = None,
 ) -> tuple[Summary, ...]:
     r"""Summaries of a least-squares fit without a penalty, one for each target.
 
@@ -571,6 +643,8 @@ def least_squares_summary(
         and ``intercept + tau . coef`` instead of the intercept, whose values are the last two.
     model : str
         What to call it.
+    clusters : array-like of shape (n_rows,), optional
+        The cluster of each row; errors allow for rows of one cluster that depend on one another.
 
     Returns
     -------
@@ -582,6 +656,13 @@ def least_squares_summary(
         Where there are no more rows than coefficients, or the rows are not those that were fitted.
     """
     _check(level, robust, rows is not None)
+    _require_one_way(robust, clusters)
+    groups = None
+    if clusters is not None:
+        if rows is None:
+            raise ValueError(_CLUSTERS_NEED_ROWS)
+        groups = Clusters.of(clusters, rows[2], rows[0].n_samples)
+        robust = CLUSTERED
     m, d = coef.shape
     n, centred = float(factor.weight), factor.centred
     k = d + int(centred)
@@ -602,7 +683,7 @@ def least_squares_summary(
     tss = _sums_of_squares(factor.r[:, d:])
     meats = None
     if rows is not None:
-        rss, meats = _sandwich(factor, coef, intercept, rows, robust)
+        rss, meats = _sandwich(factor, coef, intercept, rows, robust, groups)
     classic = _variances(combinations, names)
     out = []
     for j, (left, whole) in enumerate(zip(rss.tolist(), tss.tolist(), strict=True)):
@@ -612,6 +693,7 @@ def least_squares_summary(
             f = _ratio(max(whole - left, 0.0) / max(d, 1), variance)
         else:
             meat = meats[j] * (n / (n - k) if robust == "HC1" else 1.0)
+            meat *= 1.0 if groups is None else groups.factor(n, k)
             spread = np.einsum("ij,jk,ik->i", combinations, meat, combinations)
             f = _wald(factor.r[:d, :d] @ coef[j], meat[1:, 1:]) / max(d, 1)
         r2 = 1.0 - left / whole if whole > 0.0 else math.nan
@@ -624,6 +706,8 @@ def least_squares_summary(
                 names=tuple(names),
                 robust=robust,
                 kind="t",
+                df_test=None if groups is None else groups.count - 1.0,
+                n_clusters=None if groups is None else groups.count,
                 level=level,
                 n=n,
                 df_model=float(d),
@@ -633,7 +717,7 @@ def least_squares_summary(
                 r2=r2,
                 adjusted_r2=1.0 - (1.0 - r2) * (n - float(centred)) / (n - k),
                 sigma=math.sqrt(variance),
-                **_f_test(f, d, n - k),
+                **_f_test(f, d, n - k if groups is None else groups.count - 1.0),
             )
         )
     return tuple(out)
@@ -736,8 +820,12 @@ def _sandwich(
     intercept: np.ndarray,
     given: tuple[Design, np.ndarray, np.ndarray | None],
     robust: str | None,
+    clusters: Clusters | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of squared residuals, and ``sum s_i g_i z_i z_i'`` in orthonormal coordinates."""
+    """Sums of squared residuals, and ``sum s_i g_i z_i z_i'`` in orthonormal coordinates.
+
+    With clusters it is the sum of the squares of their sums of ``s_i e_i z_i``.
+    """
     design, targets, weights = given
     m, d = coef.shape
     n, mean, centred = factor.weight, factor.mean[:d], factor.centred
@@ -745,6 +833,7 @@ def _sandwich(
     centre = intercept + coef @ mean
     rss, slopes = np.zeros(m), np.zeros((m, d + 1))
     meats = np.zeros((m, d + 1, d + 1))
+    sums = np.zeros((m, 0 if clusters is None else clusters.count, d + 1))
     size = 0.0
     # What rounding has taken off means that are large against the spread.
     rest, level = np.zeros(d), np.zeros(m)
@@ -767,7 +856,10 @@ def _sandwich(
         size += float(own @ np.square(targets[rows] - (centre if centred else 0.0)).sum(1))
         rss += own @ np.square(e)
         slopes += (own[:, None] * e).T @ z
-        if robust is None:
+        if clusters is not None:
+            for j in range(m):
+                np.add.at(sums[j], clusters.codes[rows], z * (own * e[:, j])[:, None])
+        if robust is None or clusters is not None:
             continue
         used = own > 0.0
         z, e, own = z[used], e[used], own[used]
@@ -775,6 +867,8 @@ def _sandwich(
         for j in range(m):
             weighted = z * np.sqrt(own * _residual_variances(robust, e[:, j], leverage))[:, None]
             meats[j] += weighted.T @ weighted
+    if clusters is not None:
+        meats = np.einsum("jgp,jgq->jpq", sums, sums)
     # At the minimum the residuals are orthogonal to every column.
     off = np.sqrt(np.square(slopes).sum(axis=1))
     off += math.sqrt(n) * np.abs(level)
@@ -934,6 +1028,7 @@ def logistic_summary(
     design: Design | None = None,
     labels: np.ndarray | None = None,
     weights: np.ndarray | None = None,
+    clusters: Any = None,
 ) -> Summary:
     r"""The summary of a logistic regression without a penalty.
 
@@ -963,6 +1058,8 @@ def logistic_summary(
         HC2 and HC3 for two classes only.
     design, labels, weights : optional
         The rows again; robust errors need them, and so does a fit that kept no information.
+    clusters : array-like of shape (n_rows,), optional
+        The cluster of each row; errors allow for rows of one cluster that depend on one another.
 
     Returns
     -------
@@ -975,6 +1072,13 @@ def logistic_summary(
         depend on one another, or the rows are not those that were fitted.
     """
     _check(level, robust, design is not None)
+    _require_one_way(robust, clusters)
+    groups = None
+    if clusters is not None:
+        if design is None:
+            raise ValueError(_CLUSTERS_NEED_ROWS)
+        groups = Clusters.of(clusters, weights, design.n_samples)
+        robust = CLUSTERED
     _require_maximum(certificate)
     _require_one_leverage(robust, len(classes))
     binary = len(classes) == 2
@@ -1009,7 +1113,9 @@ def logistic_summary(
         if np.sqrt(np.square(half @ gradient).sum()) > _FAR:
             raise ValueError(_OTHER_ROWS)
         if robust is not None:
-            meat = _score_products(problem, scores, half, robust)
+            meat = _score_products(problem, scores, half, robust, groups)
+            if groups is not None:
+                meat *= groups.factor(n, k)
             middle = (meat * (n / (n - k)) if robust == "HC1" else meat) @ half
     df_model = float(k - (len(classes) - 1 if fit_intercept else 0))
     null, ratio = _against_null(totals, likelihood, fit_intercept)
@@ -1021,6 +1127,7 @@ def logistic_summary(
         names=tuple(table),
         robust=robust,
         kind="z",
+        n_clusters=None if groups is None else groups.count,
         level=level,
         n=n,
         df_model=df_model,
@@ -1084,8 +1191,12 @@ def _score_products(
     scores: np.ndarray,
     half: np.ndarray,
     robust: str,
+    clusters: Clusters | None,
 ) -> np.ndarray:
-    """``sum s_i g_i z_i z_i'``, with ``z = H u`` for the slopes ``u`` of each row."""
+    """``sum s_i g_i z_i z_i'``, with ``z = H u`` for the slopes ``u`` of each row.
+
+    With clusters it is the sum of the squares of their sums of ``s_i z_i``.
+    """
     s = problem.upper
     used = s > 0.0
     # Of one copy: p - y, and p (1 - p).
@@ -1094,6 +1205,7 @@ def _score_products(
     errors = errors[:, 1:] if problem.output_shape else errors * 1.0
     width = problem.shape[0]
     out = np.zeros_like(half)
+    sums = np.zeros((0 if clusters is None else clusters.count, len(half)))
     for rows, block in problem.design.blocks():
         x = np.column_stack([np.ones(len(block)), block]) if problem.fit_intercept else block
         own, e = s[rows], errors[rows]
@@ -1109,6 +1221,9 @@ def _score_products(
                 z = lifted * np.sqrt(power)[:, None]
             else:
                 z += lifted * e[:, c : c + 1]
+        if clusters is not None:
+            np.add.at(sums, clusters.codes[rows], z * own[:, None])
+            continue
         z *= np.sqrt(own)[:, None]
         out += z.T @ z
-    return out
+    return out if clusters is None else sums.T @ sums

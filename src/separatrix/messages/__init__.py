@@ -254,6 +254,13 @@ TEMPLATES: dict[str, str] = {
     "{order}; where that is wrong, give {option}",
     "codes": "column {column} holds codes that begin with a zero, such as {code}, so it is read as "
     "a category; read numbers with {number}",
+    "log_would_help": "{columns} {are} positive and skewed: {options} would raise the held-out "
+    "{score} of least squares from {before:.3f} to {after:.3f} ({folds}-fold cross-validation of "
+    "{rows:,} rows)",
+    "curve_of_words": "{term} is a function of numbers, and column {column} holds words or dates; "
+    "read numbers with {kind}",
+    "category_of_numbers": "{term} is a category, and column {column} holds numbers or text; read "
+    "it as levels with {kind}",
     "no_plain_values": "{source}: column {column} holds {group} values, not numbers, dates or "
     "strings; take it apart, or leave it out with {ignored}",
     "no_plain_columns": "{source}: the columns {columns} hold no numbers, dates or strings; take "

@@ -846,6 +846,7 @@ class LinearRegression(LeastSquaresRegressor):
         sample_weight: Any = None,
         *,
         robust: str | None = None,
+        clusters: Any = None,
         level: float = 0.95,
     ) -> Summary | tuple[Summary, ...]:
         r"""Standard errors, t, p-values and confidence intervals of the coefficients.
@@ -863,6 +864,10 @@ class LinearRegression(LeastSquaresRegressor):
         sample_weight : array-like of shape (n_samples,), optional
             The weights of the fit; a weight of k stands for k copies of the row.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
+        clusters : array-like of shape (n_samples,), optional
+            The cluster of each row, such as a patient: errors that allow for rows of one cluster
+            which depend on one another (Liang and Zeger, 1986), by Student's t with one degree of
+            freedom fewer than there are clusters.
         level : float, default=0.95
             The level of the confidence intervals.
 
@@ -901,6 +906,7 @@ class LinearRegression(LeastSquaresRegressor):
             names=column_names(self),
             level=level,
             robust=robust,
+            clusters=clusters,
         )
 
 

@@ -307,6 +307,7 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
         sample_weight: Any = None,
         *,
         robust: str | None = None,
+        clusters: Any = None,
         level: float = 0.95,
     ) -> Summary:
         r"""Standard errors, z, p-values, confidence intervals and odds ratios.
@@ -331,6 +332,9 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
             The weights of the fit; a weight of k stands for k copies of the row.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
             HC2 and HC3 for two classes only.
+        clusters : array-like of shape (n_samples,), optional
+            The cluster of each row, such as a patient: errors that allow for rows of one cluster
+            which depend on one another (Liang and Zeger, 1986).
         level : float, default=0.95
             The level of the confidence intervals.
 
@@ -397,6 +401,7 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
             fit_intercept=fit_intercept,
             level=level,
             robust=robust,
+            clusters=clusters,
             **rows,
         )
 

@@ -429,6 +429,7 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         sample_weight: Any = None,
         *,
         robust: str | None = None,
+        clusters: Any = None,
         level: float = 0.95,
     ) -> Summary | tuple[Summary, ...]:
         """Standard errors, t, p-values and confidence intervals of the plain coefficients.
@@ -445,6 +446,10 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         sample_weight : array-like of shape (n_samples,), optional
             As in the fit.
         robust : {"HC0", "HC1", "HC2", "HC3"}, optional
+        clusters : array-like of shape (n_samples,), optional
+            The cluster of each row, such as a patient: errors that allow for rows of one cluster
+            which depend on one another (Liang and Zeger, 1986), by Student's t with one degree of
+            freedom fewer than there are clusters.
         level : float, default=0.95
             The level of the confidence intervals.
 
@@ -492,6 +497,7 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
             model=f"Least squares, polynomial of degree {self.degree}",
             level=level,
             robust=robust,
+            clusters=clusters,
         )
 
     @classmethod

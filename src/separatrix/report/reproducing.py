@@ -165,6 +165,15 @@ def _given_of_text(encoder: Any) -> dict[str, Any]:
     return {name: value for name, value in encoder.text.items() if value != usual[name]}
 
 
+def _terms(encoder: Any, imports: _Imports) -> str:
+    """The terms as a parameter of the encoder, where there are any."""
+    if encoder.terms is None:
+        return ""
+    if encoder.terms.every:
+        return f"terms={_literal(encoder.terms.texts, imports)}"
+    return f"formula={_literal(encoder.formula_, imports)}"
+
+
 def _from_table(evaluation: EvaluationData) -> str:
     imports = _Imports()
     config, split = evaluation.provenance["config"], evaluation.provenance["split"]
@@ -187,6 +196,7 @@ def _from_table(evaluation: EvaluationData) -> str:
         "reference=True" if encoder.reference else "",
         f"min_frequency={encoder.min_frequency}" if encoder.min_frequency else "",
         f"text={_literal(text, imports)}" if text else "",
+        _terms(encoder, imports),
     )
     fingerprint = (evaluation.provenance.get("data") or {}).get("fingerprint")
     lines = [*imports.lines(), "", f"table = read_table({', '.join(reading)})"]

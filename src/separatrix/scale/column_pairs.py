@@ -131,7 +131,7 @@ def _columns(encoder: Any, sample: Rows, derived: Collection[str]) -> list[_Colu
         first += width
         if one.name in derived:
             continue
-        if isinstance(one, Number) and one.with_value:
+        if type(one) is Number and one.with_value:
             values = n_distinct(dense(sample.matrix[:, features[:1]])[:, 0], MOST_LEVELS)
             few = values <= MOST_LEVELS and repeats(values, len(sample))
             out.append(_Column(one.name, features[:1], True, not one.with_missing, few))

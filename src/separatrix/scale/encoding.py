@@ -342,9 +342,10 @@ class EncodingPlan:
 
     def _table(self, fetched: Columns, row_range: RowRange) -> Table:
         """The features as they were fetched, as a table."""
-        encodings = self.encoder.encodings
+        encodings = self.encoder.column_encodings
         known = self.encoder.spellings_
-        parts = {source_of(one.name or "", known) for one in encodings}
+        owners = (source_of(one.name or "", known) for one in encodings)
+        parts = {name for name in owners if name is not None}
         parts -= {name for name, spelling in known.items() if spelling.parts}
         days = parts | {one.name for one in encodings if isinstance(one, Number) and one.date}
         columns: dict[str, Any] = {}

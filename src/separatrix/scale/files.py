@@ -76,6 +76,7 @@ from separatrix.scale.storage import (
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.column_parts import source_of
+from separatrix.tables.date_parts import part_of
 from separatrix.tables.lake import is_address, status_of
 from separatrix.tables.placeholders import Placeholders, of_values, sentence
 from separatrix.tables.reader import (
@@ -98,6 +99,7 @@ from separatrix.tables.table import (
     unknown_columns,
 )
 from separatrix.tables.target import BLANK, one_label_or_none
+from separatrix.tables.terms import Terms
 
 __all__ = ["ScanOptions", "scan_files"]
 
@@ -146,6 +148,7 @@ class ScanOptions:
     group: str | None = None
     time: str | None = None
     on_target: Callable[[np.ndarray | None], Mapping[str, bool] | None] | None = None
+    terms: Terms | None = None
 
     def settled(self, classes: np.ndarray | None) -> ScanOptions:
         """The options once the classes of the target are known; None of a quantity."""
@@ -187,6 +190,8 @@ class ScanOptions:
         # Blocks that are decoded on every pass need files that are removed once rows are stored.
         settings["decodes"] = self.limit == 0
         settings["coding"] = sorted(self.text.items(), key=str), self.min_frequency
+        if self.terms is not None:
+            settings["terms"] = repr(self.terms)
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
         text = repr((_FORMAT, settings, sorted(self.kinds.items()), reading))
         if self.encoder is None:
@@ -694,6 +699,7 @@ class _Scan:
             min_frequency=options.min_frequency,
             standardise=options.standardise,
             reference=options.reference,
+            terms=options.terms,
         )
         encoder = encoder if options.encoder is None else options.encoder
         plan = EncodingPlan(
@@ -714,14 +720,17 @@ class _Scan:
         read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
         if options.encoder is None:
-            encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
+            left_out = [name for name in self.layout.groups if name not in {*names, *self._apart}]
+            encoder.fit_statistics(
+                facts, source=self.layout.source, spellings=known.spellings, left_out=left_out
+            )
         self.notes += [*dict.fromkeys([*self.layout.notes, *known.notes, *known.alerts])]
         if self.layout.options.given:
             self.notes += next(self.readers.map(_unmet, self.session, [self.layout]))
         self.notes += column_notes(self.layout.groups, self.layout.wanted, names)
         if extra:
             self.notes.append(unknown_columns(extra))
-        used = {one.name for one in encoder.encodings}
+        used = {one.name for one in encoder.column_encodings}
         self.derived = {one.name for one in facts if one.derived}
         dates = {one.name for one in facts if one.derived and one.name in used}
         kept = [
@@ -809,13 +818,23 @@ class _Scan:
             raise DataError(Message("one_group"))
         raise DataError("all rows have the same time, so the latest cannot be held out")
 
+    @property
+    def _apart(self) -> set[str | None]:
+        """The columns that are no features."""
+        return {self.options.target, self.options.weight, self.options.group}
+
     def _encoded_columns(self) -> tuple[list[str], list[str]]:
         """The columns to encode, and those that an encoder which is there already leaves out."""
         options = self.options
-        own = {options.target, options.weight, options.group}
-        names = [name for name in self.layout.groups if name not in own]
+        names = [name for name in self.layout.groups if name not in self._apart]
         if options.encoder is None:
-            return names, []
+            if options.terms is None or options.terms.every:
+                return names, []
+            wanted = options.terms.columns
+            dates = {found[0]: name for name in wanted if (found := part_of(name)) is not None}
+            parts = [part for name, part in dates.items() if name in names]
+            options.terms.require_columns([*names, *parts], self.layout.source)
+            return [name for name in names if name in wanted or name in dates], []
         needed = set(options.encoder.kinds_)
         spellings = options.encoder.spellings_
         needed |= {own for name in needed if (own := source_of(name, spellings)) is not None}
@@ -837,6 +856,9 @@ class _Scan:
         """
         options, known = self.options, self.statistics
         if options.encoder is not None or not (options.single and options.standardise):
+            return None
+        if options.terms is not None:
+            # What is put aside becomes features by being standardised alone.
             return None
         if not self.readers.shares_cache:
             # Another worker may encode the rows than the one that put them aside.

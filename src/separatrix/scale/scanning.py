@@ -19,6 +19,7 @@ from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, to
 from separatrix.scale.files import ScanOptions, scan_files
 from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
+from separatrix.tables.formulas import terms_of
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.table import given_marks
 
@@ -52,6 +53,8 @@ def scan(
     reference: bool = False,
     text: Mapping[str, Any] | None = None,
     min_frequency: int | None = None,
+    terms: Any = None,
+    formula: str | None = None,
     encoder: Encoder | None = None,
     quantity: bool | None = None,
     drop_missing_target: bool = False,
@@ -100,7 +103,7 @@ def scan(
     standardise : bool, optional
         Whether numbers of files and tables are standardised; by default they are. Arrays and Dask
         collections are fitted as they are, and standardise=True is refused with them.
-    reference, text, min_frequency
+    reference, text, min_frequency, terms, formula
         As in :class:`~separatrix.tables.Encoder`.
     kinds, missing, sql
         As in :func:`~separatrix.tables.read_table`.
@@ -189,6 +192,8 @@ def scan(
         "reference": reference,
         "text": text,
         "min_frequency": min_frequency is not None,
+        "terms": terms is not None,
+        "formula": formula is not None,
         "encoder": encoder is not None,
         "drop_missing_target": drop_missing_target,
         "group": group,
@@ -210,6 +215,11 @@ def scan(
         _require_files({**of_files, "ignore": ignore}, "arrays")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     _require_column(weight)
+    chosen = terms_of(terms, formula)
+    if chosen is not None and chosen.target is not None:
+        if target not in (None, chosen.target):
+            raise DataError(f"target={target!r} and the formula {formula!r} name two columns")
+        target = chosen.target
     options = ScanOptions(
         target=target,
         weight=weight,
@@ -219,12 +229,17 @@ def scan(
         test_size=float(test_size),
         seed=int(seed),
         standardise=standardise is not False,
-        kinds={**(kinds or {}), **dict.fromkeys(ignore, "ignore")},
+        kinds={
+            **({} if chosen is None else chosen.kinds),
+            **(kinds or {}),
+            **dict.fromkeys(ignore, "ignore"),
+        },
         missing=marks,
         sql=sql,
         reference=reference,
         text=dict(text or {}),
         min_frequency=min_frequency,
+        terms=chosen,
         encoder=encoder,
         quantity=quantity,
         single=single,

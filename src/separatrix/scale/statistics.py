@@ -26,6 +26,7 @@ from separatrix.scale.encoding import (
     SourceColumn,
     SourceFile,
     numbers_in,
+    numbers_of,
     text_hash,
 )
 from separatrix.scale.facts import (
@@ -38,6 +39,7 @@ from separatrix.scale.reading import Readers, Session, cursor, opened
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
+from separatrix.tables.curves import Points
 from separatrix.tables.date_parts import with_date_parts, without_parts_of
 from separatrix.tables.lake import path_of
 from separatrix.tables.placeholders import read_as_missing
@@ -306,6 +308,13 @@ class Statistics:
             facts[one.name] = found
             if one.way == "date":
                 derived += self._parts_of_dates(one, self._read_as_missing(found))
+        curved = set() if encoder.terms is None or encoder.fitted else encoder.terms.curved
+        known_by_rows = [one for one in plain if one.name in curved]
+        for one, points in zip(known_by_rows, self._points_of(known_by_rows), strict=True):
+            pair = points.values, points.counts
+            own = facts[one.name]
+            assert isinstance(own, NumberFacts)
+            facts[one.name] = replace(own, points=partial(_the_same, pair))
         for one in [one for one in columns.values() if one.way == "levels"]:
             columns[one.name], facts[one.name], parts = self.of_levels(one)
             derived += parts
@@ -434,6 +443,7 @@ class Statistics:
         n_missing, named = self.n_rows - int(counts.sum()), is_called_identifier(name)
         date = bool(known.get("date"))
         numbers = Numbers.of(values, n_missing, counts, named=named, alone=True, date=date)
+        known["points"] = partial(_the_same, (values, counts))
         usual = self.looks_for_placeholders and not known.get("derived")
         return numbers.facts(name, exact=self.exact, usual=usual, **known)
 
@@ -496,6 +506,16 @@ class Statistics:
             )
             for one, numbers in zip(columns, read, strict=True)
         ]
+
+    def _points_of(self, columns: Sequence[SourceColumn]) -> list[Points]:
+        """The different numbers of columns, summed up where they are many."""
+        if not columns:
+            return []
+        pieces = [(k, self.sources[k], start, stop) for k, start, stop, _, _ in self._pieces()]
+        found: list[Points] = self.readers.merged(
+            _points_in, (self.session, columns), pieces, _merged_points
+        )
+        return found
 
     def numbers_in(
         self, columns: Sequence[SourceColumn], *, reports: bool = False
@@ -718,6 +738,28 @@ def _numbers_of(
         return f"{source.label}, row {start + row + 1:,}"
 
     return [numbers_in(one, fetched.pop(one.key), place) for one in columns]
+
+
+def _points_in(
+    shared: tuple[Session, Sequence[SourceColumn]], piece: tuple[int, SourceFile, int, int]
+) -> list[Points]:
+    """The different numbers of columns in some rows."""
+    (session, columns), (k, source, start, stop) = shared, piece
+    sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
+    fetched = _answered(session, (source, sql))
+    out = []
+    for one in columns:
+        values, gone = numbers_of(one, fetched.pop(one.key))
+        out.append(Points.of(values if gone is None else values[~gone]).limited())
+    return out
+
+
+def _merged_points(parts: Sequence[Sequence[Points]]) -> list[Points]:
+    return [Points.merged(column) for column in zip(*parts, strict=True)]
+
+
+def _the_same(value: Any) -> Any:
+    return value
 
 
 def with_levels(column: SourceColumn, levels: LevelFacts) -> SourceColumn:

@@ -53,10 +53,13 @@ def alert_about_columns(
     most_levels = max(MOST_LEVELS, n_classes)
     rescaled = _Rescaled(table, standardise, alert)
     repeated = _Repeated(table, most_levels)
+    seen: set[str] = set()
     for one in encodings:
-        # Parts of a date get no alert: their writer could change nothing in them.
-        if not isinstance(one, (Number, Category)) or one.name in table.derived:
+        # Parts of a date get no alert: their writer could change nothing in them. A column that is
+        # in several terms is looked at once.
+        if not isinstance(one, (Number, Category)) or one.name in table.derived or one.name in seen:
             continue
+        seen.add(one.name)
         column = table.columns[one.name]
         first_rows = column[:_SAMPLE_ROWS]
         # What is missing is a value of its own.

@@ -45,6 +45,9 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.words import count_words, inverse_frequency, weighed
 
+YEAR = 365.2425
+"""The days of a year, in the mean over 400 of them."""
+
 # Below this many rows a word that stands in one row only is still kept.
 _TINY_TEXT = 100
 
@@ -115,6 +118,8 @@ class Number(Encoding):
     with_missing: bool
     date: bool
     placeholders: tuple[float, ...] = ()  # values that are read as missing
+    # Of dates the day from which years are counted; None where days are used as they are.
+    origin: float | None = None
 
     kind = "number"
     noun = ("number", "numbers")
@@ -145,8 +150,18 @@ class Number(Encoding):
                 "only whether it is missing is used",
                 name,
             )
-        scale = scale if settings.standardise else 1.0
-        return cls(name, mean, scale, not constant, some, facts.date, read_as_missing(found))
+        # Years about the middle of the dates are of the size of one, as days since 1970 are not.
+        origin = float(math.floor(mean)) if facts.date else None
+        if not settings.standardise:
+            scale = 1.0 if origin is None else YEAR
+        codes = read_as_missing(found)
+        return cls(name, mean, scale, not constant, some, facts.date, codes, origin)
+
+    @property
+    def unit_scales(self) -> list[float]:
+        """How many units of the column, years of a date, make one unit of each feature."""
+        own = self.scale if self.origin is None else self.scale / YEAR
+        return [own] if self.with_value else []
 
     @property
     def feature_names(self) -> list[str]:
@@ -155,7 +170,7 @@ class Number(Encoding):
 
     def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
         """The features, a sequence of arrays of shape (n_rows,)."""
-        values, gone = self._numbers(table)
+        values, gone = self._numbers(table, notes)
         lost = 0 if gone is None else int(gone.sum())
         if lost and not self.with_missing:
             fill, value = ("0", "") if settings.exact else ("the mean", f" ({self.mean:.6g})")
@@ -164,18 +179,22 @@ class Number(Encoding):
                 f"with missing values, none at fit, read as {fill}",
                 f"{where}; read as {fill}{value}",
             )
-        columns = []
-        if self.with_value and settings.standardise:
-            columns.append(self._standardised(values, gone, table))
-        else:
-            _require_finite(values, self.name, table)
-        if self.with_value and not settings.standardise:
-            columns.append(values if gone is None else np.where(gone, self.mean, values))
+        columns = self._features(values, gone, table, settings)
         if self.with_missing:
             columns.append(np.zeros(len(values), dtype=bool) if gone is None else gone)
         return columns
 
-    def _numbers(self, table: Table) -> tuple[Any, Any]:
+    def _features(self, values: Any, gone: Any, table: Table, settings: Settings) -> list[Any]:
+        """The features of values, but for whether one is missing."""
+        if self.with_value and settings.standardise:
+            return [self._standardised(values, gone, table)]
+        _require_finite(values, self.name, table)
+        if not self.with_value:
+            return []
+        own = values if gone is None else np.where(gone, self.mean, values)
+        return [own if self.origin is None else (own - self.origin) / self.scale]
+
+    def _numbers(self, table: Table, notes: Remarks) -> tuple[Any, Any]:
         """The column's values as numbers, whatever it was read as, and where there are none.
 
         Missing values are 0, and where none is there is no mask.
@@ -217,14 +236,19 @@ class Number(Encoding):
                 z = values / self.scale - self.mean / self.scale
         if gone is not None:
             z[gone] = 0.0
-        if not finite and not np.isfinite(z).all():
-            row = int(np.argmin(np.isfinite(z)))
+        if not finite:
+            self._require_near(values, np.isfinite(z), table)
+        return z
+
+    def _require_near(self, values: Any, finite: np.ndarray, table: Table) -> None:
+        """Raise DataError for the first value whose feature is not finite."""
+        if not finite.all():
+            row = int(np.argmin(finite))
             raise DataError(
                 f"{table.place(self.name, row)}: {values[row]} is so far from the values of the "
                 "fit that it cannot be standardised; correct it, or leave it empty to count as "
                 "missing"
             )
-        return z
 
     @staticmethod
     def store(encodings: Sequence[Number], arrays: Arrays, settings: Settings) -> Entries:
@@ -238,6 +262,7 @@ class Number(Encoding):
                 "missing": one.with_missing,
                 "date": one.date,
                 **({"placeholders": list(one.placeholders)} if one.placeholders else {}),
+                **({} if one.origin is None else {"origin": one.origin}),
             }
             for one in encodings
         ]
@@ -254,6 +279,7 @@ class Number(Encoding):
                 bool(entry["missing"]),
                 bool(entry["date"]),
                 tuple(map(float, entry.get("placeholders", ()))),
+                None if entry.get("origin") is None else float(entry["origin"]),
             )
             for entry, mean, scale in zip(entries, means, scales, strict=True)
         ]
@@ -261,6 +287,8 @@ class Number(Encoding):
     def require_sound(self) -> None:
         if not np.isfinite(self.placeholders).all():
             raise damaged(f"column {quote(self.name)} has invalid placeholders")
+        if self.origin is not None and not (self.date and np.isfinite(self.origin)):
+            raise damaged(f"column {quote(self.name)} has the origin {self.origin}")
         if not (np.isfinite(self.mean) and 0.0 <= self.scale < np.inf) or (
             self.with_value and self.scale == 0.0
         ):

@@ -3,6 +3,8 @@
 A straight line through the days knows no season and no weekend, so each column of dates has columns
 of its own for them: ``signup (year)`` and ``signup (hour)``, numbers, and ``signup (month)`` and
 ``signup (weekday)``, categories.  Those that never vary are left out of an encoding without a word.
+So is the year, which the days and the months determine but for the day of the month: it has a
+feature only where its kind is requested.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 
 from separatrix.tables.table import Table, masked, missing_mask, number_column
 
-__all__ = ["PARTS", "part_of", "with_date_parts", "without_parts_of"]
+__all__ = ["PARTS", "part_of", "repeats_its_date", "with_date_parts", "without_parts_of"]
 
 PARTS = ("year", "month", "weekday", "hour")
 """The parts of a date that have a column."""
@@ -37,6 +39,19 @@ def part_of(name: str) -> tuple[str, str] | None:
     """The column of dates and the part that the name of such a column says, or None."""
     found = _NAMED.fullmatch(name)
     return None if found is None else (found["date"], found["part"])
+
+
+def repeats_its_date(name: str) -> bool:
+    """Whether a part of a date adds nothing to the date and its other parts.
+
+    Examples
+    --------
+    >>> from separatrix.tables.date_parts import repeats_its_date
+    >>> repeats_its_date("signup (year)"), repeats_its_date("signup (month)")
+    (True, False)
+    """
+    found = part_of(name)
+    return found is not None and found[1] == "year"
 
 
 def with_date_parts(table: Table, wanted: Iterable[str] | None = None) -> Table:

@@ -2,7 +2,8 @@
 
 What a column becomes
     ``number``: one feature ``age``, ``(x - mean) / standard deviation`` over the fit rows, or with
-    ``standardise=False`` the value itself, bit for bit. Where values were missing at fit, a second
+    ``standardise=False`` the value itself, bit for bit; with ``reference=True`` a date is in years
+    since the middle of the dates. Where values were missing at fit, a second
     feature ``age=(missing)`` is 1 for those rows, and the first is 0 (standardised: the mean).
     Values that can only stand for missing ones (-999, 9999) are missing, as
     :mod:`~separatrix.tables.placeholders` decides at fit; later tables are read the same way.
@@ -13,7 +14,8 @@ What a column becomes
     ``text``: one feature for every word, ``review:great``, TF-IDF: ``(1 + log count) * idf``, each
     row of unit length. A missing text has no words.
 
-Features come numbers first, then categories, then text, each in the order of the table.
+Features come numbers first, then curves, categories and text, each in the order of the table, and
+interactions last, in the order in which they were given.
 
 Dense or sparse
     The matrix is a row-major array where at least a quarter of its entries are expected to be
@@ -31,14 +33,17 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import pool
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message, plural
 from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.column_parts import source_of, with_parts
-from separatrix.tables.date_parts import with_date_parts, without_parts_of
+from separatrix.tables.curves import Curve
+from separatrix.tables.date_parts import repeats_its_date, with_date_parts, without_parts_of
+from separatrix.tables.formulas import terms_of
+from separatrix.tables.matrices import as_csr, dense_rows, sparse_rows
 from separatrix.tables.placeholders import of_column, read_as_missing
+from separatrix.tables.products import Product, learned
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.statistics import Facts, facts_of
 from separatrix.tables.table import (
@@ -51,6 +56,7 @@ from separatrix.tables.table import (
     quote,
     unknown_columns,
 )
+from separatrix.tables.terms import Terms
 from separatrix.tables.value_format import NEW_KINDS, ValueFormat
 
 __all__ = ["DENSE_FROM", "Encoder"]
@@ -58,14 +64,10 @@ __all__ = ["DENSE_FROM", "Encoder"]
 DENSE_FROM = 0.25
 """The share of nonzero entries from which the matrix is a dense array."""
 
-# Rows that are put together at a time, so that what is noted of them stays in the caches.
-_BLOCK = 1 << 15
-# And of a dense matrix, whose rows are written a column at a time.
-_TILE = 1 << 11
-
 # In the order of their features, by the name of their list in a stored encoding.
 _KINDS: dict[str, Any] = {
     "numbers": kinds.Number,
+    "curves": Curve,
     "categories": kinds.Category,
     "texts": kinds.Text,
 }
@@ -94,6 +96,15 @@ class Encoder:
         are then compared, so that no sum of features is constant. Coefficients without a penalty
         are determined then, and ``references_`` states what they mean. Constant columns are
         left out, and a missing number is the mean, in the units of the column.
+    terms : sequence of str, optional
+        What columns become instead of what they are, and what is made of several:
+        ``"log(amount)"``, ``"spline(age, 4)"`` (a natural cubic spline with so many degrees of
+        freedom, 4 by default), ``"polynomial(dose, 2)"``, and products such as ``"age:sex"``. The
+        logarithm is that of 1 + x where there are zeros at fit.
+    formula : str, optional
+        All that the features are made of, as in ``"age + spline(bp) + sex:age"``; other columns are
+        left out. It is read by formulaic: ``pip install "separatrix[formula]"``. That there is
+        no intercept is for the estimator: ``fit_intercept=encoder.terms.intercept``.
 
     Attributes
     ----------
@@ -127,6 +138,10 @@ class Encoder:
         with.
     placeholders_ : dict of str to tuple of float
         Of columns of numbers the values that are read as missing.
+    formula_ : str or None
+        The terms, where there are any; ``.`` stands for all other columns.
+    origins_ : dict of str to str
+        Of columns of dates the day from which their years are counted.
 
     Examples
     --------
@@ -137,6 +152,8 @@ class Encoder:
     ['x', 'c=a', 'c=b', 'c=(missing)']
     >>> encoder.transform(table).shape
     (4, 4)
+    >>> Encoder(terms=["log(x)", "x:c"]).fit(table).feature_names_
+    ['log(x)', 'c=a', 'c=b', 'c=(missing)', 'log(x):c=a', 'log(x):c=b', 'log(x):c=(missing)']
     """
 
     def __init__(
@@ -146,7 +163,10 @@ class Encoder:
         min_frequency: int | None = None,
         standardise: bool = True,
         reference: bool = False,
+        terms: Sequence[str] | Terms | None = None,
+        formula: str | None = None,
     ):
+        self.terms = terms_of(terms, formula)
         self.text = _checked_text_options(text)
         self.standardise = bool(standardise)
         self.reference = bool(reference)
@@ -170,12 +190,18 @@ class Encoder:
         self.spellings_: dict[str, ValueFormat] = {}
         self._alerts = Remarks()
         self._encodings: list[kinds.Encoding] = []
+        self._products: list[Product] = []
         self._sparse: list[kinds.Sparse] = []  # one at most
 
     @property
     def encodings(self) -> list[kinds.Encoding]:
         """How each column is turned into features, in the order of these."""
-        return [*self._encodings, *self._sparse]
+        return [*self._encodings, *self._products, *self._sparse]
+
+    @property
+    def column_encodings(self) -> list[kinds.Encoding]:
+        """The encodings of single columns, those within products included."""
+        return [*self._encodings, *(one for product in self._products for one in product.factors)]
 
     @property
     def fitted(self) -> bool:
@@ -197,7 +223,12 @@ class Encoder:
         return kinds.Settings(self.text, self.min_frequency, self.standardise, self.reference)
 
     def _of(self, kind: type[Any]) -> list[Any]:
-        return [one for one in self._encodings if isinstance(one, kind)]
+        return [one for one in self._encodings if type(one) is kind]
+
+    @property
+    def _numeric(self) -> list[kinds.Number]:
+        """The columns of numbers, as they are and curved."""
+        return [*self._of(kinds.Number), *self._of(Curve)]
 
     # ------------------------------------------------------------------------------------- fit
 
@@ -226,12 +257,16 @@ class Encoder:
         table = with_date_parts(table)
         if not self._settings.exact:
             dates = table.dates.intersection(table.derived.values())
-            table = without_parts_of(table, {n: read_as_missing(of_column(table, n)) for n in dates})
+            table = without_parts_of(
+                table, {n: read_as_missing(of_column(table, n)) for n in dates}
+            )
         matrix = []
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
             matrix = [kinds.Sparse(first, int(table.matrix.shape[1]))]
         facts = partial(facts_of, table, exact=self._settings.exact)
+        if matrix and self.terms is not None:
+            raise DataError(f"{table.source} has no named columns, so there are no terms of them")
         self._learn(table.names, facts, table.source, table.spellings, matrix)
         alert_about_columns(self._encodings, table, y, self.standardise, self._alert)
         self.alerts_ = self._alerts.lines()
@@ -243,6 +278,7 @@ class Encoder:
         *,
         source: str = "the table",
         spellings: Mapping[str, ValueFormat] | None = None,
+        left_out: Sequence[str] = (),
     ) -> Encoder:
         """Learn the encoding of a table of which no more is known than what its columns add up to.
 
@@ -254,6 +290,8 @@ class Encoder:
             What the table is called in messages.
         spellings : mapping of str to ValueFormat, optional
             How columns are written that hold more than plain numbers and words.
+        left_out : sequence of str
+            Further columns of the table, which are in no term.
 
         Returns
         -------
@@ -275,7 +313,7 @@ class Encoder:
         ['x', 'c=a', 'c=b', 'c=(missing)']
         """
         known = {one.name: one for one in facts}
-        self._learn([*known], known.__getitem__, source, spellings or {})
+        self._learn([*known], known.__getitem__, source, spellings or {}, left_out=left_out)
         return self
 
     def _learn(
@@ -285,19 +323,35 @@ class Encoder:
         source: str,
         spellings: Mapping[str, ValueFormat],
         matrix: Sequence[kinds.Sparse] = (),
+        left_out: Sequence[str] = (),
     ) -> None:
         """Learn the encodings of columns, and which of them give none."""
         self._forget()
-        self._sparse = [*matrix]
+        self._sparse, self.left_out_ = [*matrix], [*left_out]
         encodings: list[kinds.Encoding] = []
-        faults = Faults()
+        faults, terms = Faults(), self.terms or Terms()
+        terms.require_columns(names, source)
         for name in names:
             if name in spellings and spellings[name].parts:
                 continue  # its parts have features
             with faults.gathered():
+                chosen = terms.of(name)
+                if not chosen:
+                    # What is in products alone is not left out, and may not be absent later.
+                    self.left_out_ += [name] if name not in terms.columns else []
+                    continue
                 facts = facts_of(name)
+                if (
+                    facts.derived
+                    and not facts.overridden
+                    and terms.every
+                    and repeats_its_date(name)
+                ):
+                    self.left_out_.append(name)
+                    continue
                 try:
-                    encodings.append(facts.learned(self._settings, self._alert))
+                    for factor in chosen:
+                        encodings.append(learned(factor, facts, self._settings, self._alert))
                 except kinds.Unusable as fault:
                     self.left_out_.append(name)
                     # What never varies is not worth a word of what nobody wrote.
@@ -306,16 +360,20 @@ class Encoder:
                         self._alert(f"{fault.sort}, left out", sentence, name)
         faults.settle()
         self._encodings = [one for kind in _KINDS.values() for one in encodings
-                           if isinstance(one, kind)]  # fmt: skip
+                           if type(one) is kind]  # fmt: skip
+        self._products = [
+            Product.of_term(terms, product, facts_of, self._settings, self._alert)
+            for product in terms.interactions
+        ]
         self._require_some(source)
-        used = {one.name for one in self._encodings}
+        used = {one.name for one in self.column_encodings}
         used |= {source_of(name, spellings) for name in used}
         self.spellings_ = {n: one for n, one in spellings.items() if n in used}
         self._conclude()
         self.alerts_ = self._alerts.lines()
 
     def _require_some(self, source: str) -> None:
-        if not any(one.n_features for one in (*self._encodings, *self._sparse)):
+        if not any(one.n_features for one in self.encodings):
             self.alerts_ = self._alerts.lines()
             why = Joined(tuple(self.alerts_), before=": ", separator="; ") if self.alerts_ else ""
             raise DataError(Message("no_usable_column", source=source, why=why))
@@ -377,18 +435,21 @@ class Encoder:
         self.alerts_ = self._alerts.lines()
 
     def _alert(self, sort: str, sentence: str, *columns: str) -> None:
-        self._alerts.add(sort, sentence)
-        self.alerted_.append((sort, columns, sentence))
+        # A column that is in several terms is looked at for each of them.
+        if (sort, columns, sentence) not in self.alerted_:
+            self._alerts.add(sort, sentence)
+            self.alerted_.append((sort, columns, sentence))
 
     def _is_dense(self) -> bool:
         if self._sparse or self._of(kinds.Text):
             return False
-        filled = sum(one.n_features for one in self._of(kinds.Number))
-        filled += len(self._of(kinds.Category))
-        return filled / sum(one.n_features for one in self._encodings) >= DENSE_FROM
+        filled = sum(one.n_features for one in self._numeric)
+        filled += len(self._of(kinds.Category)) + sum(one.filled for one in self._products)
+        return filled / sum(one.n_features for one in self.encodings) >= DENSE_FROM
 
     def _summarise(self) -> str:
         counts = [(len(self._of(kind)), kind.noun) for kind in _KINDS.values()]
+        counts += [(len(self._products), Product.noun)]
         counts += [(one.n_features, one.noun) for one in self._sparse]
         parts = [f"{count:,} {noun[count != 1]}" for count, noun in counts if count]
         if self.left_out_:
@@ -397,16 +458,16 @@ class Encoder:
 
     def _settle(self) -> None:
         """Names, kinds and places, which follow from the encodings of the columns."""
-        every = [*self._encodings, *self._sparse]
+        every = self.encodings
         names = _unique([name for one in every for name in one.feature_names])
         columns = [one.name for one in every for _ in range(one.n_features)]
         gone = set(self.dependent_)
         scales = np.ones(len(names))
         j = 0
-        for number in self._of(kinds.Number):
-            if number.with_value:
-                scales[j] = number.scale
-            j += number.n_features
+        for one in every:
+            own = getattr(one, "unit_scales", ())
+            scales[j : j + len(own)] = own
+            j += one.n_features
         self._width = len(names)
         self._kept = [j for j, name in enumerate(names) if name not in gone]
         self.feature_names_ = [names[j] for j in self._kept]
@@ -414,12 +475,20 @@ class Encoder:
         self.scales_ = scales[self._kept]
         self.n_features_ = len(self._kept)
         self.references_ = {
-            one.name: one.reference for one in self._of(kinds.Category) if one.reference is not None
+            one.name: one.reference
+            for one in self.column_encodings
+            if isinstance(one, kinds.Category) and one.reference is not None
         }
-        self.kinds_ = {one.name: one.kind for one in self._encodings}
-        self.placeholders_ = {
-            one.name: one.placeholders for one in self._of(kinds.Number) if one.placeholders
+        columns_of = self.column_encodings
+        self.kinds_ = {one.name: one.kind for one in columns_of}
+        numbers = [one for one in columns_of if isinstance(one, kinds.Number)]
+        self.placeholders_ = {one.name: one.placeholders for one in numbers if one.placeholders}
+        self.origins_ = {
+            one.name: str(np.datetime64(int(one.origin), "D"))
+            for one in numbers
+            if one.origin is not None and one.with_value
         }
+        self.formula_ = None if self.terms is None else str(self.terms)
         self._fitted = True
 
     # ------------------------------------------------------------------------------- transform
@@ -508,7 +577,7 @@ class Encoder:
         n_rows, arguments = table.n_rows, (table, self._settings, notes)
         # Values of each feature of a number, and places of those of a category; -1 where none is 1.
         features, faults = [], Faults()
-        for number in self._of(kinds.Number):
+        for number in self._numeric:
             with faults.gathered():
                 features += number.encode(*arguments)
         faults.settle()
@@ -518,17 +587,28 @@ class Encoder:
             width += category.n_features
         matrix: Any
         if self._dense:
-            matrix = _dense_rows(features, places, n_rows, width, dtype)
+            matrix = dense_rows(features, places, n_rows, width, dtype)
+            if self._products:
+                own = [
+                    one.toarray().astype(dtype, copy=False) for one in self._multiply(*arguments)
+                ]
+                matrix = np.hstack([matrix, *own])
         else:
             from scipy import sparse
 
-            blocks = [_rows_of(features, places, n_rows, width, dtype)] if width else []
+            blocks = [sparse_rows(features, places, n_rows, width, dtype)] if width else []
             others = (*self._of(kinds.Text), *self._sparse)
             blocks += [one.encode(*arguments).astype(dtype, copy=False) for one in others]
+            blocks += [one.astype(dtype, copy=False) for one in self._multiply(*arguments)]
             matrix = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr")
         if self.n_features_ < self._width:
             matrix = matrix[:, self._kept]
-        return np.ascontiguousarray(matrix) if self._dense else _csr(matrix)
+        return np.ascontiguousarray(matrix) if self._dense else as_csr(matrix)
+
+    def _multiply(self, table: Table, settings: kinds.Settings, notes: Remarks) -> list[Any]:
+        """The features of products, as CSR matrices."""
+        noted = {one.name for one in self._encodings}
+        return [one.encode(table, settings, notes, noted) for one in self._products]
 
     def _check_columns(self, table: Table, notes: Remarks) -> None:
         if self._sparse and table.matrix is None:
@@ -575,9 +655,13 @@ class Encoder:
         """
         self._require_fitted()
         arrays: dict[str, Any] = {}
-        columns = {
-            key: kind.store(self._of(kind), arrays, self._settings) for key, kind in _KINDS.items()
+        columns: dict[str, Any] = {
+            key: kind.store(self._of(kind), arrays, self._settings)
+            for key, kind in _KINDS.items()
+            if key != "curves" or self._of(kind)
         }
+        if self._products:
+            columns["products"] = Product.store(self._products, arrays, self._settings, _KINDS)
         # What the sentences about row numbers are made of.
         row_numbers = {
             names[0]: [message.values["first"], message.values["second"]]
@@ -585,7 +669,8 @@ class Encoder:
             if isinstance(message, Message) and message.code == "counts_rows"
         }
         meta: dict[str, Any] = {
-            # Who does not know of references, spellings or placeholders must not read them.
+            # A version that does not know of references, spellings, placeholders, origins or terms
+            # must not read them.
             "version": self._version(),
             **columns,
             "matrix_columns": next(([one.first, one.stop] for one in self._sparse), None),
@@ -596,6 +681,7 @@ class Encoder:
             "left_out": list(self.left_out_),
             **({"reference": self.reference} if self.reference else {}),
             **({"dependent": list(self.dependent_)} if self.dependent_ else {}),
+            **({} if self.terms is None else {"terms": self.terms.state()}),
             "alerts": list(self.alerts_),
             **(
                 {"alerted": [[sort, list(columns), text] for sort, columns, text in self.alerted_]}
@@ -614,6 +700,10 @@ class Encoder:
 
     def _version(self) -> int:
         if any(one.kind in NEW_KINDS for one in self.spellings_.values()):
+            return 7
+        if self.terms is not None:
+            return 6
+        if any(one.origin is not None for one in self._of(kinds.Number)):
             return 5
         if any(one.placeholders for one in self._of(kinds.Number)):
             return 4
@@ -638,10 +728,10 @@ class Encoder:
             If something is absent or does not fit together.
         """
         try:
-            if meta["version"] not in (1, 2, 3, 4, 5):
+            if meta["version"] not in range(1, 8):
                 raise ModelFileError(
                     f"the encoding has version {meta['version']!r}, and this library reads "
-                    "versions 1 to 5; update the library"
+                    "versions 1 to 7; update the library"
                 )
             encoder = cls(
                 text=kinds.from_json(meta["text"]),
@@ -649,9 +739,12 @@ class Encoder:
                 # Files of version 0.1.0 do not say; they standardise.
                 standardise=meta.get("standardise", True),
                 reference=meta.get("reference", False),
+                terms=Terms.from_state(meta["terms"]) if "terms" in meta else None,
             )
             for key, kind in _KINDS.items():
-                encoder._encodings += kind.load(meta[key], arrays)
+                encoder._encodings += kind.load(meta[key], arrays) if key in meta else []
+            if "products" in meta:
+                encoder._products = Product.load(meta["products"], arrays, _KINDS)
             if (place := meta["matrix_columns"]) is not None:
                 encoder._sparse = [kinds.Sparse(int(place[0]), int(place[1]))]
             encoder._dense = bool(meta["dense"])
@@ -685,19 +778,20 @@ class Encoder:
 
     def _require_sound(self, n_features: int | None) -> None:
         """Raise ModelFileError unless what was stored can have been fitted."""
-        names = [one.name for one in self._encodings]
+        names = [one.name for one in self.column_encodings]
         stored = [*names, *self.left_out_, *self.dependent_, *self.alerts_]
         if not all(isinstance(text, str) for text in stored):
             raise kinds.damaged("one of its names is not a text")
-        if len(set(names)) < len(names) or set(names) & set(self.left_out_):
+        once = self.terms is not None or len(set(names)) == len(names)
+        if not once or set(names) & set(self.left_out_):
             raise kinds.damaged("a column occurs twice")
         kinds.require_text_options(self.text)
-        for one in self._encodings:
+        for one in (*self._encodings, *self._products):
             one.require_sound()
         for matrix in self._sparse:
-            if not 0 <= matrix.first <= matrix.stop or self._encodings:
+            if not 0 <= matrix.first <= matrix.stop or self.column_encodings:
                 raise kinds.damaged("its columns do not match its features")
-        n_columns = sum(one.n_features for one in (*self._encodings, *self._sparse))
+        n_columns = sum(one.n_features for one in self.encodings)
         # Whether all of these are features is known when they have their names.
         n_columns -= len(set(self.dependent_))
         if n_features is not None and n_columns != n_features:
@@ -741,91 +835,3 @@ def _unique(names: list[str]) -> list[str]:
         seen.add(own)
         unique.append(own)
     return unique
-
-
-def _dense_rows(
-    features: list[Any], places: list[Any], n_rows: int, width: int, dtype: Any
-) -> np.ndarray:
-    """Features of numbers, and ones at the places of categories, in rows of all features."""
-    # Memory that is zero from the start is not touched where nothing is written.
-    make = np.empty if len(features) == width else np.zeros
-    matrix = make((n_rows, width), dtype=dtype)
-
-    def fill(start: int, stop: int) -> None:
-        with np.errstate(over="ignore"):  # what is infinite then is refused with its row
-            for j, feature in enumerate(features):
-                matrix[start:stop, j] = feature[start:stop]
-        for column in places:
-            own = column[start:stop]
-            there = np.flatnonzero(own >= 0)
-            matrix[start + there, own[there]] = 1.0
-
-    _in_blocks(fill, n_rows, len(features) + len(places), _TILE)
-    return matrix
-
-
-def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int, dtype: Any) -> Any:
-    """Features of numbers, and ones at the places of categories, as rows without their zeros."""
-    from scipy import sparse
-
-    columns = [*features, *places]
-    indptr = np.zeros(n_rows + 1, dtype=np.int64)
-
-    def cells(j: int, start: int, stop: int) -> tuple[Any, Any]:
-        """The cells of a column in some rows, and which of them are there."""
-        own = columns[j][start:stop]
-        if j >= len(features):
-            return own, own >= 0
-        with np.errstate(over="ignore"):  # what is infinite then is refused with its row
-            own = own.astype(dtype, copy=False)
-        return own, own != 0.0
-
-    def count(start: int, stop: int) -> None:
-        for j in range(len(columns)):
-            indptr[start + 1 : stop + 1] += cells(j, start, stop)[1]
-
-    def fill(start: int, stop: int) -> None:
-        # Where the next entry of each row goes; columns come in their order.
-        at = indptr[start:stop].copy()
-        for j in range(len(columns)):
-            values, own = cells(j, start, stop)
-            # Most columns are there in every row.
-            whole = bool(own.all())
-            to, values = (at, values) if whole else (at[own], values[own])
-            if j < len(features):
-                data[to] = values
-                indices[to] = j
-            else:
-                indices[to] = values
-            at += 1 if whole else own
-
-    _in_blocks(count, n_rows, len(columns))
-    np.cumsum(indptr, out=indptr)
-    data = np.ones(int(indptr[-1]), dtype=dtype)
-    indices = np.empty(len(data), dtype=np.int32)
-    _in_blocks(fill, n_rows, len(columns))
-    if indptr[-1] < 2**31:
-        indptr = indptr.astype(np.int32)
-    return sparse.csr_matrix((data, indices, indptr), shape=(n_rows, width))
-
-
-def _in_blocks(
-    task: Callable[[int, int], None], n_rows: int, n_columns: int, block: int = _BLOCK
-) -> None:
-    """Do what is to be done of all rows a stretch of them after the other, on all cores."""
-
-    def part(first: int, last: int) -> None:
-        for start in range(first, last, block):
-            task(start, min(start + block, last))
-
-    pool.run([partial(part, *bounds) for bounds in pool.ranges(n_rows, n_rows * n_columns)])
-
-
-def _csr(matrix: Any) -> Any:
-    from scipy import sparse
-
-    matrix = sparse.csr_matrix(matrix, copy=False)
-    # Made of its parts, it takes the smallest indices that hold it.
-    matrix = sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
-    matrix.sort_indices()
-    return matrix

@@ -407,7 +407,11 @@ def _in_memory(
         return options.of_memory(containers.columns_of_sqlite(path, inner, options.limit), label)
     # Columns that an earlier table had are those to look for.
     known = [*(options.kinds or {}), *options.reading.spellings] if options.skip_absent else []
-    needed = [name for name in options.needed or known if part_of(name) is None]
+    needed = [
+        name
+        for name in options.needed or known
+        if source_of(name, options.reading.spellings) is None
+    ]
     columns, notes = columns_of_book(path, inner, options.limit, options.structure, needed)
     table = options.of_memory(columns, label)
     return replace(table, notes=(*notes, *table.notes))

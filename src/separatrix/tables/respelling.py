@@ -206,7 +206,9 @@ def _in_order(words: Sequence[str]) -> str:
 def _quantity(spelling: ValueFormat) -> str:
     """What a column that holds more than numbers is read as, in words."""
     if spelling.kind == "measure":
-        return "durations, in seconds" if spelling.unit == "s" else f"quantities, in {spelling.unit}"
+        return (
+            "durations, in seconds" if spelling.unit == "s" else f"quantities, in {spelling.unit}"
+        )
     return {"share": "shares", "angle": "angles, in degrees"}[spelling.kind]
 
 

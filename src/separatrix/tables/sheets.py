@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, imported
 from separatrix.messages import Message, Setting, counted
 from separatrix.tables import containers, workbooks
 from separatrix.tables import source_files as files
 from separatrix.tables.csv_structure import Repair, notes_on_structure
 from separatrix.tables.limits import Limit
-from separatrix.tables.packages import imported
 from separatrix.tables.structure import Given, Structure, footer_of, found_structure, unique_names
 from separatrix.tables.table import joined, label_text, quote
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -433,6 +433,10 @@ class NumberFacts(Facts):
     date: bool = False
     identifies: bool = False
     placeholders: Sequence[Placeholders] = ()
+    points: Callable[[], tuple[Any, Any]] = field(
+        default=lambda: (np.empty(0), None), kw_only=True, repr=False, compare=False
+    )
+    """Gives the values, those of placeholders included, and how many rows have each."""
 
     def _learned(self, settings: Settings, alert: Alert) -> Number:
         return Number.learn(self, settings, alert)
@@ -588,7 +592,11 @@ def facts_of(table: Table, name: str, *, exact: bool) -> Facts:
         # True and False are no codes.
         usual, date = column.dtype == np.float64, name in table.dates
         numbers = numbers_in(table, name, alone=True)
-        return numbers.facts(name, exact=exact, usual=usual, date=date, **known)
+
+        def points() -> tuple[Any, None]:
+            return present(column).astype(np.float64), None
+
+        return numbers.facts(name, exact=exact, usual=usual, date=date, points=points, **known)
     if table.kinds[name] == "category":
         return category_facts(table, name)
     n_missing = int(missing_mask(column).sum())

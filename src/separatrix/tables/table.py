@@ -721,7 +721,7 @@ def unknown_columns(names: Sequence[str]) -> str:
 def date_note(name: str, how: str = "") -> str:
     return (
         f"column {quote(name)} holds dates{how}: read as days since 1970-01-01 (UTC), with columns "
-        "of its year, month, weekday and hour"
+        "of its month, weekday and hour"
     )
 
 

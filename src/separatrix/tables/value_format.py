@@ -119,6 +119,7 @@ def is_placeholder_word(text: str) -> bool:
     """Whether a label is a word that stands for a missing one, and hardly names a class."""
     return text.lower() in _NO_VALUE - _CLASSES
 
+
 # ------------------------------------------------------------------------------------- numbers
 
 _SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦₱¢₿"
@@ -613,7 +614,9 @@ def find_spelling(
         return None
     lost = set(strays)
     written = [t for t in values if t not in lost and not _is_plain(t, spelling)]
-    example = next((t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), "")
+    example = next(
+        (t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), ""
+    )
     example = example or next(iter(written), "")
     if not example and not strays and not marks:
         return None
@@ -718,7 +721,11 @@ def _quantities(
 
 
 def _of_words(
-    values: Mapping[str, int], marks: Mapping[str, int], total: int, decimal: str | None, comma: bool
+    values: Mapping[str, int],
+    marks: Mapping[str, int],
+    total: int,
+    decimal: str | None,
+    comma: bool,
 ) -> Found | None:
     """What is meant by a column that holds no numbers."""
     if (truth := _truth(values, marks, total)) is not None:

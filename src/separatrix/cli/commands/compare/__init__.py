@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from separatrix.cli import options
 from separatrix.cli.commands.fit.models import ModelOptions
+from separatrix.cli.commands.fit.terms import with_terms
 from separatrix.cli.commands.report import check_report
 from separatrix.cli.options import option
 from separatrix.models.registry import compared
@@ -94,6 +95,7 @@ def compare(given: CompareOptions) -> CompareOptions:
 
     The exit code is 1 when no model could be scored.
     """
+    given = with_terms(given)
     given.check_columns()
     if given.report is not None:
         check_report(given.report, data=given.data, model="", option="--report")

@@ -11,6 +11,7 @@ import click
 
 from separatrix.cli import options
 from separatrix.cli.commands.fit.models import ModelOptions
+from separatrix.cli.commands.fit.terms import with_terms
 from separatrix.cli.commands.report import check_report
 from separatrix.cli.options import option
 
@@ -21,6 +22,8 @@ separatrix fit table.csv --target income --model kernel-svm --kernel rbf --gamma
 separatrix fit table.csv --target income --report income.html
 separatrix fit table.csv --target price --model poly --degree 3
 separatrix fit table.csv --target churned --kind zip=category --ignore customer_id
+separatrix fit table.csv --target churned --log amount --spline age:4 --interact age:sex
+separatrix fit table.csv --formula 'churned ~ log(amount) + spline(age, 4) + age:sex'
 separatrix fit iris --json > run.json
 separatrix fit 'clicks/*.parquet' --target click --memory 1GB -o clicks.separatrix
 """
@@ -122,6 +125,7 @@ def fit(given: FitOptions) -> FitOptions:
     The exit code is 4 when the fit stopped above --tol, or when a perceptron had mistakes left in
     every pass; the model is saved all the same. An existing FILE is replaced only if it is a model.
     """
+    given = with_terms(given)
     given.check_model()
     given.check_columns()
     if given.test is not None and (given.time or given.group):

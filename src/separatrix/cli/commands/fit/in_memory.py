@@ -10,6 +10,7 @@ import numpy as np
 from separatrix._compiled import memory
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.dependence import leave_out_dependent
+from separatrix.assessment.logarithms import logarithms_that_help
 from separatrix.assessment.scoring import Predictions, predictions, score_rows
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
@@ -33,6 +34,9 @@ from separatrix.tables import DEFAULT_MISSING, Encoder, Table, take_quantity, ta
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import take_roles
 from separatrix.tables.table import STRUCTURE, missing_marks, quote
+
+# Models that are no sums of columns, for which it says little what a column adds to least squares.
+_CURVED = ("kernel-svm", "poly", "qda", "stump")
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +178,11 @@ def _encode(
     if options.in_units and read:
         left_out = leave_out_dependent(encoder, X, fit_intercept=not options.no_intercept)
         X = X if left_out is None else encoder.transform(part)
+    skewed = None
+    if options.model not in _CURVED:
+        skewed = logarithms_that_help(
+            encoder, part, X, target.y[fit_rows], quantity=target.quantity, seed=options.seed
+        )
     # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
     del part
     held, weights = None, target.roles.weights
@@ -189,16 +198,22 @@ def _encode(
         of_positive = describe_positive(options, positive, float(np.mean(target.y == positive)))
     how = how_held_out(options, "at random" if target.quantity else "stratified")
     n_held = 0 if held is None else len(held.y)
+    for remark in () if encoder.terms is None else encoder.terms.remarks:
+        out.note(remark)
+    formula = encoder.formula_
     target.report(
         out,
         encoder,
         lines={
+            "formula": None if formula is None else f"{target.name} ~ {formula}",
             "target": target.remark,
             "split": describe_split(options, len(fit_rows), n_held, how),
             "positive": of_positive,
         },
         alerts=(*encoder.alerts_, *filter(None, (left_out,))),
     )
+    if skewed is not None:
+        out.note(TERMINAL(skewed))
     return encoded(options, target, encoder, X, fit_rows, positive=positive, held=held)
 
 

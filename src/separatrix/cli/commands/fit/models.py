@@ -6,7 +6,7 @@ Imports nothing but click, so that a mistyped option answers at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ import click
 
 import separatrix
 from separatrix.cli import options
+from separatrix.cli.commands.fit.terms import terms_of_options
 from separatrix.cli.options import TableOptions, option
 from separatrix.models.registry import OFFERS
 
@@ -46,6 +47,12 @@ SCHEDULES = tuple(_SCHEDULES)
 
 model_option = partial(
     option, "The model to fit. [default: logistic for classes, lstsq for a quantity]"
+)
+_terms = partial(
+    option,
+    last=True,
+    multiple=True,
+    callback=lambda context, param, given: list(given) or None,
 )
 
 
@@ -214,13 +221,42 @@ class ModelOptions(TableOptions):
         last=True,
     )
     word_pairs: bool = option("Include pairs of neighbouring words of a text.", bool, last=True)
+    log: Sequence[str] | None = _terms(
+        "Take the logarithm of a column of amounts; of 1 + x where there are zeros. Can be "
+        "repeated.",
+        metavar="COL",
+    )
+    spline: Sequence[str] | None = _terms(
+        "Fit a smooth curve to a column of numbers, a natural cubic spline with DF degrees of "
+        "freedom; can be repeated. [default: 4]",
+        metavar="COL[:DF]",
+    )
+    polynomial: Sequence[str] | None = _terms(
+        "Fit a polynomial of this degree to a column of numbers; can be repeated. [default: 2]",
+        metavar="COL[:DEGREE]",
+    )
+    interact: Sequence[str] | None = _terms(
+        "Include the products of columns, so that the effect of one depends on the other; can be "
+        "repeated.",
+        metavar="COL:COL",
+    )
+    formula: str | None = option(
+        "All terms of the model, such as 'y ~ age + log(amount) + spline(bp, 4) + sex:age'; other "
+        "columns are left out.",
+        last=True,
+        metavar="FORMULA",
+    )
 
     def of_encoder(self) -> dict[str, Any]:
         """How columns become features, as parameters of :class:`separatrix.tables.Encoder`."""
         text: dict[str, Any] = {} if self.min_df is None else {"min_df": self.min_df}
         if self.word_pairs:
             text["ngram_range"] = (1, 2)
-        return {"text": text or None, "min_frequency": self.min_count}
+        return {
+            "text": text or None,
+            "min_frequency": self.min_count,
+            "terms": terms_of_options(self),
+        }
 
     @property
     def penalised(self) -> bool:

@@ -302,6 +302,8 @@ def report_blocks(out: Output, rows: BlockRows) -> None:
         f"{counted(rows.n_fit + rows.n_held, 'row')}, {encoder.summary_} -> "
         f"{counted(data.n_features, 'feature')}",
     )
+    if encoder.formula_ is not None:
+        out.report("formula", f"{rows.options.target} ~ {encoder.formula_}")
     for note in data.notes[:1]:
         out.report("blocks", note)
     for note in data.notes[1:]:

@@ -99,6 +99,8 @@ def _of_document(document: dict[str, Any]) -> Contents | None:
         return None
     if provenance.get("weights") and provenance.get("weights_per") != "unit":
         return None
+    if encoder is not None and "terms" in encoder["meta"]:
+        return None
     ((tag, certificate),) = fitted["certificate_"].items()
     features = fitted["n_features_in_"]
     classes = fitted["classes_"]["$array"]["values"]

@@ -34,6 +34,8 @@ def run(out: Output, options: InfoOptions) -> Exit:
         out.answer("classes", join(map(short, description["classes"])))
     summary = f"{held.summary} -> " if held.summary is not None else ""
     out.answer("features", f"{summary}{description['features']:,}")
+    if "terms" in description:
+        out.answer("formula", f"{provenance.get('target', 'target')} ~ {description['terms']}")
     if certificate is not None:
         out.answer("fit", describe_certificate(held.model, certificate))
     if held.support is not None:

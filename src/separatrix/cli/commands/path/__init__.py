@@ -12,6 +12,7 @@ import click
 
 from separatrix.cli import options
 from separatrix.cli.commands.fit.models import KERNELS, ModelOptions, model_option
+from separatrix.cli.commands.fit.terms import with_terms
 from separatrix.cli.options import option
 
 _EXAMPLES = """
@@ -142,5 +143,6 @@ def path(given: PathOptions) -> PathOptions:
             raise click.UsageError("--plot and --output name the same file")
     if given.scoring is not None and given.cv is None:
         raise click.UsageError("--scoring judges held-out rows: give --cv")
+    given = with_terms(given)
     given.check_columns()
     return given

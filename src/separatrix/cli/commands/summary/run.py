@@ -26,7 +26,9 @@ from separatrix.cli.wording import TERMINAL, clause
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, message_of
 from separatrix.persistence.model_file import StoredModel
-from separatrix.tables.table import quote
+from separatrix.tables import Table
+from separatrix.tables.curves import Curve
+from separatrix.tables.table import NoSuchColumn, missing_mask, quote
 
 # Columns of a line, as those of the table's own remarks.
 _WIDTH = 100
@@ -47,14 +49,18 @@ def run(out: Output, options: SummaryOptions) -> Exit:
         )
     # So that the table, and messages about a column, have the names of the file.
     model.feature_names_in_ = np.array(stored.encoder.feature_names_, dtype=object)
-    rows = None if data is None else _rows(out, stored, options)
+    rows, clusters = (None, None) if data is None else _rows(out, stored, options)
     try:
         with warnings.catch_warnings():
             # Matrices of an encoder are its own; that they carry no names is no surprise.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             weighted = {} if rows is None or rows[3] is None else {"sample_weight": rows[3]}
             found = model.summary(
-                *(rows or ())[:2], **weighted, robust=options.robust, level=options.level
+                *(rows or ())[:2],
+                **weighted,
+                **({} if clusters is None else {"clusters": clusters}),
+                robust=options.robust,
+                level=options.level,
             )
     except ValueError as error:
         cause = message_of(error)
@@ -105,8 +111,8 @@ def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
 
 def _rows(
     out: Output, stored: StoredModel, options: SummaryOptions
-) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
-    """The rows that a model was fitted to, encoded, their labels, numbers and weights."""
+) -> tuple[tuple[Any, np.ndarray, np.ndarray, np.ndarray | None], np.ndarray | None]:
+    """The rows that a model was fitted to, encoded, their labels, numbers and weights; clusters."""
     provenance, data = stored.provenance, options.data or ""
     if "split" not in provenance or "config" not in provenance:
         # Saved from Python, with an encoder: then the table is taken to be that of the fit.
@@ -119,14 +125,37 @@ def _rows(
         table = read_like_training(stored, options)
         given = labelled(stored, table, target)
         numbers = np.arange(1, len(given.y) + 1)
-        return encode(out, stored, given.features), given.y, numbers, given.roles.weights
+        clusters = _clusters(table, options.cluster, numbers)
+        X = encode(out, stored, given.features)
+        return (X, given.y, numbers, given.roles.weights), clusters
     table = read_again(stored, options)
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(
             f"{data} is not the table of the fit, and standard errors need the rows of the fit: "
             f"give {provenance['data'].get('source', 'it')} as it was"
         )
-    return rows_of_fit(stored, table)
+    rows, cluster = rows_of_fit(stored, table), options.cluster
+    if cluster is not None and cluster not in table.columns:
+        # The fit may well have left it out: it names rows.
+        table = read_again(stored, options, keep=cluster)
+    return rows, _clusters(table, cluster, rows[2])
+
+
+def _clusters(table: Table, name: str | None, numbers: np.ndarray) -> np.ndarray | None:
+    """The clusters of rows by their numbers, of the column that names them."""
+    if name is None:
+        return None
+    if name not in table.columns:
+        raise NoSuchColumn(name, table.names, table.source)
+    column = table.columns[name]
+    gone = missing_mask(column)[numbers - 1]
+    if gone.any():
+        raise DataError(
+            f"--cluster {name}: {table.place(name, int(numbers[np.argmax(gone)]) - 1)} is missing; "
+            "fill it in, or fit without the row"
+        )
+    found: np.ndarray = np.ma.getdata(column)[numbers - 1]
+    return found
 
 
 def describe_units(encoder: Any) -> list[str]:
@@ -138,6 +167,16 @@ def describe_units(encoder: Any) -> list[str]:
             "Coefficients of numbers are per standard deviation of their columns."
             if encoder.standardise
             else "Coefficients of numbers are per unit of their columns."
+        )
+    if not encoder.standardise:
+        lines += [
+            f"Column {quote(name)} is in years since {day}."
+            for name, day in encoder.origins_.items()
+        ]
+    if any(isinstance(one, Curve) and one.function != "log" for one in encoder.column_encodings):
+        lines.append(
+            "The features of a spline or polynomial are uncorrelated and per standard deviation: "
+            "[1] is the straight line, and each other one is what it adds to those before it."
         )
     if encoder.references_:
         levels = [quote(f"{name}={level}") for name, level in encoder.references_.items()]
