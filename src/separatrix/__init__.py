@@ -49,7 +49,7 @@ _ESTIMATORS = {
 _HOMES = {
     **_ESTIMATORS,
     "Certificate": "separatrix.certificate",
-    "Comparison": "separatrix.assessment.comparing",
+    "Comparison": "separatrix.assessment.comparison",
     "ConventionWarning": "separatrix.exceptions",
     "DataError": "separatrix.exceptions",
     "Hyperplane": "separatrix.geometry",
@@ -157,7 +157,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from separatrix._compiled.pool import threads
-    from separatrix.assessment.comparing import Comparison, compare
+    from separatrix.assessment.comparing import compare
+    from separatrix.assessment.comparison import Comparison
     from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
     from separatrix.exceptions import (
         ConventionWarning,

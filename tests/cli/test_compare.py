@@ -46,6 +46,40 @@ def test_many_rows_have_landmarks(run, tmp_path):
     assert ran.code == 0 and "--approximation=nystroem --components=300" in ran.out
 
 
+def test_the_yardstick_is_marked_wherever_it_stands(run, tmp_path):
+    ran = run("compare", "iris", "--models", "lda", "--yardstick", "--report", "y.html")
+    assert ran.code == 0 and ran.err == ""
+    row = next(line for line in ran.out.splitlines() if line.startswith("  boosting"))
+    assert row.endswith("not linear")
+    assert "HistGradientBoostingClassifier at its defaults" in ran.lines["yardstick"]
+    assert "neither linear nor certified" in ran.lines["yardstick"]
+    page = (tmp_path / "y.html").read_text("utf-8")
+    assert "not linear, not certified" in page and "neither linear nor certified" in page
+    record = json.loads((tmp_path / "y.json").read_text("utf-8"))
+    assert record["yardstick"]["linear"] is False and record["budget"] == 60.0
+    assert [one["model"] for one in record["models"]] == ["lda"] == list(record["commands"])
+    document = run("compare", "iris", "--models", "lda", "--yardstick", "--json").document
+    for key in ("model", "score", "scores", "behind", "linear", "certified", "estimator"):
+        assert document["yardstick"][key] == record["yardstick"][key]
+
+
+def test_a_budget_that_is_used_up(run, tmp_path):
+    ran = run("compare", "iris", "--budget", "1e-9", "--report", "b.html")
+    assert ran.code == 1 and ran.lines["verdict"] == "no model could be scored"
+    assert "the budget of 1e-09 s ended before its first fold was scored" in ran.err
+    page = (tmp_path / "b.html").read_text("utf-8")
+    assert "ended before its first fold was scored" in page
+    document = run("compare", "iris", "--budget", "1e-9", "--json").document
+    assert document["budget"] == 1e-9 and document["models"][0]["stopped"]
+
+
+def test_probabilities_are_calibrated_where_they_are_scored(run):
+    ran = run("compare", "breast-cancer", "--models", "svm", "--scoring", "neg_log_loss")
+    command = shlex.split(ran.lines["to fit"])
+    assert ran.code == 0 and "--calibrate=sigmoid" in command and run(*command[1:]).code == 0
+    assert "--calibrate" not in run("compare", "breast-cancer", "--models", "svm").out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -57,6 +91,7 @@ def test_many_rows_have_landmarks(run, tmp_path):
         ),
         (["iris", "--scoring", "beauty"], "--scoring beauty is not one of scikit-learn's scorers"),
         (["iris", "--cv", "1"], "1 is not a whole number from 2"),
+        (["iris", "--budget", "0"], "is not a number above 0"),
     ],
 )
 def test_what_is_refused(run, words, said):

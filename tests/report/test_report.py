@@ -95,8 +95,8 @@ def test_sections_come_in_order(report):
     assert page.stack == []
     found = [attrs["id"] for tag, attrs in page.tags if tag == "section"]
     assert found == [
-        "alerts", "certificate", "metrics", "pictures", "weights", "rows", "data", "objective",
-        "reproduce",
+        "alerts", "certificate", "metrics", "pictures", "weights", "diagnostics", "rows", "data",
+        "objective", "reproduce",
     ]  # fmt: skip
     assert [tag for tag, _ in page.tags].count("h1") == 1
     links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
@@ -322,7 +322,8 @@ def test_quantities_have_a_report():
         low, high = held["r2_interval"]
         assert low < held["r2"] < high
         drawn = {p["key"]: p["why"] for p in report.to_dict()["pictures"]}
-        assert drawn == {"fitted": None, "residuals": None}
+        beside = {} if hasattr(model, "powers_") else {"partial-residuals": None}
+        assert drawn == {"fitted": None, "residuals": None, **beside}
         worst = report.to_dict()["examples"]["wrong"][0]
         errors = np.abs(y[300:] - model.predict(few[300:]))
         assert abs(worst["residual"]) == pytest.approx(errors.max())
@@ -684,7 +685,7 @@ def test_two_threads_leave_the_filters_of_warnings_as_they_were(monkeypatch):
             assert drawing.wait(60)
         done.set()
 
-    def drawn(_):
+    def drawn(*_):
         assert begun.wait(60)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

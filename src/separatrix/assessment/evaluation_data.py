@@ -20,6 +20,7 @@ from separatrix.data.digests import sha256_of
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table
+from separatrix.tables.table import label_text, missing_mask
 
 __all__ = ["EvaluationData", "Part", "of_arrays", "of_sample", "of_table"]
 
@@ -45,6 +46,8 @@ class Part:
         The score from which a row is predicted to be of it.
     weights : ndarray or None
         How much each row counts.
+    groups : (str, ndarray of str) or None
+        The column of groups and the group of each row, where rows were split by it.
     """
 
     key: str
@@ -57,6 +60,7 @@ class Part:
     positive: Any = None
     decision: Decision | None = None
     weights: np.ndarray | None = None
+    groups: tuple[str, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -233,7 +237,8 @@ def of_table(
             X = encoder.transform(part)
             notes += [f"{name}: {note}" for note in encoder.notes_]
         own = None if weights is None else weights[rows]
-        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part, *rule, own))
+        groups = _groups(table, provenance, rows)
+        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part, *rule, own, groups))
     test = (encoded or {}).get("test")
     if test is not None:
         rows = np.arange(1, len(test.y) + 1)
@@ -255,6 +260,18 @@ def of_table(
         fingerprint=fingerprint,
         notes=tuple(notes),
     )
+
+
+def _groups(
+    table: Table, provenance: Mapping[str, Any], rows: np.ndarray
+) -> tuple[str, np.ndarray] | None:
+    """The column of groups of the fit, and the groups of some rows of a table that has it."""
+    name = (provenance.get("config") or {}).get("group")
+    if name is None or name not in table.columns:
+        return None
+    cells = table.columns[name]
+    text = [label_text(cell) for cell in np.ma.getdata(cells)[rows].tolist()]
+    return name, np.where(missing_mask(cells)[rows], "(missing)", text)
 
 
 def of_sample(

@@ -105,6 +105,8 @@ _VANISHED = 746.0
 # Below this factor a Gaussian of a distance whose square overflows need not be zero; and the power
 # of two by which points are then made smaller.
 _FAINT, _SMALLER = 1e-290, 2.0**-500
+# The share of entries from which on few points are no longer taken for sparse in a product.
+_HARDLY_SPARSE = 0.05
 # Bytes that the name of a monomial takes.
 _NAME = 100
 
@@ -159,9 +161,17 @@ def _products(X: Any, Z: Any, out: np.ndarray) -> None:
         # One call for all rows: of a matrix with itself, BLAS computes half, and mirrors it.
         np.matmul(X, Z.T, out=out)
         return
-    right = Z.T.tocsr() if sp.issparse(Z) else Z.T
+    right = _against_sparse(Z)
     for rows in _blocks(len(out), 8 * out.shape[1], tuned.now.block):
         out[rows] = _dense(X[rows] @ right)
+
+
+def _against_sparse(Z: Any) -> Any:
+    """``Z'`` as sparse rows are multiplied by it: sparse where most of it is zero."""
+    if not sp.issparse(Z):
+        return Z.T
+    # A product of two sparse matrices is gone through twice, counted first, and then made dense.
+    return Z.T.tocsr() if Z.nnz < _HARDLY_SPARSE * math.prod(Z.shape) else Z.toarray().T
 
 
 def _require_memory(columns: int, column_bytes: int, what: str) -> None:

@@ -6,13 +6,13 @@ Imports nothing that takes long, so that a mistyped option answers at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import separatrix
 
-__all__ = ["ESTIMATORS", "OFFERS", "Offer", "compared", "estimator", "stated"]
+__all__ = ["ESTIMATORS", "OFFERS", "Offer", "Size", "compared", "estimator", "stated"]
 
 #: The closed list of what a model file can name.
 ESTIMATORS = separatrix._ESTIMATORS
@@ -47,6 +47,46 @@ def stated(model: Any, fact: str, otherwise: Any = None) -> Any:
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
+class Size(NamedTuple):
+    """What the cost of a fit depends on.
+
+    Attributes
+    ----------
+    rows, columns, entries : int
+        Of the matrix; entries of a sparse one are those that it stores.
+    outputs : int
+        How many functions are fitted: one a class, a single one for two classes or a quantity.
+    given : mapping of str to object
+        The parameters of the estimator.
+    """
+
+    rows: int
+    columns: int
+    entries: int
+    outputs: int
+    given: Mapping[str, Any]
+
+    @property
+    def scatter(self) -> float:
+        """Operations that the products of all columns take, and a factor of their matrix."""
+        return self.entries * self.columns + self.columns**3 / 3.0
+
+
+def _kernel_work(size: Size) -> float:
+    """On landmarks their products with the rows, or else the matrix of a kernel and its passes."""
+    if size.given.get("approximation") is None:
+        return float(size.rows) ** 2 * (size.entries / max(size.rows, 1) + 200.0) * size.outputs
+    landmarks = min(int(size.given["n_components"]), size.rows)
+    return float(size.rows) * landmarks * (landmarks + size.columns + 300.0 * size.outputs)
+
+
+def _polynomial_work(size: Size) -> float:
+    # Beyond the sixth degree it is the last model in any case.
+    degree = min(int(size.given["degree"]), 6)
+    columns = float(size.columns) ** degree if size.given["interactions"] else size.columns * degree
+    return size.rows * columns**2 + columns**3 / 3.0
+
+
 class Offer(NamedTuple):
     """A model under a short name: its estimator, and the options that are not for every model.
 
@@ -69,6 +109,9 @@ class Offer(NamedTuple):
         The values of options that are not given.
     compared : mapping of str to object or None
         The values of options in a comparison of models; None for a model that takes part in none.
+    work : callable
+        The operations of a fit, roughly, by its :class:`Size`: in a comparison cheap models come
+        first.
     """
 
     estimator: str
@@ -80,6 +123,7 @@ class Offer(NamedTuple):
     called: Mapping[str, str] = _NONE
     defaults: Mapping[str, Any] = _NONE
     compared: Mapping[str, Any] | None = _NONE
+    work: Callable[[Size], float] = lambda size: math.inf
 
 
 _ITERATED = ("tol", "max_iter", "time_limit")
@@ -92,12 +136,14 @@ OFFERS = {
         "LogisticRegression",
         (*_PENALISED, "l1_ratio", "no_intercept", "multiclass"),
         ("log",),
+        work=lambda size: 60.0 * size.entries * size.outputs,
     ),
     "svm": Offer(
         "LinearSVC",
         (*_PENALISED, "l1_ratio", "no_intercept", "multiclass", "calibrate"),
         ("squared_hinge", "hinge"),
         defaults={"loss": "hinge"},
+        work=lambda size: 120.0 * size.entries * size.outputs,
     ),
     "kernel-svm": Offer(
         "SVC",
@@ -107,30 +153,58 @@ OFFERS = {
         ),
         ("hinge",),
         called={"components": "n_components"},
+        work=_kernel_work,
     ),
-    "lda": Offer("LinearDiscriminantAnalysis", _GAUSSIAN, defaults={"shrinkage": "auto"}),
-    "qda": Offer("QuadraticDiscriminantAnalysis", _GAUSSIAN, defaults={"shrinkage": "auto"}),
+    "lda": Offer(
+        "LinearDiscriminantAnalysis",
+        _GAUSSIAN,
+        defaults={"shrinkage": "auto"},
+        work=lambda size: size.scatter,
+    ),
+    "qda": Offer(
+        "QuadraticDiscriminantAnalysis",
+        _GAUSSIAN,
+        defaults={"shrinkage": "auto"},
+        work=lambda size: size.scatter + (1 + size.outputs) * size.columns**3,
+    ),
     "lstsq": Offer(
         "LinearRegression",
         ("lam", "no_intercept", "class_weight"),
         of_classes="LeastSquaresClassifier",
+        work=lambda size: size.scatter,
     ),
     "perceptron": Offer(
         "Perceptron",
         ("class_weight", "no_intercept", "calibrate", "max_iter", "time_limit"),
         called={"max_iter": "max_passes"},
         compared={"max_iter": 100},
+        work=lambda size: 400.0 * size.entries * size.outputs,
     ),
-    "huber": Offer("HuberRegressor", ("lam", "no_intercept", *_ITERATED), quantity=True),
+    "huber": Offer(
+        "HuberRegressor",
+        ("lam", "no_intercept", *_ITERATED),
+        quantity=True,
+        work=lambda size: 10.0 * size.scatter,
+    ),
     "poisson": Offer(
         "PoissonRegressor",
         ("lam", "no_intercept", *_ITERATED),
         quantity=True,
         least=0.0,
         called={"lam": "alpha"},
+        work=lambda size: 8.0 * size.scatter,
     ),
-    "poly": Offer("PolynomialRegression", ("lam", "degree", "interactions"), quantity=True),
-    "stump": Offer("DecisionStump", ("class_weight",)),
+    "poly": Offer(
+        "PolynomialRegression",
+        ("lam", "degree", "interactions"),
+        quantity=True,
+        work=_polynomial_work,
+    ),
+    "stump": Offer(
+        "DecisionStump",
+        ("class_weight",),
+        work=lambda size: size.entries * math.log2(2 + size.rows),
+    ),
     "sgd": Offer(
         "SGDClassifier",
         (

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.lines import Line2D
 
-from separatrix.assessment.comparing import Comparison
+from separatrix.assessment.comparison import Comparison
 from separatrix.plots.display import Display
 from separatrix.plots.points import one_axes, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain_all
@@ -23,7 +23,8 @@ class ComparisonDisplay(Display):
     """How far models are behind the best one, with 95 % intervals of the differences.
 
     A line a model, the best on top; hollow marks are of models whose interval reaches zero, which
-    chance alone may have put behind.  Beside each name stands its score.
+    chance alone may have put behind.  Beside each name stands its score.  A yardstick is the last
+    line, a diamond.
 
     Parameters
     ----------
@@ -86,7 +87,9 @@ class ComparisonDisplay(Display):
         -------
         self
         """
-        shown = [one for one in self.comparison.contenders if not one.why]
+        beside = self.comparison.yardstick
+        compared = [*self.comparison.contenders, *([] if beside is None else [beside])]
+        shown = [one for one in compared if not one.why]
         self._begin(one_axes(ax, figsize=(6.4, 1.4 + 0.36 * len(shown))))
         self.zero_: Line2D = self.ax_.axvline(0.0, color=muted(), lw=1.0)
         colour = class_colours(2)[0]
@@ -104,7 +107,7 @@ class ComparisonDisplay(Display):
                 self.ax_.errorbar(
                     *([mean], [place]),
                     xerr=np.where(np.isfinite(ends), ends, 0.0),
-                    fmt="o",
+                    fmt="D" if one is beside else "o",
                     color=ink(),
                     mfc=face,
                     capsize=3,
@@ -113,6 +116,8 @@ class ComparisonDisplay(Display):
             )
         names = plain_all([one.name for one in shown], 30)
         labels = [f"{name}  {one.score:.3f}" for name, one in zip(names, shown, strict=True)]
+        if beside is not None and shown[-1] is beside:
+            labels[-1] += "\nnot linear"
         self.ax_.set_yticks(range(len(shown)), labels)
         self.ax_.set_ylim(len(shown) - 0.5, -0.5)
         self.ax_.grid(visible=False, axis="y")

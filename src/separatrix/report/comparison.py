@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import separatrix
-from separatrix.assessment.comparing import Comparison
+from separatrix.assessment.comparison import Comparison
 from separatrix.assessment.documents import jsonable
 from separatrix.persistence.model_file import write_atomically
 from separatrix.report.files import SCHEMA
@@ -61,8 +61,11 @@ def save_comparison(
             "scoring": found.scoring,
             "digits": found.digits,
             "interrupted": found.interrupted,
+            "budget": found.budget,
             "verdict": found.verdict,
             "models": found.table(),
+            "yardstick": found.yardstick_record(),
+            "beside_the_yardstick": found.beside_the_yardstick or None,
             "commands": commands,
         }
     )
@@ -85,7 +88,8 @@ def _picture(found: Comparison) -> str | None:
     from separatrix.plots.comparison import ComparisonDisplay
     from separatrix.report.svg import drawing, to_svg
 
-    scored = sum(not one.why for one in found.contenders)
+    shown = (*found.contenders, *([] if found.yardstick is None else [found.yardstick]))
+    scored = sum(not one.why for one in shown)
     with drawing(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         axes = plt.subplots(figsize=(7.0, 1.4 + 0.36 * scored), layout="constrained")[1]

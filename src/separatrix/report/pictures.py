@@ -81,12 +81,16 @@ class _Plan:
     wide: bool = False
 
 
-def pictures_of(evaluation: EvaluationData) -> list[Picture]:
-    """Draw what suits the model; a picture that cannot be drawn says why."""
+def pictures_of(evaluation: EvaluationData, diagnostics: dict[str, Any]) -> list[Picture]:
+    """Draw what suits the model; a picture that cannot be drawn says why.
+
+    ``diagnostics``: what :func:`separatrix.assessment.regression_diagnostics.diagnostics_record`
+    gives.
+    """
     import matplotlib.pyplot as plt
 
     found = []
-    for plan in _plans(evaluation):
+    for plan in (*_plans(evaluation), *_of_partial_residuals(evaluation, diagnostics)):
         rows = _some(evaluation, plan.part, plan.most)
         before = set(plt.get_fignums())
         words = {
@@ -158,6 +162,56 @@ def _plans(evaluation: EvaluationData) -> Iterator[_Plan]:
             most=1,
         )
     yield from _of_quantity(evaluation) if evaluation.quantity else _of_classes(evaluation)
+
+
+def _of_partial_residuals(
+    evaluation: EvaluationData, diagnostics: dict[str, Any]
+) -> Iterator[_Plan]:
+    curves = diagnostics["partial_residuals"].get("curves")
+    if not curves:
+        return
+    names = ", ".join(_label(curve["column"]) for curve in curves)
+    yield _Plan(
+        "partial-residuals",
+        "diagnostics",
+        evaluation.shown,
+        lambda X, y: _partial(curves),
+        "Partial residuals",
+        "The line is what the model says of the column. Points are means of the line plus the "
+        "residual, over groups of equally many rows, with 95 % intervals: points that leave the "
+        "line together show a bend that the model misses.",
+        f"Means of partial residuals against {names}, and the fitted lines.",
+        most=1,
+        wide=True,
+    )
+
+
+def _partial(curves: list[dict[str, Any]]) -> Any:
+    """Means of partial residuals against the columns, and the lines of the model."""
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
+
+    from separatrix.plots.display import Display
+    from separatrix.plots.style import class_colours, ink
+
+    size = (_SIZE[0] * 0.68 * len(curves), _SIZE[1] * 0.85)
+    axes = plt.subplots(1, len(curves), figsize=size, layout="constrained", squeeze=False)[1][0]
+    display = Display()
+    display._begin(axes[0])
+    for ax, curve in zip(axes, curves, strict=True):
+        groups = curve["groups"]
+        x, mean, line = (
+            np.array([one[key] for one in groups]) for key in ("value", "residual", "line")
+        )
+        ax.plot(x, line, color=class_colours(2)[0], linewidth=1.6)
+        ends = [one["interval"] or (one["residual"], one["residual"]) for one in groups]
+        low, high = np.array(ends).T
+        ax.errorbar(x, mean, [mean - low, high - mean], fmt="o", color=ink(), ms=3.2, lw=1.0)
+        ax.set_xlabel(plain(curve["column"], 28))
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.yaxis.set_major_locator(MaxNLocator(5))
+    axes[0].set_ylabel("partial residual")
+    return display
 
 
 def _of_classes(evaluation: EvaluationData) -> Iterator[_Plan]:

@@ -16,6 +16,7 @@ from separatrix.assessment.evaluation_data import EvaluationData, of_arrays, of_
 from separatrix.assessment.findings import diagnosis_of, finding_record
 from separatrix.assessment.measuring import measure
 from separatrix.assessment.records import details_of, model_name, support_record, versions
+from separatrix.assessment.regression_diagnostics import diagnostics_record
 from separatrix.geometry import Diagnosis
 from separatrix.models.parameters import non_default_parameters
 from separatrix.persistence.model_file import StoredModel, write_atomically
@@ -274,13 +275,14 @@ class Report:
         wording: Callable[[str], str] = str,
     ) -> Report:
         drawn: list[Any] = []
+        diagnostics = diagnostics_record(evaluation)
         # Two things at a time, and neither has a product that is worth a thread of BLAS.
         with pool.one_blas_thread():
             if pictures:
-                drawn, diagnosis = _drawn_and_diagnosed(evaluation, time_limit)
+                drawn, diagnosis = _drawn_and_diagnosed(evaluation, diagnostics, time_limit)
             else:
                 diagnosis = diagnosis_of(evaluation, time_limit)
-            document = jsonable(_document(evaluation, diagnosis, wording))
+            document = jsonable(_document(evaluation, diagnosis, diagnostics, wording))
         document["pictures"] = [picture.to_dict() for picture in drawn]
         return cls(document=document, pictures=drawn)
 
@@ -337,7 +339,7 @@ class Report:
 
 
 def _drawn_and_diagnosed(
-    evaluation: EvaluationData, time_limit: float
+    evaluation: EvaluationData, diagnostics: dict[str, Any], time_limit: float
 ) -> tuple[list[Any], Diagnosis | None]:
     """The pictures, and the diagnosis that another thread makes meanwhile."""
     from separatrix.report.pictures import pictures_of
@@ -348,7 +350,7 @@ def _drawn_and_diagnosed(
         warnings.simplefilter("ignore")
         diagnosis = pool.aside(lambda: diagnosis_of(evaluation, time_limit))
         try:
-            drawn = pictures_of(evaluation)
+            drawn = pictures_of(evaluation, diagnostics)
         except Exception:
             diagnosis()
             raise
@@ -356,7 +358,10 @@ def _drawn_and_diagnosed(
 
 
 def _document(
-    evaluation: EvaluationData, diagnosis: Diagnosis | None, wording: Callable[[str], str]
+    evaluation: EvaluationData,
+    diagnosis: Diagnosis | None,
+    diagnostics: dict[str, Any],
+    wording: Callable[[str], str],
 ) -> dict[str, Any]:
     model = evaluation.model
     shown = evaluation.shown
@@ -394,6 +399,7 @@ def _document(
         else str(evaluation.measured.decision),
         "earlier": None if evaluation.same_data else provenance.get("held_out"),
         "weights": weight_record(evaluation),
+        "diagnostics": diagnostics,
         "examples": row_records(evaluation),
         "data": data_record(evaluation),
         "reproduce": reproduction(evaluation),

@@ -17,6 +17,7 @@ _EXAMPLES = """
 separatrix compare table.csv --target income
 separatrix compare table.csv --target income --models logistic,lda,constant --cv 10
 separatrix compare table.csv --target churned --scoring roc_auc --report churned.html
+separatrix compare table.csv --target churned --yardstick --budget 20
 """
 
 # Those of classes; of a quantity they are fewer.
@@ -43,8 +44,8 @@ class CompareOptions(ModelOptions):
     """The options of ``separatrix compare``."""
 
     sections: ClassVar[Mapping[str, str]] = {
-        "What to predict, and with what": "target models cv scoring report",
-        "The fits": "C class_weight time_limit",
+        "What to predict, and with what": "target models cv scoring yardstick report",
+        "The fits": "C class_weight budget time_limit",
         ModelOptions.last_group: "group weight seed",
     }
 
@@ -59,6 +60,11 @@ class CompareOptions(ModelOptions):
         "The score to compare by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
         metavar="NAME",
     )
+    yardstick: bool = option(
+        "Fit scikit-learn's HistGradientBoosting as well, at its defaults and after all others: "
+        "neither linear nor certified, it shows what linearity costs.",
+        bool,
+    )
     report: str | None = option(
         "Write the comparison as one HTML page that needs no network, and its numbers as JSON.",
         metavar="FILE",
@@ -67,6 +73,13 @@ class CompareOptions(ModelOptions):
         "The weight of the losses of logistic, svm and kernel-svm. [default: 1]",
         options.FINITE_POSITIVE,
         flags=("-C", "--C"),
+    )
+    budget: float = option(
+        "The seconds that all models together may take; a model that the end of them interrupts "
+        "keeps the scores of the folds before.",
+        options.POSITIVE,
+        default=60.0,
+        show_default=True,
     )
     time_limit: float | None = option(
         "Stop each fit of an iterative model after this many seconds.", options.POSITIVE
@@ -91,7 +104,10 @@ def compare(given: CompareOptions) -> CompareOptions:
     chance, and ! a fit that stopped above its tolerance, 1e-4. The commands that fit each model
     follow.
 
-    From 3,000 rows on, kernel-svm is approximated by 300 landmarks, and perceptron has 100 passes.
+    Models are fitted in the order of their forecast costs until the budget ends; the list has the
+    number of folds of a model that was interrupted. Above 2,000 rows, kernel-svm is approximated by
+    300 landmarks, and perceptron has 100 passes. Models without probabilities are calibrated where
+    the scoring needs them.
 
     The exit code is 1 when no model could be scored.
     """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,22 +13,25 @@ import click
 from sklearn.metrics import get_scorer
 
 from separatrix.assessment.comparing import (
-    Comparison,
-    Entry,
     contenders,
     for_targets,
-    race,
+    scores_probabilities,
     settings_of,
 )
+from separatrix.assessment.comparison import Comparison
+from separatrix.assessment.racing import Entry, race, yardstick_of
 from separatrix.cli.commands.compare import CLASSIFIERS, REGRESSORS, CompareOptions
 from separatrix.cli.commands.fit import training
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import Target
 from separatrix.cli.interruption import undisturbed
-from separatrix.cli.output import Exit, Output, progress_bar
+from separatrix.cli.output import Exit, Output, rows_bar
 from separatrix.cli.wording import TERMINAL
-from separatrix.messages import quoted
+from separatrix.messages import counted, quoted
 from separatrix.models.registry import OFFERS
+
+# Options that a comparison settles, and that the command of a fit therefore names.
+_SETTLED = ("approximation", "components", "calibrate", "max_iter")
 
 
 def run(out: Output, options: CompareOptions) -> Exit:
@@ -52,13 +57,18 @@ def run(out: Output, options: CompareOptions) -> Exit:
     )
     X = next(iter(entries.values())).X
     folds = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
-    with _watching(out, options.cv) as on_progress:
+    beside = None
+    if options.yardstick:
+        beside = yardstick_of(X, quantity=target.quantity, random_state=options.seed)
+    with _watching(out, options) as on_progress:
         found = race(
             entries,
             target.y,
             folds,
             scoring=options.scoring,
             sample_weight=target.roles.weights,
+            budget=options.budget,
+            yardstick=beside,
             on_progress=on_progress,
         )
     with undisturbed():
@@ -83,7 +93,8 @@ def _chosen(options: CompareOptions, target: Target) -> tuple[str, ...]:
 def _of_model(options: CompareOptions, name: str, n_rows: int) -> CompareOptions:
     """The options under which one model is fitted to the folds."""
     takes = OFFERS[name].takes
-    given = {"model": name, **settings_of(name, n_rows)}
+    probabilities = scores_probabilities(options.scoring)
+    given = {"model": name, **settings_of(name, n_rows, probabilities=probabilities)}
     for option in ("C", "class_weight", "time_limit"):
         if option not in takes:
             given[option] = None
@@ -113,14 +124,18 @@ def _entries(options: Any, target: Target, names: tuple[str, ...]) -> tuple[dict
 
 
 @contextlib.contextmanager
-def _watching(out: Output, n_folds: int) -> Iterator[Any]:
-    """A bar that says which model and which fold it is."""
-    at = [""]
+def _watching(out: Output, options: CompareOptions) -> Iterator[Any]:
+    """A bar that says which model it is and how much of the budget is gone, on a terminal."""
+    if out.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    begun = time.monotonic()
+    with rows_bar("compare  ") as show:
 
-    def on_progress(name: str, fold: int) -> None:
-        at[0] = f"{name}, fold {fold + 1} of {n_folds}: "
+        def on_progress(name: str, fold: int, share: float) -> None:
+            state = f"{name}, {fold} of {counted(options.cv, 'fold')}"
+            show(share, f"{state}; {time.monotonic() - begun:.0f} s of {options.budget:g} s")
 
-    with progress_bar(shown=not out.quiet, before=lambda: at[0]):
         yield on_progress
 
 
@@ -128,6 +143,8 @@ def _report(out: Output, options: CompareOptions, target: Target, found: Compari
     out.table(found.lines())
     out.text()
     out.answer("verdict", found.verdict)
+    if found.yardstick is not None:
+        out.answer("yardstick", found.beside_the_yardstick)
     for remark in found.remarks():
         out.warn(TERMINAL(remark))
     own = {
@@ -148,9 +165,11 @@ def _report(out: Output, options: CompareOptions, target: Target, found: Compari
         "rows": found.n_samples,
         "verdict": found.verdict,
         "interrupted": found.interrupted,
+        "budget": found.budget,
         "models": [
             {**record, "command": commands.get(record["model"])} for record in found.table()
         ],
+        "yardstick": found.yardstick_record(),
         "report": options.report,
     }
     if options.report is not None:
@@ -178,9 +197,9 @@ def _command(options: CompareOptions, target: str) -> str:
         **options.record(),
         "target": target,
         "model": options.model,
-        **{name: getattr(options, name) for name in ("approximation", "components", "max_iter")},
+        **{name: getattr(options, name) for name in _SETTLED},
     }
-    for name in ("models", "cv", "scoring", "report"):
+    for name in ("models", "cv", "scoring", "yardstick", "report", "budget"):
         config.pop(name, None)
     if not config["seed"]:
         config.pop("seed")
