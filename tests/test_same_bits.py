@@ -21,6 +21,8 @@ import separatrix as sx
 from separatrix.scale import Local, scan
 from separatrix.solvers.driver import watch
 
+pytestmark = pytest.mark.usefixtures("several_blas_threads")
+
 # Rows enough for products to be shared by threads.
 N, D = 26_000, 40
 RNG = np.random.default_rng(0)
