@@ -54,6 +54,28 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_for_each_library() -> Iterator[None]:
+    """Let BLAS and OpenMP use no thread beside the one that calls them.
+
+    Their threads wait busily for the next product, on a core that another worker needs. A test of
+    what they do with several threads takes the fixture ``several_blas_threads``.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture
+def several_blas_threads(one_thread_for_each_library: None) -> Iterator[None]:
+    """Let BLAS use a thread for each core, as it does by itself, and two at least."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(max(2, os.cpu_count() or 1), user_api="blas"):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _no_figures_left() -> Iterator[None]:
     yield

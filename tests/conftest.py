@@ -1,9 +1,12 @@
-"""What every test shares: which tests run apart from the others, and the optional real data."""
+"""What every test shares: which tests run apart or exhaustively, and the optional real data."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter, defaultdict
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +29,44 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in _ONE_WORKER:
             if item.get_closest_marker(name) is not None:
                 item.add_marker(pytest.mark.xdist_group(name))
+    crossed = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("crossed") and not item.get_closest_marker("exhaustive"):
+            crossed[item.nodeid.split("[")[0]].append(item)
+    for each in crossed.values():
+        kept = covering([kinds(item) for item in each])
+        for k, item in enumerate(each):
+            if k not in kept:
+                item.add_marker("exhaustive")
+
+
+def kinds(item: Any) -> set[Hashable]:
+    """The kinds that a test is called with, one of each of its parametrisations."""
+    marks = item.iter_markers("parametrize")
+    names = [
+        mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0] for mark in marks
+    ]
+    params = item.callspec.params
+    # Each is known by where it lies: arrays and models can be neither hashed nor compared.
+    return {tuple((one.strip(), id(params[one.strip()])) for one in each) for each in names}
+
+
+def covering(cases: list[set[Hashable]]) -> set[int]:
+    """The numbers of some cases in which every kind is, as few as are found one by one.
+
+    Of those with the most kinds that no other has, the next one is that whose kinds are the rarest
+    among those before it, so that kinds meet in many combinations.
+    """
+    used: Counter[Hashable] = Counter()
+    kept: set[int] = set()
+    while set().union(*cases) - used.keys():
+        best = min(
+            (k for k in range(len(cases)) if k not in kept),
+            key=lambda k: (-len(cases[k] - used.keys()), sum(used[one] for one in cases[k])),
+        )
+        kept.add(best)
+        used.update(cases[best])
+    return kept
 
 
 @pytest.fixture(scope="session")

@@ -91,6 +91,7 @@ def test_no_estimator_is_left_out():
     assert limited == set(CENSUS)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("storage", ["dense", "sparse", "float32"])
 @pytest.mark.parametrize(("name", "options", "classes"), CASES, ids=str)
 def test_a_fit_that_is_ended_shows_its_best(name, options, classes, storage):

@@ -42,6 +42,7 @@ def test_a_row_on_the_threshold_is_positive(positive, said) -> None:
     assert Decision(positive, 0.0, "score").labels(predicted, CLASSES).tolist() == said
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("goal", ["f1", "balanced", "cost=5:1", "cost=1:3"])
 @pytest.mark.parametrize("positive", ["no", "yes"])

@@ -121,7 +121,7 @@ def solved(problems: list[dict]):
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_the_reference_is_sharp(kernel: str) -> None:
     rng = np.random.default_rng(0)
-    count, n = 30, 5
+    count, n = 12, 5
     X = rng.integers(-3, 4, size=(count, n, 2)).astype(float)
     y = np.where(rng.random((count, n)) < 0.5, 1, -1)
     y[:, :2] = [1, -1]

@@ -18,11 +18,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import separatrix as sx
+from separatrix._compiled import pool
 from separatrix.scale import Local, scan
 from separatrix.solvers.driver import watch
 
-# Rows enough for products to be shared by threads.
-N, D = 26_000, 40
+pytestmark = pytest.mark.usefixtures("several_blas_threads")
+
+N, D = 5_200, 40
+# Their products are shared by threads, and in as many parts as those of five times the rows.
+SHARED = pool.Tuning(parallel_work=200_000, part_work=100_000)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, D))
 SCORES = X @ RNG.normal(size=D) + 2.0 * RNG.normal(size=N)
@@ -58,7 +62,7 @@ def bits(model: Any) -> bytes:
 def fits(make: Any, *data: Any, threads: Any = (1, 2, 2, 3), **options: Any) -> set[bytes]:
     """What fits give for one thread, twice for two, and for three."""
     found = set()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pool.tuned(SHARED):
         warnings.simplefilter("ignore")
         for number in threads:
             with sx.threads(number):
@@ -72,7 +76,7 @@ def test_classifiers_in_memory_and_in_passes(name: str) -> None:
     assert len(fits(make, X, Y)) == 1
     if name != "discriminant":
         assert len(fits(make, SPARSE, Y)) == 1
-    data = scan(X, Y, block_rows=4000)
+    data = scan(X, Y, block_rows=800)
     two_workers = fits(make, data, threads=(1, 2), engine=Local(workers=2))
     assert len(fits(make, data, threads=(1, 2, 3)) | two_workers) == 1
 

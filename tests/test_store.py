@@ -265,6 +265,7 @@ LABELS = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ["LinearSVC", "LogisticRegression", "Perceptron"])
@@ -319,6 +320,7 @@ KERNEL_MACHINES = [
 ]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("options", KERNEL_MACHINES, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csr-array"])

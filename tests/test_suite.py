@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,3 +59,30 @@ def test_whatever_sends_a_signal_is_marked_as_such():
 def test_files_are_left_out_where_only_tests_that_run_apart_are_selected(expression, only):
     found = runpy.run_path(str(TESTS.parent / "conftest.py"))
     assert found["selects_only_apart"](expression) == only
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2, 2), (5, 3), (2, 4, 3), (6, 2, 2, 2)])
+def test_crossed_kinds_are_covered_by_as_many_cases_as_the_most_of_one(sizes):
+    covering = runpy.run_path(str(TESTS / "conftest.py"))["covering"]
+    cases = list(itertools.product(*(range(size) for size in sizes)))
+    named = [set(enumerate(case)) for case in cases]
+    kept = [cases[k] for k in covering(named)]
+    assert len(kept) == max(sizes)
+    assert set().union(*(enumerate(case) for case in kept)) == set().union(*named)
+    # No kind is left out where some combinations are.
+    some = covering(named[1:])
+    assert set().union(*(named[1:][k] for k in some)) == set().union(*named[1:])
+
+
+def test_kinds_are_told_apart_without_being_compared():
+    kinds = runpy.run_path(str(TESTS / "conftest.py"))["kinds"]
+    marks = [pytest.mark.parametrize("x, y", []).mark, pytest.mark.parametrize(["z"], []).mark]
+
+    def item(**params):
+        callspec = SimpleNamespace(params=params)
+        return SimpleNamespace(iter_markers=lambda _: marks, callspec=callspec)
+
+    x, y, one, other = [1], [2], [3], [3]
+    first, second = kinds(item(x=x, y=y, z=one)), kinds(item(x=x, y=y, z=other))
+    assert len(first) == len(second) == 2 and len(first & second) == 1
+    assert kinds(item(x=x, y=y, z=one)) == first

@@ -30,6 +30,8 @@ from separatrix import (
 from separatrix._compiled import pool
 from separatrix.solvers.driver import watch
 
+pytestmark = pytest.mark.usefixtures("several_blas_threads")
+
 
 @pytest.fixture(autouse=True)
 def the_default_afterwards():

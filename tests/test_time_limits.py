@@ -93,6 +93,7 @@ def _data(kind: str) -> tuple[Any, np.ndarray, np.ndarray]:
     return (sp.csr_array(X) if kind == "sparse" else X), (numbers > 0.0).astype(int), numbers
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_limit_holds_in_products_with_the_data(name: str, kind: str, clock: Products) -> None:

@@ -195,6 +195,7 @@ def test_extreme_sample_weights(model, weight: float) -> None:
         assert np.isfinite(model.certificate_.primal)
 
 
+@pytest.mark.crossed
 @each_penalised
 @pytest.mark.parametrize(
     "scales",
@@ -363,6 +364,7 @@ def test_rows_repeated_with_opposite_labels(model) -> None:
     assert model.certificate_.primal == pytest.approx(len(X2) * per_row, rel=1.1e-6)
 
 
+@pytest.mark.crossed
 @each_penalised
 @pytest.mark.parametrize("sparse", [False, True])
 def test_ten_rows_by_a_hundred_thousand_columns(model, sparse: bool) -> None:

@@ -391,6 +391,7 @@ def test_a_weight_is_copies_to_the_fit_of_the_probabilities(method: str, classes
     )
 
 
+@pytest.mark.crossed
 @each_method
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 3.0, 2: 2.0}], ids=repr)
@@ -570,6 +571,7 @@ def test_random_state_deals_other_folds() -> None:
     same(one.calibration_, two.calibration_)
 
 
+@pytest.mark.crossed
 @overlap
 @pytest.mark.parametrize(
     "model",
@@ -877,6 +879,7 @@ def test_scikit_learns_sigmoid_from_the_same_folds(C: float) -> None:
     assert agree.mean() > 0.95
 
 
+@pytest.mark.crossed
 @each_method
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
 def test_as_good_as_scikit_learns(method: str, load) -> None:

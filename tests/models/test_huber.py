@@ -30,6 +30,7 @@ def patients():
     return X, y
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("alpha", [0.0, 1e-4, 10.0])
 @pytest.mark.parametrize("epsilon", [1.1, 1.35, 5.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])

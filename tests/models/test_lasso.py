@@ -49,6 +49,7 @@ def saved(model, tmp_path):
     return load_model(tmp_path / "m.separatrix").model
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.7, 0.0])
 @pytest.mark.parametrize("alpha", [5.0, 0.3, 0.01])
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -193,6 +194,7 @@ def test_bounds_hold_on_hostile_scales(size) -> None:
     assert model.certificate_.primal * alpha >= least * (1 - 1e-9)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.4])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("shape", [(150, 10), (40, 120)])

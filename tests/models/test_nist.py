@@ -106,6 +106,7 @@ def test_statistics(data) -> None:
         assert deviation <= 1e-14 * np.abs(data.y).max()
 
 
+@pytest.mark.crossed
 @each
 @pytest.mark.parametrize("size", [1, 7])
 def test_in_portions(data, size) -> None:

@@ -79,6 +79,7 @@ CLASSIFIERS = [
 ]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("data", [cancer, iris], ids=["two", "three"])
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
 def test_each_point_is_that_of_a_single_fit(model, data) -> None:

@@ -44,7 +44,7 @@ def test_sklearn_checks(estimator, check):
 def test_the_model_is_the_peers(claims, alpha, fit_intercept):
     X, y, weights = claims
     options = {"alpha": alpha, "fit_intercept": fit_intercept}
-    peer = Peer(tol=1e-10, max_iter=10_000, **options).fit(X, y, weights)
+    peer = Peer(solver="newton-cholesky", tol=1e-10, **options).fit(X, y, weights)
     model = PoissonRegressor(tol=1e-12, **options).fit(X, y, weights)
     assert model.certificate_.status == "optimal"
     assert_allclose(model.coef_, peer.coef_, rtol=1e-4, atol=1e-6)

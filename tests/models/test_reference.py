@@ -44,6 +44,7 @@ def objective(X, y, coef, intercept, C: float = 1.0) -> float:
     return primal_softmax(X, y, coef, intercept, C=C)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("standardised", [True, False], ids=["standardised", "raw"])
 @pytest.mark.parametrize("name", LOADERS)
 def test_logistic_regression(name: str, standardised: bool) -> None:

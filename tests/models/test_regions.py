@@ -42,6 +42,7 @@ def _fitted(estimator, name):
     return estimator.fit(X, y), X
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("estimator", LINEAR, ids=repr)
 def test_scores_are_discriminants(estimator, name) -> None:
@@ -57,6 +58,7 @@ def test_scores_are_discriminants(estimator, name) -> None:
     )
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("estimator", LINEAR, ids=repr)
 def test_decision_regions_are_convex_and_connected(estimator, name) -> None:

@@ -81,6 +81,7 @@ def test_published_updates_through_the_origin(third, updates: int, last) -> None
     assert len(again.trace_.updates) == 1
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("margin", [0.0, 1.5])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, np.float32])
 @pytest.mark.parametrize("lift", [True, False])
@@ -180,6 +181,7 @@ def test_certified_solvers_agree(loss: str, peer, data, weighted: bool) -> None:
     assert np.linalg.norm(model.coef_ - clone(peer).fit(X, y, sample_weight=w).coef_) <= reach
 
 
+@pytest.mark.crossed
 @NOT_CERTIFIED
 @pytest.mark.parametrize("loss", ["hinge", "log_loss", "squared_hinge", "squared_error"])
 @pytest.mark.parametrize("average", [False, True, 1000, "linear"])
@@ -438,6 +440,7 @@ def test_the_data_are_left_as_they_were() -> None:
 # --- partial_fit ---------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @NOT_CERTIFIED
 @pytest.mark.parametrize("average", [False, True, 100, "linear"])
 @pytest.mark.parametrize("data", [overlapping, iris])

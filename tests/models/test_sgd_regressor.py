@@ -110,6 +110,7 @@ def slope(loss, r, e):
     }[loss]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("average", [False, True])

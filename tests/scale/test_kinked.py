@@ -43,6 +43,7 @@ def in_memory(X, y, **options):
     return LinearSVC(loss="hinge", tol=1e-9, **options).fit(X, y).certificate_
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("kind", ["dense", "single", "sparse"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e3])

@@ -44,6 +44,7 @@ def in_blocks(model, *data, **options):
 # --- the perceptron -------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     "model",
     [

@@ -106,6 +106,7 @@ def dense(matrix: Any) -> np.ndarray:
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("name", TABLES)
 def test_in_passes_as_in_memory(tmp_path: Path, name: str, suffix: str) -> None:

@@ -69,6 +69,7 @@ def reference_of(name: str, C: float):
     ]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(
     ("name", "C"),

@@ -39,6 +39,7 @@ def problem_of(name: str, C: float, n: int = 60, cache_mb: float = 1.0, weights=
     return KernelObjective(gram, y, Hinge(), C=C, weights=weights)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("name", [*KERNELS])
 @pytest.mark.parametrize("working_set", [2, 3, 7, 64, 1024])

@@ -42,6 +42,7 @@ def dual(problem: MarginObjective, state) -> float:
     return value - total * float(state.b[0]) + 0.5 * state.rho * total * total
 
 
+@pytest.mark.crossed
 @each_loss
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e4])

@@ -249,6 +249,7 @@ def test_every_regime_finds_the_optimum(regime: str, geometry: str) -> None:
         assert_optimal(X, y, solution, geometry, rtol=20 * math.sqrt(tol) if tol > 1e-9 else 1e-9)
 
 
+@pytest.mark.crossed
 @each_regime
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_is_the_same_matrix(regime: str, form: str) -> None:

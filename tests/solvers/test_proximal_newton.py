@@ -69,6 +69,7 @@ def optimal(problem, theta, tol: float) -> None:
         np.testing.assert_allclose(gradient[d:], 0.0, atol=tol)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("intercept", [True, False])
@@ -210,6 +211,7 @@ class WithoutHessian(ProximalNewton):
         return state
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("intercept", [True, False])

@@ -218,6 +218,7 @@ def test_it_is_chosen_for_several_outputs_where_columns_are_collinear() -> None:
 # --- one pass ------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("loss", SMOOTH, ids=repr)
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

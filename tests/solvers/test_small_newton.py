@@ -57,6 +57,7 @@ def solver(loss):
     return AugmentedLagrangian() if loss == "hinge" else Newton()
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -143,6 +143,7 @@ def passes(objective, solver, count: int, seed: int = 0):
 FRACTIONS = np.array([0.0, 0.4, 1.0, 2.5, 3.0, 1.0, 0.25] * 4)[:23]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
 @pytest.mark.parametrize("batch", [1, 4])
@@ -423,6 +424,7 @@ def test_a_margin_scales_the_support_vector_machine(solver) -> None:
 # --- bounds --------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("loss", [*LOSSES[:4], LOSSES[5]], ids=repr)
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 5.0])
 @pytest.mark.parametrize("average", [False, "linear"])
@@ -516,6 +518,7 @@ def test_no_penalty_no_bound_until_a_pass_is_clean() -> None:
     assert not found.certificate.ok
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("dense", [True, False], ids=["factorised", "conjugate gradients"])
 @pytest.mark.parametrize("loss", [*LOSSES[:4], LOSSES[5]], ids=repr)
 @pytest.mark.parametrize("alpha", [1e-3, 0.1])

@@ -123,6 +123,7 @@ pairs = [
 ]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(("solver", "loss"), pairs)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("tol", [1e-6, 1e-10])
