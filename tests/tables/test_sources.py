@@ -93,8 +93,8 @@ def test_workbooks(tmp_path) -> None:
     assert table.columns["when"][0] == (date(2024, 1, 1) - date(1970, 1, 1)).days + 0.5
     assert table.columns["ok"].dtype == bool
     assert table.columns["note"].mask.sum() == 1
-    book.create_sheet("prices").append(["a"])
-    book["prices"].append([1])
+    for row in (["a", "b"], [1, 2], [3, 4]):
+        (book["prices"] if "prices" in book else book.create_sheet("prices")).append(row)
     book.save(path)
     with pytest.raises(
         DataError, match=r"has 2 sheets \('2024', 'prices'\); name one, such as .*a\.xlsx::2024"

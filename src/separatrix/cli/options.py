@@ -424,10 +424,11 @@ unpacked_limit = partial(
 
 
 def _parse_header(text: str) -> str:
-    """The number of the line of a header, or the numbers of two, as they were written."""
+    """The number of the line of a header, the numbers of two, or none, as they were written."""
     parts = text.split(",")
-    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
-        raise ValueError(f"{text} is not the number of a line, or two such as 4,5")
+    numbers = all(part.isascii() and part.isdigit() and int(part) for part in parts)
+    if text != "none" and not numbers:
+        raise ValueError(f"{text} is not the number of a line, two such as 4,5, or none")
     return text
 
 
@@ -443,8 +444,8 @@ class LineOptions(Options):
     """Where a table lies in its file; a model does not remember it, as another file has its own."""
 
     header: str | None = option(
-        "The number of the line with the names of the columns, or 4,5 for two lines. [default: "
-        "detected, file by file]",
+        "The number of the line with the names of the columns, 4,5 for two lines, or none where "
+        "there are no names. [default: detected, file by file]",
         Parsed("line", _parse_header),
         last=True,
         metavar="LINE",

@@ -80,7 +80,7 @@ def read_training_table(
 def given_now(options: Any) -> dict[str, str]:
     """The options of a command that take the place of those of the fit of a model."""
     names = ("unpacked_limit", *STRUCTURE)
-    return {name: value for name in names if (value := getattr(options, name)) is not None}
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
 
 
 def read_again(stored: StoredModel, options: Any, *, keep: str | None = None) -> Table:

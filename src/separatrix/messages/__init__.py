@@ -291,6 +291,10 @@ TEMPLATES: dict[str, str] = {
     "({shown}); if the table begins there, give {option}",
     "header_of_lines": "{source}: {line}s {first} to {last} are one header, with names such as "
     "{name}; if {line} {last} alone is the header, give {option}",
+    "names_of_numbers": "{source}: the names of columns in {line} {header} look like numbers, such "
+    "as {shown}; if it is a row, give {option}",
+    "header_of_numbers": "{source}: the first line holds numbers ({shown}), of which some are "
+    "equal, and no names of columns; put a line of names before it, or give {option}",
     "line_of_units": "{source}: {line} {number} below the header holds units or labels ({shown}), "
     "not values, and is left out; if it is a row, give {option}",
     "name_repeated": "{source}: columns {first} and {other} are both called {name}; the second is "
@@ -318,8 +322,8 @@ TEMPLATES: dict[str, str] = {
     "ends with {header} and {footer}",
     "cut_short": "{source}, line {number}: the file ends within a row ({fields}, where the header "
     "has {width}), so it may have been cut; get it again, or leave the line out with {option}",
-    "no_header_line": "{value} is not the number of a header's line; give a number from 1, or two "
-    "such as 4,5 of a header in two lines",
+    "no_header_line": "{value} is not the number of a header's line; give a number from 1, two "
+    "such as 4,5 of a header in two lines, or none where no line has names",
     "no_count_of_lines": "{option} is no number of lines; give a whole number from 0",
     "header_skipped": "{header} is one of the {skip} lines that are left out at the beginning",
     "no_such_line": "{header} names a line that is not among the first lines of the file; give the "

@@ -303,7 +303,7 @@ _IDENTIFIER = re.compile(
     r"\.?",
     re.DOTALL,
 )
-# And what a counter of rows is called, or a column without a name, as R, pandas and offices write it.
+# And what a counter of rows is called, or a column without a name, by R, pandas and offices.
 _COUNTER = re.compile(
     r"unnamed(?:_|: )\d+|row[._ ]?(?:names?|num)|[#№]|lfd\.?|laufnummer|zeile(?:nnummer|nnr\.?)?|"
     r"s(?:l|er)?\.? ?no\.?|番号|連番|通番",

@@ -26,6 +26,7 @@ from separatrix.tables.structure import (
     Structure,
     footer_of,
     found_structure,
+    is_number_like,
     joined_cells,
     unique_names,
 )
@@ -218,6 +219,7 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
         given,
     )
     own = structure.header
+    _require_names(label, structure, changed)
     at_top = own == (0,) and lines.numbers[0] == 1 and structure.first == 1
     as_it_is = at_top and not changed and len(lines.cells[0]) == len(names)
     shape, plain = structure.shape, structure.plain
@@ -234,6 +236,16 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
     stop = max(stop, start) if stop >= 0 else stop
     before = number - 1 - len([*io.StringIO(header, newline="")])
     return Look(mark, shape, plain, notes, header, start, stop, before)
+
+
+def _require_names(
+    label: str, structure: Structure, changed: Sequence[tuple[str, int, int, str]]
+) -> None:
+    """Refuse a header of numbers of which two are equal, as a row has them and names have not."""
+    if structure.header and changed and all(map(is_number_like, filter(None, structure.names))):
+        shown = quote(joined_cells(structure.names))
+        option = Setting("header", "none")
+        raise DataError(Message("header_of_numbers", source=label, shown=shown, option=option))
 
 
 def _best(
@@ -295,7 +307,8 @@ def notes_on_structure(
     notes = []
     header = [numbers[k] for k in structure.header]
     start = sum(number <= given.skip_rows for number in numbers)
-    above = [k for k in range(start, structure.header[0]) if any(map(str.strip, cells[k]))]
+    top = structure.header[0] if header else start
+    above = [k for k in range(start, top) if any(map(str.strip, cells[k]))]
     if above and given.header is None:
         notes.append(
             Message(
@@ -309,6 +322,11 @@ def notes_on_structure(
                 option=Setting("header", numbers[above[0]]),
             )
         )
+    decimal = [n for n in structure.names if is_number_like(n) and not n.isdigit()]
+    if given.header is None and header and 2 * len(decimal) > len(structure.names):
+        values = {"source": label, "line": line, "header": header[0]}
+        option = Setting("header", "none")
+        notes.append(Message("names_of_numbers", **values, shown=quote(decimal[0]), option=option))
     if len(header) > 1 and given.header is None:
         combined = next((name for name in structure.names if " " in name), structure.names[0])
         notes.append(

@@ -186,9 +186,9 @@ def read_table(
     needed : sequence of str
         Columns without which the table is refused before its rows are read.
     header : int or str, optional
-        Of a CSV file or a sheet the number of the line with the names of the columns, from 1, or
-        ``"4,5"`` of a header in two lines. By default it is found: the line above the first row, in
-        which columns of numbers have words.
+        Of a CSV file or a sheet the number of the line with the names of the columns, from 1,
+        ``"4,5"`` of a header in two lines, or ``"none"`` where no line has names. By default it is
+        found: the line above the first row, in which columns of numbers have words.
     skip_rows : int, optional
         Of these the number of lines at the beginning that are left out before the header is found.
     footer : int, optional

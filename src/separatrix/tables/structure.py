@@ -86,7 +86,7 @@ class Given:
     Attributes
     ----------
     header : tuple of int, or None
-        The numbers of the lines of the header, from 1.
+        The numbers of the lines of the header, from 1; empty where no line has names.
     skip_rows : int
         Lines at the beginning that are no part of the table.
     footer : int, or None
@@ -121,7 +121,7 @@ class Given:
             if count is not None and not (text.isascii() and text.isdigit()):
                 raise DataError(Message("no_count_of_lines", option=Setting(name, count)))
             counts.append(None if count is None else int(text))
-        if lines is not None and lines[0] <= (counts[0] or 0):
+        if lines and lines[0] <= (counts[0] or 0):
             raise DataError(
                 Message("header_skipped", header=Setting("header", header), skip=counts[0])
             )
@@ -129,7 +129,9 @@ class Given:
 
 
 def lines_of_header(text: str) -> tuple[int, ...]:
-    """The lines of a header: ``"5"``, or ``"4,5"`` of one in two rows; DataError for others."""
+    """The lines of a header: ``"5"``, ``"4,5"`` of one in two rows, or ``"none"``."""
+    if text == "none":
+        return ()
     parts = [part.strip() for part in text.split(",")]
     if all(part.isascii() and part.isdigit() and int(part) >= 1 for part in parts):
         lines = [int(part) for part in parts]
@@ -250,7 +252,7 @@ class Shape:
         filled = [j for j, cell in enumerate(cells) if cell]
         if not filled:
             return "blank"
-        if tuple(cells) == self.header:
+        if tuple(cells) == self.header and not all(map(is_number_like, cells)):
             return "header"
         if joined_cells(cells) in self.titles:
             return "title"
@@ -421,20 +423,25 @@ def found_structure(
         return None
     if given.header is not None:
         places = _given_places(given.header, numbers)
-        first = places[-1] + 1
+        first = places[-1] + 1 if places else start
         below: tuple[int, ...] = ()
     else:
         places, first, below = _header_of(cells, start, width, rows)
     own = [cells[k] for k in places]
-    reach = max(_reach(line) for line in own)
-    reach = max(reach, *(_reach(cells[k][:width]) for k in rows if k >= first), 0)
+    reach = max((_reach(line) for line in own), default=0)
+    # A column without a name has at least a blank one.
+    most = max(map(len, own), default=width)
+    reach = max(reach, *(_reach(cells[k][:most]) for k in rows if k >= first), 0)
     # Of R's files the header has no name for the names of the rows.
     shifted = (
-        len(own) == 1 < len(own[0]) == width - 1 == reach - 1
+        len(own) == 1 < len(own[0]) == width - 1 == reach
         and all(len(line) == width for line in cells[first:] if line)
         and _names_rows(cells, rows)
     )
+    reach += shifted
     names = _names_of([["", *own[0]]] if shifted else own, reach)
+    if given.header == ():
+        names = tuple(f"column_{j + 1}" for j in range(reach))
     if not any(names):
         return None
     below_header = [k for k in rows if k >= first]
@@ -496,6 +503,8 @@ def _usual_rows(cells: Sequence[Sequence[str]], start: int) -> tuple[int, list[i
 def _given_places(header: tuple[int, ...], numbers: Sequence[int]) -> tuple[int, ...]:
     """The places of the lines of a header that was given."""
     found = []
+    if not header:
+        return ()
     for line in header:
         # A record may take several lines.
         places = [k for k, number in enumerate(numbers) if number <= line]
@@ -640,13 +649,13 @@ def footer_of(lines: Sequence[Sequence[str]], shape: Shape) -> int:
         if (sort == "row" and not _lacks_most(line, shape)) or count == _MOST_BELOW:
             break
         count += 1
-        if sort in ("total", "remark", "title", "header", "row"):
+        if sort in ("total", "remark", "title", "header"):
             found = count
     return found
 
 
 def _lacks_most(line: Sequence[str], shape: Shape) -> bool:
-    """Whether a line of numbers lacks most columns that are never blank: sums of some columns."""
+    """Whether a line of numbers lacks most columns that are never blank, as sums of some do."""
     full = [j for j, always in enumerate(shape.full) if always]
     lacking = sum(not line[j].strip(BLANKS) for j in full)
     cells = [cell.strip(BLANKS) for cell in line]

@@ -348,6 +348,29 @@ def test_years_below_merged_cells_and_as_names(tmp_path):
     assert read_table(tmp_path / "b.csv").names == ("Region", "2021", "2022", "2023")
 
 
+def test_a_file_without_names(tmp_path):
+    rows = ["5.1,3.5,setosa", "5.1,3.4,setosa", "6.3,2.9,other", "5.1,3.5,setosa"]
+    path = tmp_path / "a.csv"
+    path.write_text(lines(rows, end="\n"))
+    table = read_table(path)
+    assert table.names == ("5.1", "3.5", "setosa")
+    assert "look like numbers, such as '5.1'; if it is a row, give header='none'" in table.notes[0]
+    table = read_table(path, header="none")
+    assert (table.names, table.n_rows) == (("column_1", "column_2", "column_3"), 4)
+    path.write_text(lines(["1.5,0.2,1.5", "2.5,1,3", "1.5,0.2,1.5"]))
+    with pytest.raises(DataError, match=r"\('1.5; 0.2; 1.5'\), of which some are equal.*'none'"):
+        read_table(path)
+    assert read_table(path, header="none").n_rows == 3
+
+
+def test_rows_that_end_early_in_time_are_no_sums(tmp_path):
+    """The latest months of a series lack what is not known yet, and forecasts what was."""
+    rows = [f"2020-{k % 12 + 1:02d},{k}.5,{k * 2},{k * 3},{k % 4}" for k in range(40)]
+    rows += ["2023-05,41.5,,,", ",,,,3"]
+    (tmp_path / "a.csv").write_text(lines("month,a,b,c,d", rows))
+    assert read_table(tmp_path / "a.csv").n_rows == 42
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_a_clean_file_is_read_as_it_is(tmp_path, delimiter):
     """A file of a header and rows is not copied, whatever its cells are."""
@@ -430,7 +453,7 @@ def test_lines_that_the_caller_names(tmp_path, capsys):
     assert len(ran.out.splitlines()) == 4
     assert "the header is line 3" in ran.err and "the last line is no part" in ran.err
     assert main(["fit", str(path), "--target", "y", "--header", "x", "-o", model]) == 2
-    assert "x is not the number of a line, or two such as 4,5" in capsys.readouterr().err
+    assert "x is not the number of a line, two such as 4,5, or none" in capsys.readouterr().err
 
 
 def test_a_footer_never_takes_a_row():
