@@ -279,6 +279,10 @@ def test_levels_of_a_survey_interact(run):
     assert abs(found["held_out"]["accuracy"] - by_hand) < 0.04
     encoder = load_model("2.separatrix").encoder
     assert "Tarif=A:Region: Haushalt=Ost" in encoder.feature_names_
+    features = take_target(read_table(path), "bleibt")[0]
+    X = dense(encoder.transform(features))
+    both = X[:, encoder.feature_names_.index("Tarif=C:Region: Haushalt=West")]
+    assert np.array_equal(both, (plan == "C") & (region == "West"))
     # A level that was not there at the fit is of no combination.
     new = Table.from_columns({"Tarif": ["D", "A"], "Region: Haushalt": ["Ost", "Ost"]})
     X = encoder.transform(new)
@@ -421,6 +425,15 @@ def test_features_are_what_their_names_say_and_come_back_from_a_state(reference)
     assert curve.T @ curve / len(curve) == pytest.approx(np.eye(5), abs=1e-9)
     age = table.columns["age"]
     assert curve[:, 0] == pytest.approx((age - age.mean()) / age.std())
+
+
+def test_a_level_is_left_out_of_a_product_where_the_other_column_is_a_term():
+    table = made(np.random.default_rng(16))
+    for formula, levels in (("age + age:sex", 2), ("age:sex", 3), ("sex + age:sex", 3)):
+        encoder = Encoder(formula=formula, standardise=False, reference=True).fit(table)
+        assert sum(name.startswith("age:") for name in encoder.feature_names_) == levels, formula
+        X = np.column_stack([np.ones(300), dense(encoder.transform(table))])
+        assert np.linalg.matrix_rank(X) == X.shape[1]
 
 
 def test_damaged_terms_are_refused():
