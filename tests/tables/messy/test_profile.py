@@ -114,7 +114,7 @@ def exports(tmp_path_factory):
     )
     (folder / "row.csv").write_text("a,b\n1,x\n")
     (folder / "column.csv").write_text("a\n" + "".join(f"{i % 7}\n" for i in range(50)))
-    (folder / "gone.csv").write_text("a,b\n" + ",\n" * 30)
+    (folder / "gone.csv").write_text("a,b\n" + "NA,?\n" * 30)
     wide = {f"c{j}": rng.normal(size=40).round(3) for j in range(250)}
     write("wide.csv", {**wide, "target": np.array(["a", "b"])[rng.integers(0, 2, 40)]})
     return folder
