@@ -24,7 +24,7 @@ def test_text(run, model):
     assert lines["file"].startswith("format 4, written by separatrix ")
     head, *rows = ran.weights
     assert head == ["feature", "direction", "per s.d.", "per unit"]
-    assert rows[0][:2] == ["age", "towards >50K"]
+    assert rows[0][:2] == ["age", "away from <=50K"]
     for _, direction, standardised, weight, *_ in rows:
         sign = "-" if direction.startswith("away from") else "+"
         assert standardised[0] == weight[0] == sign

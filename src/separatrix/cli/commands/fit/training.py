@@ -265,7 +265,8 @@ class SplitRows(ABC):
         if self.sample is None or not has_weights(model):
             return None
         names, scales = self.encoder.feature_names_, self.encoder.scales_
-        return largest_weights(model, names, column_spread(self.sample), scales=scales)
+        spread = column_spread(self.sample)
+        return largest_weights(model, names, spread, scales=scales, positive=self.positive)
 
     def origin(self, command: str, model: Any, **measured: Any) -> dict[str, Any]:
         """What a model file says of where its model came from.
