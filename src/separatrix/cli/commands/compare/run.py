@@ -18,6 +18,7 @@ from separatrix.assessment.comparing import (
     race,
     settings_of,
 )
+from separatrix.assessment.findings import ranked_alerts
 from separatrix.cli.commands.compare import CLASSIFIERS, REGRESSORS, CompareOptions
 from separatrix.cli.commands.fit import training
 from separatrix.cli.commands.fit.models import build_model, suit_table
@@ -25,7 +26,6 @@ from separatrix.cli.commands.fit.training import Target
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar
 from separatrix.cli.wording import TERMINAL
-from separatrix.messages import quoted
 from separatrix.models.registry import OFFERS
 
 
@@ -42,16 +42,14 @@ def run(out: Output, options: CompareOptions) -> Exit:
     settled, target = training.read_target(replace(options, model=None))
     chosen = _chosen(options, target)
     entries, encoder = _entries(settled, target, chosen)
-    together = f"by {quoted(options.group)}" if options.group else "equal rows stay together"
-    kind = "at random" if target.quantity else "stratified"
     target.report(
         out,
         encoder,
-        lines={"folds": f"{options.cv}, {kind}, seed {options.seed}; {together}"},
-        alerts=encoder.alerts_,
+        lines={"folds": training.how_folded(options, quantity=target.quantity)},
+        alerts=ranked_alerts(encoder),
     )
     X = next(iter(entries.values())).X
-    folds = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
+    folds = target.folds(X, options.cv, seed=options.seed)
     with _watching(out, options.cv) as on_progress:
         found = race(
             entries,

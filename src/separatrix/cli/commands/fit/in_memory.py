@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from separatrix._compiled import memory
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.dependence import leave_out_dependent
+from separatrix.assessment.findings import alerts_as_findings, ranked_alerts
 from separatrix.assessment.scoring import Predictions, predictions, score_rows
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
@@ -27,6 +28,7 @@ from separatrix.cli.output import Output
 from separatrix.cli.reading import read_like
 from separatrix.cli.wording import TERMINAL, Terminal
 from separatrix.exceptions import DataError
+from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, take_quantity, take_target
@@ -48,11 +50,32 @@ class Measured:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixRows(SplitRows):
-    """The rows to fit as a matrix, and those to measure on."""
+    """The rows to fit as a matrix, and those to measure on.
+
+    Attributes
+    ----------
+    sources : list of str
+        The column of the table that each feature is of.
+    findings : tuple of Finding
+        What is found in the matrix, and the encoder did not find.
+    """
 
     target: Target
     numbers: np.ndarray
     held: Measured | None = None
+    sources: list[str]
+    findings: tuple[Finding, ...] = ()
+
+    def alerted_leaks(self) -> set[str]:
+        """The columns of which an alert says that they give the target away."""
+        source = dict(zip(self.encoder.feature_names_, self.encoder.columns_, strict=True))
+        found = [*alerts_as_findings(self.encoder), *self.findings]
+        return {
+            source.get(name) or name
+            for one in found
+            if one.code in ("gives_label_away", "nearly_gives_label_away")
+            for name in one.where.get("columns", ())
+        }
 
     @property
     def held_notes(self) -> list[str]:
@@ -81,9 +104,7 @@ class MatrixRows(SplitRows):
         return score_rows(model, *self.given, weights=self.weighted.get("sample_weight"))
 
     def folds(self, cv: int) -> Any:
-        return self.target.folds(
-            self.given[0], cv, grouped=bool(self.options.group), seed=self.options.seed
-        )
+        return self.target.folds(self.given[0], cv, seed=self.options.seed)
 
     def data_record(self) -> dict[str, Any]:
         target = self.target
@@ -159,6 +180,54 @@ def _encode(
     held_rows: np.ndarray,
 ) -> MatrixRows:
     """Fit the encoding that suits the model, and report what was read."""
+    encoder, X, held, left_out = _matrices(options, target, fit_rows, held_rows)
+    if options.test is not None:
+        held = _read_test(options, target, encoder)
+    of_positive = None
+    if positive is not None:
+        of_positive = describe_positive(options, positive, float(np.mean(target.y == positive)))
+    how = how_held_out(options, "at random" if target.quantity else "stratified")
+    n_held = 0 if held is None else len(held.y)
+    target.report(
+        out,
+        encoder,
+        lines={
+            "target": target.remark,
+            "split": describe_split(options, len(fit_rows), n_held, how),
+            "positive": of_positive,
+        },
+        alerts=(*ranked_alerts(encoder), *filter(None, (left_out,))),
+    )
+    return encoded(options, target, encoder, X, fit_rows, positive=positive, held=held)
+
+
+def split_by(rows: MatrixRows, role: str, column: str) -> MatrixRows:
+    """The rows of a fit as ``--group COLUMN`` or ``--time COLUMN`` would have split them.
+
+    Parameters
+    ----------
+    rows : MatrixRows
+    role : {"group", "time"}
+    column : str
+
+    Raises
+    ------
+    DataError
+        If they cannot be split so.
+    """
+    options = replace(rows.options, **{role: column})
+    features, roles = take_roles(rows.target.features, {role: column})
+    roles = replace(roles, weights=rows.target.roles.weights)
+    target = replace(rows.target, features=features, roles=roles)
+    fit_rows, held_rows = _split(options, target)
+    encoder, X, held, _ = _matrices(options, target, fit_rows, held_rows)
+    return encoded(options, target, encoder, X, fit_rows, positive=rows.positive, held=held)
+
+
+def _matrices(
+    options: FitOptions, target: Target, fit_rows: np.ndarray, held_rows: np.ndarray
+) -> tuple[Encoder, Any, Measured | None, str | None]:
+    """The encoding, the rows to fit, those to measure on, and the words about what was left out."""
     part = target.features.select(fit_rows)
     encoder = target.fit_encoder(
         part,
@@ -182,24 +251,7 @@ def _encode(
         held = Measured(
             encoder.transform(target.features.select(held_rows)), target.y[held_rows], own
         )
-    if options.test is not None:
-        held = _read_test(options, target, encoder)
-    of_positive = None
-    if positive is not None:
-        of_positive = describe_positive(options, positive, float(np.mean(target.y == positive)))
-    how = how_held_out(options, "at random" if target.quantity else "stratified")
-    n_held = 0 if held is None else len(held.y)
-    target.report(
-        out,
-        encoder,
-        lines={
-            "target": target.remark,
-            "split": describe_split(options, len(fit_rows), n_held, how),
-            "positive": of_positive,
-        },
-        alerts=(*encoder.alerts_, *filter(None, (left_out,))),
-    )
-    return encoded(options, target, encoder, X, fit_rows, positive=positive, held=held)
+    return encoder, X, held, left_out
 
 
 def encoded(
@@ -211,7 +263,7 @@ def encoded(
     **measured: Any,
 ) -> MatrixRows:
     """Rows of a table by their numbers, with the matrix that they are encoded as."""
-    weights = target.roles.weights
+    weights, derived = target.roles.weights, target.features.derived
     return MatrixRows(
         options=options,
         encoder=encoder,
@@ -224,6 +276,7 @@ def encoded(
         sample=X,
         target=target,
         numbers=numbers,
+        sources=[derived.get(name or "", name or "") for name in encoder.columns_],
         **measured,
     )
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
+from separatrix.assessment.findings import ranked_alerts
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import (
@@ -306,7 +307,7 @@ def report_blocks(out: Output, rows: BlockRows) -> None:
         out.report("blocks", note)
     for note in data.notes[1:]:
         out.note(note)
-    report_alerts(out, encoder.alerts_)
+    report_alerts(out, ranked_alerts(encoder))
 
 
 def _prepare(out: Output, checkpoint: str, resume: bool) -> None:

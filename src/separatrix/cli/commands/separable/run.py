@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import separatrix
+from separatrix.assessment.findings import ranked_alerts
 from separatrix.cli.commands.separable import SeparableOptions, infeasibility
 from separatrix.cli.commands.separable.certificate_file import to_bytes
 from separatrix.cli.interruption import undisturbed
@@ -42,7 +43,7 @@ def run(out: Output, options: SeparableOptions) -> Exit:
     raw = encode_raw(read_training_table(options), options.target)
     counts = Counter(raw.y.tolist())
     classes = join([f"{quoted(c)} ({counted(counts[c], 'row')})" for c in sorted(counts)])
-    raw.report(out, raw.encoder, alerts=raw.encoder.alerts_)
+    raw.report(out, raw.encoder, alerts=ranked_alerts(raw.encoder))
     out.report("classes", classes)
     answer = separability(
         raw.X, raw.y, fit_intercept=not options.no_intercept, time_limit=options.time_limit
