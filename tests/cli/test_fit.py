@@ -36,7 +36,7 @@ def test_the_lines(run, people):
     assert "   log loss 0." in lines["held out"]
     head, first, second, *_ = ran.weights
     assert head == ["feature", "direction", "per s.d.", "per unit"]
-    assert first[:2] == ["age", "towards >50K"] and second[0] == "hours"
+    assert first[:2] == ["age", "away from <=50K"] and second[0] == "hours"
     assert lines["saved"] == "m.separatrix"
     assert ran.err == ""
 

@@ -82,14 +82,16 @@ def test_logistic_regression(run, wages, robust):
     labels = np.array(read_table(wages).columns["class"].tolist())
     rows, _ = split_rows(labels)
     X, table = design(wages, stored, rows)
-    reference = sm.Logit((table.columns["class"] == "low") * 1.0, X).fit(
+    # The odds are those of the class that is called positive, here the rarer.
+    positive = stored.provenance["positive"]
+    reference = sm.Logit((table.columns["class"] == positive) * 1.0, X).fit(
         disp=False, tol=1e-14, **({} if robust is None else {"cov_type": robust})
     )
     given = [] if robust is None else [wages, "--robust", robust]
     document = run("summary", "m.separatrix", *given, "--level", "0.9", "--json").document
     found = check(document, reference, level=0.9)
     np.testing.assert_allclose(found["odds_ratio"], np.exp(reference.params), rtol=1e-7)
-    assert document["summary"]["target"].startswith("class: odds of low")
+    assert document["summary"]["target"].startswith(f"class: odds of {positive}")
 
 
 def test_text(run, wages):

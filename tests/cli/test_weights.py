@@ -78,7 +78,7 @@ def test_files_that_have_weights_of_features():
     old = {"weights": [{"feature": "a", "weight": 2.0}, {"feature": "b=x", "weight": 3.0}]}
     assert [one["weight"] for one in weights_per_unit(old, encoder)] == [0.5, 3.0]
     new = {**old, "weights_per": "unit"}
-    assert weights_per_unit(new, encoder) is new["weights"]
+    assert weights_per_unit(new, encoder) == new["weights"]
 
 
 def test_several_classes_are_named():

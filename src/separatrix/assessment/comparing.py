@@ -99,6 +99,7 @@ def compare(
     scoring: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
+    times: Any = None,
     standardise: bool = True,
     budget: float | None = None,
     yardstick: bool = False,
@@ -125,6 +126,8 @@ def compare(
         For the fits and the scores; rows of weight zero are in no fold.
     groups : array-like of shape (n_samples,), optional
         Rows of one group stay on one side.
+    times : array-like of shape (n_samples,), optional
+        Numbers by which each fold fits the rows before those that it scores: forward chaining.
     standardise : bool, default=True
         Bring columns to mean 0 (dense ones) and spread 1 beforehand, as penalties and kernels
         want it.
@@ -190,7 +193,9 @@ def compare(
     if not models:
         raise ValueError("models is empty; name at least one.")
     weights = sample_weight_of(sample_weight, X)
-    folds = drawn_folds(cv, X, y, weights, groups, stratify=not quantity, seed=random_state)
+    folds = drawn_folds(
+        cv, X, y, weights, groups, times=times, stratify=not quantity, seed=random_state
+    )
     entries = {name: Entry(model, X) for name, model in models.items()}
     beside = yardstick_of(X, quantity=quantity, random_state=random_state) if yardstick else None
     return race(

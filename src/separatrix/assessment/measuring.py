@@ -18,13 +18,13 @@ from separatrix.assessment.intervals import (
     mean_interval,
     number_intervals,
 )
-from separatrix.assessment.scoring import ranking_scores, score_predictions
+from separatrix.assessment.scoring import Predictions, ranking_scores, score_predictions
 from separatrix.data.class_scores import unit_of_weights
 from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.messages import Message, Parameter, percent, quoted
 from separatrix.scale.blocks import BlockedData
 
-__all__ = ["measure", "measure_blocks", "measured_findings"]
+__all__ = ["measure", "measure_blocks", "measured_findings", "spoiled_by_weights"]
 
 # Every report makes these tests: chance alone exceeds this score once in thousands.
 _FAR = 4.0
@@ -112,6 +112,38 @@ def calibration_z(probabilities: np.ndarray, own: np.ndarray) -> float | None:
     return max(found, key=abs) if found else None
 
 
+def spoiled_by_weights(model: Any, predicted: Predictions, y: np.ndarray) -> Finding | None:
+    r"""Return the finding that class weights shift the probabilities; None where they do not.
+
+    Of labels drawn with the probabilities :math:`p` of a class, :math:`\sum (y - p)` has the mean
+    0 and the variance :math:`\sum p (1 - p)`.
+
+    Parameters
+    ----------
+    model : estimator
+    predicted : Predictions
+        Of rows that were not fitted.
+    y : ndarray of shape (n,)
+        Their labels.
+    """
+    probabilities = predicted.probabilities
+    if getattr(model, "class_weight", None) is None or probabilities is None:
+        return None
+    if len(y) < _FEW_ROWS:
+        return None
+    counts = np.bincount(np.searchsorted(model.classes_, y), minlength=len(model.classes_))
+    means, shares = probabilities.mean(axis=0), counts / len(y)
+    spreads = np.sqrt((probabilities * (1.0 - probabilities)).sum(axis=0)) / len(y)
+    k = int(np.argmax(means - shares))
+    if means[k] - shares[k] <= _FAR * spreads[k]:
+        return None
+    label = quoted(model.classes_[k].item())
+    mean, share = percent(float(means[k])), percent(float(shares[k]))
+    what = Message("weights_shift", label=label, mean=mean, share=share)
+    why = "a class that counts more than its rows seems more probable than it is"
+    return Finding("not_calibrated", "warning", what, why, Message("without_weights"))
+
+
 # What the figures warn of, why it matters, and what to do, as in a diagnosis.
 _WORDINGS: dict[str, tuple[str, str, str]] = {
     "nothing_held_out": (
@@ -173,13 +205,13 @@ def measured_findings(evaluation: EvaluationData, measured: list[dict[str, Any]]
     if evaluation.measured.predictions.probabilities is None:
         remedy = Message("calibrate") if hasattr(evaluation.model, "calibrate") else ""
         found.append(_finding("not_calibrated", "note", None, remedy, wording="scores alone"))
+        return found
+    part = evaluation.measured
+    shifted = spoiled_by_weights(evaluation.model, part.predictions, part.y) if held else None
+    if shifted is not None and part.weights is None:
+        found.append(shifted)
     elif z is not None and abs(z) > _FAR and held:
-        remedy = (
-            "calibrate them before you read them as frequencies"
-            if getattr(evaluation.model, "class_weight", None) is None
-            else "class weights shift the probabilities: fit without them where probabilities must "
-            "be frequencies"
-        )
+        remedy = "calibrate them before you read them as frequencies"
         side = "above" if z > 0 else "below"
         found.append(_finding("not_calibrated", "warning", one, remedy, size=abs(z), side=side))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,8 +22,12 @@ class Labelled:
     roles: Roles
 
 
-def labelled(stored: StoredModel, table: Table, target: str) -> Labelled:
-    """Take out what a fitted model predicts, classes that it knows or a quantity, and weights."""
+def labelled(stored: StoredModel, table: Table, target: str, **given: str | None) -> Labelled:
+    """Take out what a fitted model predicts, classes that it knows or a quantity, and weights.
+
+    ``given``: columns of ``group`` or ``time`` that are named now, which may be features of the
+    model; those of the fit may be lacking.
+    """
     if predicts_numbers(stored):
         features, y = take_quantity(table, target, fitted=True)
     else:
@@ -33,7 +37,13 @@ def labelled(stored: StoredModel, table: Table, target: str) -> Labelled:
     split = stored.provenance.get("split") or {}
     # Files of earlier versions held out equal rows each by itself.
     equal = bool(split.get("together")) and split.get("test_size", 0.0) > 0.0
+    own = {role: name for role, name in given.items() if name is not None}
+    _, now = take_roles(features, own, equal=False)
     features, roles = take_roles(features, names, equal=equal, absent=True)
+    if "group" in own:
+        roles = replace(roles, together=now.together, grouped=True)
+    if "time" in own:
+        roles = replace(roles, times=now.times)
     return Labelled(features, y, roles)
 
 

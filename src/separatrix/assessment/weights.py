@@ -61,9 +61,24 @@ def has_weights(model: Any) -> bool:
     return isinstance(model.kernel_, LinearKernel) and not hasattr(model, "lift_")
 
 
-def effective_weights(model: Any) -> tuple[np.ndarray, bool]:
-    """The weights, a row for each score, and whether their mean over the classes was taken off."""
+def sign_towards(labels: Sequence[Any], positive: Any) -> float:
+    """The factor of scores of two classes that makes them point towards the positive class.
+
+    Estimators score towards the second of two classes; where nobody chose a positive class, it is
+    that one.
+    """
+    return -1.0 if len(labels) == 2 and positive is not None and positive == labels[0] else 1.0
+
+
+def effective_weights(model: Any, positive: Any = None) -> tuple[np.ndarray, bool]:
+    """The weights, a row for each score, and whether their mean over the classes was taken off.
+
+    Those of two classes point towards the positive one.
+    """
     weights = np.atleast_2d(dense(model.coef_).astype(np.float64, copy=False))
+    if len(weights) == 1 and hasattr(model, "classes_"):
+        # The sum with 0 is never a zero with a minus.
+        weights = sign_towards(model.classes_.tolist(), positive) * weights + 0.0
     centred = hasattr(model, "means_") and len(weights) > 1
     # What the scores of all classes have in common decides nothing.
     return weights - weights.mean(axis=0) if centred else weights, centred
@@ -76,6 +91,7 @@ def largest_weights(
     count: int = 10,
     *,
     scales: np.ndarray | None = None,
+    positive: Any = None,
 ) -> list[dict[str, Any]]:
     """The largest weights by standardised size.
 
@@ -95,6 +111,8 @@ def largest_weights(
         How many at most; weights without effect are left out.
     scales : ndarray of shape (d,), optional
         How many units of its column make one unit of a feature, as ``Encoder.scales_`` has it.
+    positive : label, optional
+        The positive class of two, towards which weights point; the second by default.
 
     Returns
     -------
@@ -103,12 +121,14 @@ def largest_weights(
         ``weight`` (of one unit of the column) and ``standardised`` (of one standard deviation),
         from the largest; one against one also ``against``, the other class.
     """
-    weights, _ = effective_weights(model)
+    weights, _ = effective_weights(model, positive)
     standardised = weights * spread
     per_unit = weights if scales is None else weights / scales
     order = np.argsort(-np.abs(standardised), axis=None, kind="stable")[:count]
     labels = model.classes_.tolist() if hasattr(model, "classes_") else []
-    towards = labels[1:] if len(weights) == 1 else labels
+    towards = labels
+    if len(weights) == 1 and labels:
+        towards = labels[:1] if sign_towards(labels, positive) < 0.0 else labels[1:]
     pairs = list(itertools.combinations(labels, 2)) if hasattr(model, "kernel_") else []
     if len(labels) == 2:
         pairs = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -92,6 +93,9 @@ class Terminal(Wording):
         "query": "--sql: the query cannot be answered: {fault}",
         "summary_of_weighted": "--class-weight changes how often rows count, so that standard "
         "errors would be wrong; fit without --class-weight for a summary.",
+        "without_weights": "fit without --class-weight where probabilities must be frequencies, "
+        "and choose a threshold with --optimise balanced instead; of a model without probabilities "
+        "--calibrate sigmoid makes them then",
         "calibrate": "fit with --calibrate sigmoid or isotonic where probabilities are needed",
         "one_of_many_planes": "the perceptron stops at one of many such planes, and --model svm "
         "-C inf finds the one with the largest margin",
@@ -124,6 +128,8 @@ class Terminal(Wording):
             return f"{option} '{value[0]}={value[1]}'"
         if parameter in ("missing", "log", "sheet"):
             return f"{option} '{value}'"
+        if parameter in ("group", "time", "ignore"):
+            return f"{option} {shlex.quote(value)}"
         if value is True:
             return option
         if parameter == "penalty" and value is None:

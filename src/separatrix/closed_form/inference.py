@@ -266,6 +266,41 @@ class Summary:
             if str(field.type).startswith("np.ndarray")
         }
 
+    def of_other_class(self, classes: Sequence[Any]) -> Summary:
+        """The same fit of two classes, with the odds of the first class against the second.
+
+        Parameters
+        ----------
+        classes : sequence of two labels
+            The classes in the order of the estimator, which has the odds of the second.
+
+        Returns
+        -------
+        Summary
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from separatrix import LogisticRegression
+        >>> hours = np.array([[0.5], [1.0], [1.5], [2.0], [2.5], [3.0], [3.5], [4.0]])
+        >>> passed = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+        >>> model = LogisticRegression(penalty=None).fit(hours, passed)
+        >>> failed = model.summary().of_other_class(model.classes_)
+        >>> failed.target, failed.odds_ratio.round(2).tolist()
+        ('odds of 0 against 1', [14.49, 0.3])
+        """
+        turned = replace(
+            self,
+            target=_odds_in_words(*classes),
+            estimate=0.0 - self.estimate,
+            statistic=0.0 - self.statistic,
+            lower=0.0 - self.upper,
+            upper=0.0 - self.lower,
+        )
+        if self.odds_ratio is None:
+            return turned
+        return replace(turned, **_odds_of(turned))
+
     def to_frame(self) -> Any:
         """The table as a data frame.
 
@@ -1123,7 +1158,7 @@ def logistic_summary(
         estimate,
         np.einsum("ij,ij->j", half, middle),
         model="Logistic regression",
-        target=f"odds of {classes[1] if binary else 'each class'} against {classes[0]}",
+        target=_odds_in_words(classes[1] if binary else "each class", classes[0]),
         names=tuple(table),
         robust=robust,
         kind="z",
@@ -1138,9 +1173,17 @@ def logistic_summary(
         lr_statistic=ratio if df_model else None,
         lr_p_value=float(scipy.special.chdtrc(df_model, ratio)) if df_model else None,
     )
+    return replace(summary, **_odds_of(summary))
+
+
+def _odds_in_words(one: Any, other: Any) -> str:
+    return f"odds of {one} against {other}"
+
+
+def _odds_of(summary: Summary) -> dict[str, Any]:
+    """The ratios of odds of its coefficients."""
     with np.errstate(over="ignore"):
-        odds: dict[str, Any] = {name: np.exp(getattr(summary, of)) for name, of in _ODDS.items()}
-    return replace(summary, **odds)
+        return {name: np.exp(getattr(summary, of)) for name, of in _ODDS.items()}
 
 
 def _require_maximum(certificate: Certificate) -> None:

@@ -1,10 +1,11 @@
 """Rows to fit and rows to judge by: the one place where rows are split.
 
-Folds are those of a splitter (:func:`folds_of`), or drawn at random with the copies of a row on one
-side (:func:`drawn_folds`, :func:`fold_numbers`).  Rows are held out by a share of them: of each
-class, of groups, of the latest times (:func:`split_rows`), of all alike (:func:`held_out_rows`), of
-the different rows of each class (:func:`held_out_by_class`), or by what is in a row alone
-(:func:`hashed_hold_out`).  Rows of weight zero are in no fold.
+Folds are those of a splitter (:func:`folds_of`), drawn at random with the copies of a row on one
+side (:func:`drawn_folds`, :func:`fold_numbers`), or follow the times of the rows
+(:func:`time_folds`).  Rows are held out by a share of them: of each class, of groups, of the latest
+times (:func:`split_rows`), of all alike (:func:`held_out_rows`), of the different rows of each
+class (:func:`held_out_by_class`), or by what is in a row alone (:func:`hashed_hold_out`).  Rows of
+weight zero are in no fold.
 
 Scikit-learn is imported where it is used, because tables and blocks do without it.
 """
@@ -34,6 +35,8 @@ __all__ = [
     "held_out_by_class",
     "held_out_rows",
     "split_rows",
+    "time_folds",
+    "time_parts",
 ]
 
 # The numbers of the rows to fit, and of those to judge by.
@@ -127,10 +130,13 @@ def drawn_folds(
     weights: np.ndarray | None = None,
     groups: Any = None,
     *,
+    times: Any = None,
     stratify: bool = True,
     seed: int = 0,
 ) -> list[Fold]:
     """Folds that are drawn at random; rows that belong together are in one of them.
+
+    With times nothing is drawn: see :func:`time_folds`.
 
     Parameters
     ----------
@@ -143,6 +149,8 @@ def drawn_folds(
     weights : ndarray of shape (n_samples,), optional
     groups : array-like of shape (n_samples,), optional
         Which rows belong together, in the place of equal ones.
+    times : array-like of shape (n_samples,), optional
+        Numbers by which each fold fits the rows before those that it scores.
     stratify : bool
         Whether the folds have the same shares of the classes in `y`.
     seed : int
@@ -150,8 +158,12 @@ def drawn_folds(
     Raises
     ------
     ValueError
-        If there are fewer groups than folds, or no class has so many.
+        If there are fewer groups or times than folds, or no class has so many.
     """
+    if times is not None:
+        if groups is not None or isinstance(cv, bool) or not isinstance(cv, Integral):
+            raise DataError(Message("times_alone"))
+        return time_folds(times, int(cv), y if stratify else None, weights)
     if isinstance(cv, bool) or not isinstance(cv, Integral):
         return folds_of(cv, X, y, weights, groups, stratify=stratify)
     count, n = int(cv), len(y)
@@ -177,6 +189,85 @@ def drawn_folds(
             )
     fold = _dealt(len(first), classes, count, seed)[group.reshape(-1)]
     return [(used[fold != k], used[fold == k]) for k in range(count)]
+
+
+def time_parts(times: npt.ArrayLike, count: int) -> np.ndarray:
+    """The part of each row, from 0 on, of so many parts of about equal size that follow in time.
+
+    Rows of one time are in one part.
+
+    Raises
+    ------
+    DataError
+        For fewer different times than parts.
+
+    Examples
+    --------
+    >>> from separatrix.data.splitting import time_parts
+    >>> time_parts([2021, 2023, 2022, 2022, 2024, 2021], 3).tolist()
+    [0, 2, 1, 1, 2, 0]
+    """
+    values = np.asarray(times, dtype=np.float64)
+    different, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    if len(different) < count or np.isnan(values).any():
+        raise DataError(Message("few_times", parts=count, times=len(different)))
+    # The part in which the middle of the rows of a time would be, moved where one would be empty.
+    middle = (np.cumsum(sizes) - 0.5 * sizes) / len(values)
+    part = np.minimum((middle * count).astype(np.intp), count - 1)
+    part[0] = 0
+    for k in range(1, len(part)):
+        part[k] = min(part[k], part[k - 1] + 1)
+    for k in range(len(part) - 1, -1, -1):
+        part[k] = max(part[k], count - (len(part) - k))
+    return part[place.reshape(-1)]
+
+
+def time_folds(
+    times: npt.ArrayLike,
+    count: int,
+    classes: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+) -> list[Fold]:
+    """Folds that score later rows than they fit: forward chaining.
+
+    The rows are cut into one more part than there are folds, in the order of their times.  The
+    first fold fits the first part and scores the second; each other one fits all parts before the
+    one that it scores.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_samples,)
+    count : int
+    classes : ndarray of shape (n_samples,), optional
+        The labels, where each class has to be in every fit.
+    weights : ndarray of shape (n_samples,), optional
+        Rows of weight zero are in no fold.
+
+    Raises
+    ------
+    DataError
+        For too few different times, or a class that is in none of the rows that a fold fits.
+
+    Examples
+    --------
+    >>> from separatrix.data.splitting import time_folds
+    >>> [(fit.tolist(), held.tolist()) for fit, held in time_folds([3, 1, 2, 4], 3)]
+    [([1], [2]), ([1, 2], [0]), ([0, 1, 2], [3])]
+    """
+    values = np.asarray(times, dtype=np.float64)
+    used = _used(weights, len(values))
+    part = np.full(len(values), -1, dtype=np.intp)
+    part[used] = time_parts(values[used], count + 1)
+    folds = []
+    for k in range(1, count + 1):
+        fitted, held = np.flatnonzero((part >= 0) & (part < k)), np.flatnonzero(part == k)
+        if classes is not None:
+            new = np.setdiff1d(classes[used], classes[fitted])
+            if len(new):
+                label = quoted(new[0].item() if hasattr(new[0], "item") else new[0])
+                raise DataError(Message("class_not_before", label=label, fold=k, folds=count))
+        folds.append((fitted, held))
+    return folds
 
 
 def fold_numbers(

@@ -372,8 +372,36 @@ TEMPLATES: dict[str, str] = {
     "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row {row}; "
     "fill them in, or leave those rows out (Table.drop_missing)",
     "of_role": "{role}: {fault}",
+    # Columns that are no features, in one sentence.
+    "left_out": "{count:,} columns are left out: {parts}",
+    "left_out_because": "{columns} {why}",
+    # Class weights make rare classes count more than they are.
+    "weights_shift": "class weights shift the probabilities: their mean for {label} is {mean} on "
+    "rows of which {share} are of it",
+    "without_weights": "fit without class_weight where probabilities must be frequencies, and "
+    "choose a threshold instead; of a model without probabilities calibrate makes them then",
+    # What a fit measures beside its random split.
+    "score_group": "{scores}   ({columns} repeats: its rows on one side; {options})",
+    "score_time": "{scores}   (the latest rows by {columns}; {options})",
+    "score_without": "{scores}   (without {columns}; {options})",
+    "falls_by_group": "rows that share a value of {column} resemble one another, and a random "
+    "split fits some of them and measures on others: {random}, but {score} on rows of values that "
+    "were not fitted; {option} splits so",
+    "falls_by_time": "the latest rows by {column} are predicted worse than rows at random: "
+    "{score} instead of {random}; {option} holds them out",
+    "no_score_by": "there is no score of rows split by {column}: {why}",
+    "leak_alone": "column {column} alone predicts held-out rows with {score}; if it is not known "
+    "before the target, leave it out with {option}",
+    "leak_together": "column {column} nearly gives the target away together with others: with it "
+    "{score}, without it {fewer}; if it is not known before the target, leave it out with {option}",
     "one_group": "all rows belong to one group, so no group can be held out",
     "few_groups": "{folds} folds need as many groups, and there {are}.",
+    "few_times": "{parts} parts that follow in time need as many different times, and there are "
+    "{times}",
+    "times_alone": "times make forward folds of a number of them, cv; give no groups beside them, "
+    "and no other cv",
+    "class_not_before": "fold {fold} of {folds} in the order of time has no row of class {label} "
+    "to fit; give fewer folds, or leave the rows of that class out",
     "no_order_of_dates": "{order} is not a date order; give {known}, or a format such as %d/%m/%Y",
     "query": "the query cannot be answered: {fault}",
     "role_in_words": "column {column} holds {value}, which is not a {what}; {kind} reads it as one",

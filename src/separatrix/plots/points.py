@@ -152,7 +152,8 @@ def scatter_classes(
 ) -> list[Any]:
     """Points in the colour and with the marker of their class, one collection a class.
 
-    Smaller and fainter the more there are, by default.
+    Smaller and fainter the more there are, by default.  A rare class lies on top of the others, and
+    its points are as large as if all classes were as rare: they would be lost otherwise.
 
     Parameters
     ----------
@@ -166,15 +167,21 @@ def scatter_classes(
         To ``Axes.scatter``.
     """
     n = len(points)
-    style = {
-        "s": marker_size(n),
-        "alpha": float(np.clip((2_000.0 / max(n, 1)) ** 0.5, 0.25, 0.95)),
-        "linewidths": 0.5 if n <= MANY else 0.0,
-        "edgecolors": paper(),
-        "rasterized": n > MANY,
-        "zorder": 3.0,
-    }
-    looks = [{**style, **look, **kwargs} for look in class_looks(len(classes))]
+
+    def style(k: int) -> dict[str, Any]:
+        alike = len(classes) * int(np.count_nonzero(codes == k))
+        rare = 2 * alike < n
+        count = alike if rare else n
+        return {
+            "s": marker_size(count),
+            "alpha": float(np.clip((2_000.0 / max(count, 1)) ** 0.5, 0.25, 0.95)),
+            "linewidths": 0.5 if count <= MANY else 0.0,
+            "edgecolors": paper(),
+            "rasterized": n > MANY,
+            "zorder": 3.1 if rare else 3.0,
+        }
+
+    looks = [{**style(k), **look, **kwargs} for k, look in enumerate(class_looks(len(classes)))]
     return [
         ax.scatter(*points[codes == k].T, label=plain(label), **looks[k])
         for k, label in enumerate(classes)

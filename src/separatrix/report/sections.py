@@ -14,6 +14,7 @@ from separatrix.assessment.weights import (
     effective_weights,
     has_weights,
     largest_weights,
+    sign_towards,
 )
 from separatrix.data.design import dense
 from separatrix.data.labels import plain_label
@@ -52,24 +53,32 @@ def weight_record(evaluation: EvaluationData) -> dict[str, Any]:
         return {"why": _no_weights(model)}
     part = evaluation.shown
     spread = column_spread(_numbers(part.X))
-    weights, centred = effective_weights(model)
     labels = evaluation.classes
+    # The class whose shares the histograms show, too.
+    positive = looked_for(evaluation.measured, labels)
+    weights, centred = effective_weights(model, positive)
+    sign = sign_towards(labels, positive) if len(weights) == 1 else 1.0
     outputs: list[Any] = labels or [evaluation.target]
     if len(weights) == 1 and labels:
-        outputs = [labels[1]]
+        outputs = [positive]
     together = len(weights) == len(outputs)
     standardised = weights * spread
     record: dict[str, Any] = {
         "outputs": outputs,
         "side_by_side": together and len(outputs) <= _SIDE_BY_SIDE,
         "count": int(np.count_nonzero(standardised)),
-        "constant": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),
+        "constant": (sign * np.atleast_1d(np.asarray(model.intercept_, float)) + 0.0).tolist(),
         "rows": part.name,
         "centred": centred,
     }
     if not record["side_by_side"]:
         found = largest_weights(
-            model, evaluation.feature_names, spread, count=WEIGHTS, scales=evaluation.scales
+            model,
+            evaluation.feature_names,
+            spread,
+            count=WEIGHTS,
+            scales=evaluation.scales,
+            positive=positive,
         )
         return record | {"largest": found, "features": weights.shape[1]}
     sizes = np.abs(standardised).max(axis=0)

@@ -5,22 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from separatrix.geometry.diagnosis.findings import Finding
+from separatrix.messages import Joined, Message
 from separatrix.tables import Encoder
-from separatrix.tables.table import Remarks
+from separatrix.tables.table import Remarks, quote
 
-__all__ = ["alerts_as_findings", "not_alerted"]
+__all__ = ["alerts_as_findings", "not_alerted", "ranked_alerts"]
 
+# Why a column is no feature, of one and of several, by the sort of the encoder's alert.
+_LEFT_OUT = {
+    "of one value, left out": ("is constant", "are constant"),
+    "that identify rows, left out": ("identifies rows", "identify rows"),
+    "without values, left out": ("has no value", "have no value"),
+    "of text without words, left out": ("has no words", "have no words"),
+}
+# Columns of a sort that are named.
+_SHOWN = 5
 # The code of a finding, by the sort of the encoder's alert.
 _CODES = {
-    "of one value, left out": "left_out",
-    "of text without words, left out": "left_out",
-    "that identify rows, left out": "left_out",
-    "without values, left out": "left_out",
+    **dict.fromkeys(_LEFT_OUT, "left_out"),
     "one-to-one with the target": "gives_label_away",
     "whose value determines the target": "gives_label_away",
     "one-to-one with an earlier one": "one_to_one",
     "that repeat an earlier one on another scale": "collinear",
     "of row numbers": "row_numbers",
+}
+# The gravest first; what has no place here is in the middle.
+_RANKS = {
+    "gives_label_away": 0,
+    "row_numbers": 1,
+    "column": 2,
+    "one_to_one": 3,
+    "collinear": 3,
+    "left_out": 4,
 }
 
 
@@ -29,15 +45,45 @@ def alerts_as_findings(encoder: Encoder) -> list[Finding]:
     if not encoder.alerted_:  # a file of version 0.1.0, which has the sentences alone
         return [Finding("column", "warning", sentence, "") for sentence in encoder.alerts_]
     remarks, about = Remarks(), {}
+    # Rows that were encoded before have messages there, and their sentences with the columns.
+    messages = {sentence: sentence for sentence in encoder.alerts_}
+    gone = [(sort, columns) for sort, columns, _ in encoder.alerted_ if sort in _LEFT_OUT]
     for sort, columns, sentence in encoder.alerted_:
-        remarks.add(sort, sentence)
-        about[sentence] = columns
-    return [
+        if len(gone) < 2 or sort not in _LEFT_OUT:
+            remarks.add(sort, messages.get(sentence, sentence))
+            about[sentence] = columns
+    found = [
         Finding(
             _code(sort), "warning", sentence, "", "", {"columns": list(about.get(sentence, ()))}
         )
         for sort, sentence in remarks.entries()
     ]
+    if len(gone) > 1:
+        found.append(_left_out(gone))
+    return sorted(found, key=lambda one: _RANKS.get(one.code, 2))
+
+
+def ranked_alerts(encoder: Encoder) -> list[str]:
+    """What the encoder noticed at fit in sentences, the gravest first."""
+    return [one.what for one in alerts_as_findings(encoder)]
+
+
+def _left_out(gone: Sequence[tuple[str, Sequence[str]]]) -> Finding:
+    """The finding about all columns that are no features, in one sentence."""
+    by_sort: dict[str, list[str]] = {}
+    for sort, columns in gone:
+        by_sort.setdefault(sort, []).extend(columns)
+    parts = tuple(
+        Message(
+            "left_out_because",
+            columns=Joined(tuple(map(quote, names[:_SHOWN])), more=max(0, len(names) - _SHOWN)),
+            why=_LEFT_OUT[sort][len(names) > 1],
+        )
+        for sort, names in by_sort.items()
+    )
+    names = [name for columns in by_sort.values() for name in columns]
+    what = Message("left_out", count=len(names), parts=Joined(parts, separator=", "))
+    return Finding("left_out", "warning", what, "", "", {"columns": names})
 
 
 def not_alerted(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:

@@ -46,7 +46,7 @@ class CompareOptions(ModelOptions):
     sections: ClassVar[Mapping[str, str]] = {
         "What to predict, and with what": "target models cv scoring yardstick report",
         "The fits": "C class_weight budget time_limit",
-        ModelOptions.last_group: "group weight seed",
+        ModelOptions.last_group: "group time weight seed",
     }
 
     models: Sequence[str] | None = option(
@@ -97,7 +97,9 @@ def compare(given: CompareOptions) -> CompareOptions:
     due to chance.
 
     The table is read and encoded once. Each model is fitted to every fold and scored on the rows
-    that it has not seen; equal rows stay in one fold. The list has the mean score of each model,
+    that it has not seen; equal rows stay in one fold, and with --group the rows of a group. With
+    --time the rows are cut into parts in that order, and each part is scored by a fit to all parts
+    before it. The list has the mean score of each model,
     how far it is behind the best with the 95 % interval of that difference (Nadeau and Bengio,
     2003, which allows for the rows that folds share), the seconds of all its fits, and their
     largest certified gap (for closed forms, residual). ~ marks a difference that could be due to
@@ -113,6 +115,7 @@ def compare(given: CompareOptions) -> CompareOptions:
     """
     given = with_terms(given)
     given.check_columns()
+    given.require_one_split()
     if given.report is not None:
         check_report(given.report, data=given.data, model="", option="--report")
     return given

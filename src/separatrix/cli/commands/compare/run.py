@@ -27,7 +27,8 @@ from separatrix.cli.commands.fit.training import Target
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, rows_bar
 from separatrix.cli.wording import TERMINAL
-from separatrix.messages import counted, quoted
+from separatrix.geometry.diagnosis.alerts import ranked_alerts
+from separatrix.messages import counted
 from separatrix.models.registry import OFFERS
 
 # Options that a comparison settles, and that the command of a fit therefore names.
@@ -47,16 +48,14 @@ def run(out: Output, options: CompareOptions) -> Exit:
     settled, target = training.read_target(replace(options, model=None))
     chosen = _chosen(options, target)
     entries, encoder = _entries(settled, target, chosen)
-    together = f"by {quoted(options.group)}" if options.group else "equal rows stay together"
-    kind = "at random" if target.quantity else "stratified"
     target.report(
         out,
         encoder,
-        lines={"folds": f"{options.cv}, {kind}, seed {options.seed}; {together}"},
-        alerts=encoder.alerts_,
+        lines={"folds": training.how_folded(options, quantity=target.quantity)},
+        alerts=ranked_alerts(encoder),
     )
     X = next(iter(entries.values())).X
-    folds = target.folds(X, options.cv, grouped=bool(options.group), seed=options.seed)
+    folds = target.folds(X, options.cv, seed=options.seed)
     beside = None
     if options.yardstick:
         beside = yardstick_of(X, quantity=target.quantity, random_state=options.seed)

@@ -9,6 +9,7 @@ from separatrix.cli import options
 
 _EXAMPLES = """
 separatrix evaluate income.separatrix labelled.csv
+separatrix evaluate readmitted.separatrix visits.csv --group patient
 separatrix evaluate income.separatrix labelled.csv --json | jq .scores.accuracy
 """
 
@@ -21,6 +22,16 @@ class EvaluateOptions(options.LineOptions):
     data: str = options.argument()
     target: str | None = options.target("The column with the labels. [default: the model's]")
     threshold: float | None = options.threshold()
+    group: str | None = options.option(
+        "A column of groups: the interval of the accuracy, or of the mean absolute error, is then "
+        "that of rows that are right or wrong together.",
+        metavar="COL",
+    )
+    time: str | None = options.option(
+        "A column of dates or numbers: the scores of five parts of the rows are printed in this "
+        "order, too.",
+        metavar="COL",
+    )
     drop_missing_target: bool = options.drop_missing_target()
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
@@ -41,5 +52,7 @@ def evaluate(given: EvaluateOptions) -> EvaluateOptions:
     score; the score of always predicting one class; and precision and recall by class with the
     confusion matrix. For a quantity it prints R^2, the root mean squared error, the mean absolute
     error and the mean squared error.
+
+    --group and --time are for a table in memory.
     """
     return given

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
+
+import click
+import numpy as np
+from sklearn.base import is_regressor
 
 from separatrix.assessment.decision import positive_of
 from separatrix.assessment.documents import headline
-from separatrix.assessment.rows import labelled
-from separatrix.assessment.scoring import constant, further, score_rows
+from separatrix.assessment.periods import by_groups, by_times
+from separatrix.assessment.rows import Labelled, labelled
+from separatrix.assessment.scoring import constant, further, predictions, score_rows
 from separatrix.cli.commands.evaluate import EvaluateOptions
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import (
@@ -20,9 +26,10 @@ from separatrix.cli.reading import (
     read_like_training,
     target_of,
 )
-from separatrix.messages import short
+from separatrix.messages import quoted, short
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Table
+from separatrix.tables.table import number_text
 
 
 def run(out: Output, options: EvaluateOptions) -> Exit:
@@ -34,7 +41,14 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
         "positive": positive_of(stored.provenance, stored.model),
         "decision": decision,
     }
+    apart: dict[str, Any] = {}
     if exceeds_memory(options.data, options.memory):
+        for name in ("group", "time"):
+            if getattr(options, name) is not None:
+                raise click.UsageError(
+                    f"--{name} takes a table in memory, and this table is read in passes: leave "
+                    f"out --{name}, or give a larger --memory"
+                )
         from separatrix.assessment.blocks import score_blocks
 
         data = blocks_like_training(out, stored, options, target=target)
@@ -44,9 +58,10 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
         scores = score_blocks(stored.model, data, **shared)
     else:
         table = read_like_training(stored, options, labels=target)
-        found = labelled(stored, table, target)
+        found = labelled(stored, table, target, group=options.group, time=options.time)
         X = encode(out, stored, found.features)
         scores = score_rows(stored.model, X, found.y, weights=found.roles.weights, **shared)
+        apart = _apart(stored.model, X, found, options, shared)
         _warn_of_fitted_rows(out, stored, table)
     out.answer("rows", f"{scores['n']:,}")
     if decision is not None:
@@ -56,6 +71,10 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
         out.answer("also", further(scores))
         out.answer("constant", constant(scores))
         _print_classes(out, scores)
+    if "groups" in apart:
+        out.answer("groups", _describe_groups(apart["groups"], options.group))
+    if "times" in apart:
+        out.table(_describe_times(apart["times"], dates=options.time in table.dates))
     out.document(
         Exit.DONE,
         {
@@ -64,9 +83,58 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
             "target": target,
             "threshold": None if decision is None else decision.record(),
             "scores": scores,
+            **apart,
         },
     )
     return Exit.DONE
+
+
+def _apart(
+    model: Any, X: Any, found: Labelled, options: EvaluateOptions, shared: dict[str, Any]
+) -> dict[str, Any]:
+    """The scores by groups, and by parts that follow in time, as far as they are asked for."""
+    y, weights, roles = found.y, found.roles.weights, found.roles
+    apart: dict[str, Any] = {}
+    if options.group is not None and roles.together is not None:
+        labels = predictions(model, X, shared["decision"]).labels
+        quantity = is_regressor(model)
+        apart["groups"] = by_groups(np.abs(labels - y) if quantity else labels == y, roles.together)
+        apart["groups"]["of"] = "mae" if quantity else "accuracy"
+    if options.time is not None and roles.times is not None:
+
+        def score(rows: np.ndarray) -> dict[str, Any]:
+            own = None if weights is None else weights[rows]
+            return score_rows(model, X[rows], y[rows], weights=own, **shared)
+
+        apart["times"] = by_times(roles.times, score)
+    return apart
+
+
+def _describe_groups(found: dict[str, Any], column: str | None) -> str:
+    name = "accuracy" if found["of"] == "accuracy" else "MAE"
+    text = f"{found['groups']:,} of {quoted(column)}: {name} {found['mean']:.4g}"
+    if found["interval"] is None:
+        return f"{text}, without an interval"
+    low, high = found["interval"]
+    return f"{text} [{low:.4g}, {high:.4g}], where rows of a group are right or wrong together"
+
+
+def _describe_times(parts: Sequence[dict[str, Any]], *, dates: bool) -> list[list[str]]:
+    """A table of the scores of parts that follow in time."""
+    quantity = "mse" in parts[0]["scores"]
+    names = ("R^2", "MAE") if quantity else ("accuracy", "ROC AUC")
+    keys = ("r2", "mae") if quantity else ("accuracy", "roc_auc")
+    rows = [["from", "to", "rows", *names]]
+    for one in parts:
+        ends = [_time(one[key], dates=dates) for key in ("first", "last")]
+        figures = [one["scores"][key] for key in keys]
+        words = ["-" if value is None else f"{value:.3f}" for value in figures]
+        rows.append([*ends, f"{one['scores']['n']:,}", *words])
+    return rows
+
+
+def _time(value: float, *, dates: bool) -> str:
+    return str(np.datetime64(math.floor(value), "D")) if dates else number_text(value)
 
 
 def _warn_of_fitted_rows(out: Output, stored: StoredModel, table: Table) -> None:

@@ -133,8 +133,7 @@ def fit(given: FitOptions) -> FitOptions:
         raise click.UsageError(
             f"--test and {other} both choose the rows to measure on: give one of them"
         )
-    if given.time is not None and given.group is not None:
-        raise click.UsageError("--time and --group choose the rows to hold out: give one of them")
+    given.require_one_split()
     if given.threshold is not None and given.optimise is not None:
         raise click.UsageError(
             "--threshold and --optimise both set the threshold: give one of them"

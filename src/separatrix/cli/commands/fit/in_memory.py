@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ from separatrix.cli.output import Output
 from separatrix.cli.reading import read_like
 from separatrix.cli.wording import TERMINAL, Terminal
 from separatrix.exceptions import DataError
+from separatrix.geometry.diagnosis.alerts import alerts_as_findings, ranked_alerts
+from separatrix.geometry.diagnosis.findings import Finding
+from separatrix.messages import Message
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, take_quantity, take_target
@@ -52,11 +55,32 @@ class Measured:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixRows(SplitRows):
-    """The rows to fit as a matrix, and those to measure on."""
+    """The rows to fit as a matrix, and those to measure on.
+
+    Attributes
+    ----------
+    sources : list of str
+        The column of the table that each feature is of.
+    findings : tuple of Finding
+        What is found in the matrix, and the encoder did not find.
+    """
 
     target: Target
     numbers: np.ndarray
     held: Measured | None = None
+    sources: list[str]
+    findings: tuple[Finding, ...] = ()
+
+    def alerted_leaks(self) -> set[str]:
+        """The columns of which an alert says that they give the target away."""
+        source = dict(zip(self.encoder.feature_names_, self.encoder.columns_, strict=True))
+        found = [*alerts_as_findings(self.encoder), *self.findings]
+        return {
+            source.get(name) or name
+            for one in found
+            if one.code in ("gives_label_away", "nearly_gives_label_away")
+            for name in one.where.get("columns", ())
+        }
 
     @property
     def held_notes(self) -> list[str]:
@@ -85,9 +109,7 @@ class MatrixRows(SplitRows):
         return score_rows(model, *self.given, weights=self.weighted.get("sample_weight"))
 
     def folds(self, cv: int) -> Any:
-        return self.target.folds(
-            self.given[0], cv, grouped=bool(self.options.group), seed=self.options.seed
-        )
+        return self.target.folds(self.given[0], cv, seed=self.options.seed)
 
     def data_record(self) -> dict[str, Any]:
         target = self.target
@@ -163,34 +185,7 @@ def _encode(
     held_rows: np.ndarray,
 ) -> MatrixRows:
     """Fit the encoding that suits the model, and report what was read."""
-    part = target.features.select(fit_rows)
-    encoder = target.fit_encoder(
-        part,
-        fit_rows,
-        in_units=options.in_units,
-        encoding=options.of_encoder(),
-        standardise=options.standardises,
-    )
-    X = encoder.transform(part)
-    # Readers want the coefficients of these; the other models take those of the smallest norm.
-    read = options.model == "logistic" or (options.model == "lstsq" and target.quantity)
-    left_out = None
-    if options.in_units and read:
-        left_out = leave_out_dependent(encoder, X, fit_intercept=not options.no_intercept)
-        X = X if left_out is None else encoder.transform(part)
-    skewed = None
-    if options.model not in _CURVED:
-        skewed = logarithms_that_help(
-            encoder, part, X, target.y[fit_rows], quantity=target.quantity, seed=options.seed
-        )
-    # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
-    del part
-    held, weights = None, target.roles.weights
-    if len(held_rows):
-        own = None if weights is None else weights[held_rows]
-        held = Measured(
-            encoder.transform(target.features.select(held_rows)), target.y[held_rows], own
-        )
+    encoder, X, held, left_out, skewed = _matrices(options, target, fit_rows, held_rows)
     if options.test is not None:
         held = _read_test(options, target, encoder)
     of_positive = None
@@ -210,11 +205,74 @@ def _encode(
             "split": describe_split(options, len(fit_rows), n_held, how),
             "positive": of_positive,
         },
-        alerts=(*encoder.alerts_, *filter(None, (left_out,))),
+        alerts=(*ranked_alerts(encoder), *filter(None, (left_out,))),
     )
     if skewed is not None:
         out.note(TERMINAL(skewed))
     return encoded(options, target, encoder, X, fit_rows, positive=positive, held=held)
+
+
+def split_by(rows: MatrixRows, role: str, column: str) -> MatrixRows:
+    """The rows of a fit as ``--group COLUMN`` or ``--time COLUMN`` would have split them.
+
+    Parameters
+    ----------
+    rows : MatrixRows
+    role : {"group", "time"}
+    column : str
+
+    Raises
+    ------
+    DataError
+        If they cannot be split so.
+    """
+    options = replace(rows.options, **{role: column})
+    features, roles = take_roles(rows.target.features, {role: column})
+    roles = replace(roles, weights=rows.target.roles.weights)
+    target = replace(rows.target, features=features, roles=roles)
+    fit_rows, held_rows = _split(options, target)
+    encoder, X, held, *_ = _matrices(options, target, fit_rows, held_rows, advise=False)
+    return encoded(options, target, encoder, X, fit_rows, positive=rows.positive, held=held)
+
+
+def _matrices(
+    options: FitOptions,
+    target: Target,
+    fit_rows: np.ndarray,
+    held_rows: np.ndarray,
+    *,
+    advise: bool = True,
+) -> tuple[Encoder, Any, Measured | None, str | None, Message | None]:
+    """The encoding, the rows to fit and to measure on, what was left out, and skewed columns."""
+    part = target.features.select(fit_rows)
+    encoder = target.fit_encoder(
+        part,
+        fit_rows,
+        in_units=options.in_units,
+        encoding=options.of_encoder(),
+        standardise=options.standardises,
+    )
+    X = encoder.transform(part)
+    # Readers want the coefficients of these; the other models take those of the smallest norm.
+    read = options.model == "logistic" or (options.model == "lstsq" and target.quantity)
+    left_out = None
+    if options.in_units and read:
+        left_out = leave_out_dependent(encoder, X, fit_intercept=not options.no_intercept)
+        X = X if left_out is None else encoder.transform(part)
+    skewed = None
+    if advise and options.model not in _CURVED:
+        skewed = logarithms_that_help(
+            encoder, part, X, target.y[fit_rows], quantity=target.quantity, seed=options.seed
+        )
+    # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
+    del part
+    held, weights = None, target.roles.weights
+    if len(held_rows):
+        own = None if weights is None else weights[held_rows]
+        held = Measured(
+            encoder.transform(target.features.select(held_rows)), target.y[held_rows], own
+        )
+    return encoder, X, held, left_out, skewed
 
 
 def encoded(
@@ -226,7 +284,7 @@ def encoded(
     **measured: Any,
 ) -> MatrixRows:
     """Rows of a table by their numbers, with the matrix that they are encoded as."""
-    weights = target.roles.weights
+    weights, derived = target.roles.weights, target.features.derived
     return MatrixRows(
         options=options,
         encoder=encoder,
@@ -239,6 +297,7 @@ def encoded(
         sample=X,
         target=target,
         numbers=numbers,
+        sources=[derived.get(name or "", name or "") for name in encoder.columns_],
         **measured,
     )
 

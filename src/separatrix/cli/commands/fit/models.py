@@ -247,6 +247,13 @@ class ModelOptions(TableOptions):
         metavar="FORMULA",
     )
 
+    def require_one_split(self) -> None:
+        """Refuse groups and times together."""
+        if self.time is not None and self.group is not None:
+            raise click.UsageError(
+                "--time and --group choose the rows to hold out: give one of them"
+            )
+
     def of_encoder(self) -> dict[str, Any]:
         """How columns become features, as parameters of :class:`separatrix.tables.Encoder`."""
         text: dict[str, Any] = {} if self.min_df is None else {"min_df": self.min_df}

@@ -44,6 +44,7 @@ from separatrix.cli.reading import (
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
+from separatrix.geometry.diagnosis.alerts import ranked_alerts
 from separatrix.messages import counted, quoted
 from separatrix.models.blocked import keeps_passes
 from separatrix.models.blocked import refusal as refusal_in_passes
@@ -308,7 +309,7 @@ def report_blocks(out: Output, rows: BlockRows) -> None:
         out.report("blocks", note)
     for note in data.notes[1:]:
         out.note(note)
-    report_alerts(out, encoder.alerts_)
+    report_alerts(out, ranked_alerts(encoder))
 
 
 def _prepare(out: Output, checkpoint: str, resume: bool) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from separatrix.assessment import records
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
 from separatrix.assessment.documents import headline
 from separatrix.assessment.scoring import constant, further, gives_probabilities
+from separatrix.cli.commands.fit.other_scores import OtherScore
 from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.info.details import (
     degree_alert,
@@ -16,7 +18,7 @@ from separatrix.cli.commands.info.details import (
     report_support,
 )
 from separatrix.cli.output import Output, print_message
-from separatrix.cli.wording import describe_certificate
+from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.persistence.model_file import save_model
 from separatrix.tables import Encoder
 
@@ -85,10 +87,19 @@ def decide(out: Output, model: Any, rows: SplitRows) -> Decision | None:
 
 
 def report_measures(
-    out: Output, held_out: dict[str, Any] | None, weights: list[dict[str, Any]] | None
+    out: Output,
+    held_out: dict[str, Any] | None,
+    weights: list[dict[str, Any]] | None,
+    others: Sequence[OtherScore] = (),
 ) -> None:
-    """Print how well rows are predicted that were not fitted, and the largest weights."""
+    """Print how well rows are predicted that were not fitted, and the largest weights.
+
+    ``others``: the scores beside that of the random split, a line each.
+    """
     out.report("held out", headline(held_out) if held_out else "no rows: every row was fitted")
+    for one in others:
+        label, line = one.line
+        out.report(label, TERMINAL(line))
     if held_out and "per_class" in held_out:
         out.report("also", further(held_out))
         out.report("constant", constant(held_out))

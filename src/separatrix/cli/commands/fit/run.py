@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -10,14 +10,16 @@ import click
 
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision
 from separatrix.assessment.documents import headline
+from separatrix.assessment.measuring import spoiled_by_weights
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, in_memory, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.other_scores import other_scores
 from separatrix.cli.commands.fit.reporting import decide, report_measures, report_model, save_fit
 from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
-from separatrix.cli.interruption import fitting, keeping, undisturbed
+from separatrix.cli.interruption import Interruption, fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import exceeds_memory, require_threshold
 from separatrix.cli.wording import TERMINAL
@@ -61,7 +63,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         if passes is not None:
             out.report("passes", passes)
         decision = decide(out, model, rows)
-        provenance = _measure(out, model, rows, details, decision)
+        provenance = _measure(out, model, rows, details, decision, interrupted)
         document = save_fit(out, options.output, model, rows.encoder, details, provenance)
     if options.report is not None:
         stored = StoredModel(model, rows.encoder, provenance)
@@ -90,7 +92,10 @@ def _read(out: Output, options: FitOptions, model: Any) -> SplitRows:
             read = rows.options.model not in _DETERMINED
             penalised = rows.options.penalised or not read
             numbers = rows.numbers + 1
-            warn_before_fit(out, *rows.given, rows.encoder, numbers, penalised=penalised, read=read)
+            findings = warn_before_fit(
+                out, *rows.given, rows.encoder, numbers, penalised=penalised, read=read
+            )
+            return replace(rows, findings=tuple(findings))
         return rows
     # Later, because a table that fits does without what reads one that does not.
     from separatrix.cli.commands.fit import passes
@@ -129,6 +134,7 @@ def _measure(
     rows: SplitRows,
     details: dict[str, Any],
     decision: Decision | None,
+    interrupted: Interruption,
 ) -> dict[str, Any]:
     """Print how well the model predicts and what it weighs, and give the record of its origin."""
     trained = rows.fitted_scores(model)
@@ -142,13 +148,19 @@ def _measure(
     held_out = rows.scores(model, decision)
     for note in rows.held_notes:
         out.note(f"held-out rows: {note}")
+    if held_out is not None and rows.options.class_weight is not None:
+        shifted = spoiled_by_weights(model, *rows.held_predictions(model))
+        if shifted is not None:
+            out.warn("; ".join(map(TERMINAL, (shifted.what, shifted.remedy))))
     weights = rows.largest_weights(model)
-    report_measures(out, held_out, weights)
+    others = other_scores(out, model, rows, held_out, decision, interrupted=interrupted)
+    report_measures(out, held_out, weights, others)
     return rows.origin(
         training.command_line(rows.options.record(), "fit"),
         model,
         trained=trained,
         held_out=held_out,
+        **({"other_scores": [one.record() for one in others]} if others else {}),
         weights=weights,
         test=rows.test_record(),
         positive=rows.positive,

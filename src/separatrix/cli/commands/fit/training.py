@@ -85,14 +85,18 @@ class Target(LabelledTable):
         encoder = Encoder(standardise=standardise, reference=in_units, **encoding)
         return encoder.fit(features, labels)
 
-    def folds(self, X: Any, count: int, *, grouped: bool, seed: int) -> list[Fold]:
-        """The rows of every fold to fit and to score; equal rows stay together, or groups."""
+    def folds(self, X: Any, count: int, *, seed: int) -> list[Fold]:
+        """The rows of every fold to fit and to score, by times or groups where a column has them.
+
+        Equal rows stay together otherwise.
+        """
         return drawn_folds(
             count,
             X,
             self.y,
             self.roles.weights,
-            self.roles.together if grouped else None,
+            self.roles.together if self.roles.grouped else None,
+            times=self.roles.times,
             stratify=not self.quantity,
             seed=seed,
         )
@@ -265,7 +269,8 @@ class SplitRows(ABC):
         if self.sample is None or not has_weights(model):
             return None
         names, scales = self.encoder.feature_names_, self.encoder.scales_
-        return largest_weights(model, names, column_spread(self.sample), scales=scales)
+        spread = column_spread(self.sample)
+        return largest_weights(model, names, spread, scales=scales, positive=self.positive)
 
     def origin(self, command: str, model: Any, **measured: Any) -> dict[str, Any]:
         """What a model file says of where its model came from.
@@ -355,6 +360,16 @@ def how_held_out(options: ModelOptions, otherwise: str) -> str:
         return f"the latest by {quoted(options.time)}"
     by = otherwise if options.group is None else f"by {quoted(options.group)}"
     return f"{by}, seed {options.seed}"
+
+
+def how_folded(options: Any, *, quantity: bool) -> str:
+    """The rule by which folds are made, in words."""
+    if options.time is not None:
+        by = quoted(options.time)
+        return f"{options.cv}, each fits the rows before those that it scores, by {by}"
+    together = f"by {quoted(options.group)}" if options.group else "equal rows stay together"
+    kind = "at random" if quantity else "stratified"
+    return f"{options.cv}, {kind}, seed {options.seed}; {together}"
 
 
 def describe_split(options: ModelOptions, fitted: int, held: int, how: str) -> str:

@@ -126,8 +126,23 @@ def _steps(record: dict[str, Any]) -> str:
 
 
 def weights_per_unit(provenance: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
-    """The weights that a model file tells of, of one unit of their columns."""
-    entries: list[dict[str, Any]] = provenance["weights"]
+    """The weights that a model file states, of one unit of their columns.
+
+    Those of two classes point towards the positive one; earlier versions stated them towards the
+    second class, whichever was positive.
+    """
+    positive = provenance.get("positive")
+    entries: list[dict[str, Any]] = [
+        one
+        if positive is None or one.get("class") == positive
+        else {
+            **one,
+            "class": positive,
+            "weight": 0.0 - one["weight"],
+            "standardised": 0.0 - one["standardised"],
+        }
+        for one in provenance["weights"]
+    ]
     if provenance.get("weights_per") == "unit" or encoder is None:
         return entries
     scales = dict(zip(encoder.feature_names_, encoder.scales_.tolist(), strict=True))

@@ -54,7 +54,7 @@ class PathOptions(ModelOptions):
         "degree",
         "When to stop": "tol max_iter time_limit",
         "Larger than memory": "memory cache",
-        ModelOptions.last_group: "group weight seed",
+        ModelOptions.last_group: "group time weight seed",
     }
 
     model: str | None = model_option(_MODELS)
@@ -114,7 +114,9 @@ def path(given: PathOptions) -> PathOptions:
     Each fit is warm-started by extrapolation from those before it, and is proved to be within --tol
     of the best possible. With --cv the fits to the folds are, too; the table then has the mean
     score on held-out rows and its standard error, and marks the best value and the strongest
-    penalty within one standard error of it. All rows take part; equal rows are held out together.
+    penalty within one standard error of it. All rows take part; equal rows are held out together,
+    with --group those of a group. With --time the rows are cut into parts in that order, and each
+    part is scored by fits to all parts before it.
     Where the best value is at the end of the default range, the range is extended once, by seven
     values that reach a hundred times further.
 
@@ -145,4 +147,7 @@ def path(given: PathOptions) -> PathOptions:
         raise click.UsageError("--scoring judges held-out rows: give --cv")
     given = with_terms(given)
     given.check_columns()
+    given.require_one_split()
+    if given.time is not None and given.cv is None:
+        raise click.UsageError("--time orders the folds of a cross-validation: give --cv")
     return given

@@ -20,6 +20,7 @@ from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, print_message, progress_bar
 from separatrix.cli.reading import exceeds_memory
+from separatrix.geometry.diagnosis.alerts import ranked_alerts
 from separatrix.messages import counted, message_of, quoted
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.models.registry import OFFERS
@@ -100,7 +101,7 @@ def _in_memory(out: Output, options: PathOptions) -> SplitRows:
     options, in_units = _settled(options)
     encoder = target.fit_encoder(target.features, in_units=in_units, encoding=options.of_encoder())
     X = encoder.transform(target.features)
-    target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
+    target.report(out, encoder, lines={"target": target.remark}, alerts=ranked_alerts(encoder))
     return encoded(options, target, encoder, X, np.arange(len(target.y)))
 
 
@@ -113,11 +114,13 @@ def _over_blocks(out: Output, options: PathOptions) -> SplitRows:
             f"--model {options.model} has no path in passes, and this table is read in passes: fit "
             "--model logistic or svm, or give a larger --memory"
         )
-    if options.group is not None:
-        raise click.UsageError(
-            "--group makes folds of a table in memory, and this table is read in passes, where "
-            "folds are of consecutive rows: leave out --group, or give a larger --memory"
-        )
+    for name in ("group", "time"):
+        if getattr(options, name) is not None:
+            raise click.UsageError(
+                f"--{name} makes folds of a table in memory, and this table is read in passes, "
+                f"where folds are of consecutive rows: leave out --{name}, or give a larger "
+                "--memory"
+            )
 
     def check(settled: PathOptions, classes: np.ndarray | None) -> None:
         if classes is None:

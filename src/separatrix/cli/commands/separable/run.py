@@ -15,6 +15,7 @@ from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import RawTable, encode_raw, read_training_table
 from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
+from separatrix.geometry.diagnosis.alerts import ranked_alerts
 from separatrix.geometry.separation.deciding import separability
 from separatrix.geometry.separation.separability import Separability
 from separatrix.geometry.separation.witness import MultiplierWitness
@@ -42,7 +43,7 @@ def run(out: Output, options: SeparableOptions) -> Exit:
     raw = encode_raw(read_training_table(options), options.target)
     counts = Counter(raw.y.tolist())
     classes = join([f"{quoted(c)} ({counted(counts[c], 'row')})" for c in sorted(counts)])
-    raw.report(out, raw.encoder, alerts=raw.encoder.alerts_)
+    raw.report(out, raw.encoder, alerts=ranked_alerts(raw.encoder))
     out.report("classes", classes)
     answer = separability(
         raw.X, raw.y, fit_intercept=not options.no_intercept, time_limit=options.time_limit

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from separatrix.assessment.decision import positive_of
 from separatrix.assessment.records import model_name
 from separatrix.assessment.rows import labelled
+from separatrix.assessment.weights import sign_towards
 from separatrix.cli.commands.summary import SummaryOptions
 from separatrix.cli.output import Exit, Output, terminal_width
 from separatrix.cli.reading import (
@@ -69,6 +71,9 @@ def run(out: Output, options: SummaryOptions) -> Exit:
             X, _, numbers, _ = rows
             message += _rows_alone(X, numbers, stored.encoder.feature_names_)
         raise DataError(f"'{path}': {message}") from error
+    positive = positive_of(stored.provenance, model)
+    if positive is not None and sign_towards(model.classes_.tolist(), positive) < 0.0:
+        found = found.of_other_class(model.classes_.tolist())
     target = stored.provenance.get("target")
     if target is not None:
         # Of classes the summary names the one whose odds are meant.

@@ -1,0 +1,209 @@
+r"""Columns that give the target away: known with it or after it, and missing from new rows.
+
+One that does so alone is found by what it says of rows that are held out: a number by the order of
+its values (the area under the ROC curve), or of a quantity by a line; a category by the mean target
+of its levels in the rows that were fitted.  One that does so together with another, such as what
+was repaid of a loan together with its amount, is found by the model: its score is high, and falls
+far where the values of this column are exchanged among the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from separatrix.assessment.scoring import class_scores
+from separatrix.assessment.weights import has_weights
+from separatrix.data.class_scores import Ranked
+from separatrix.data.design import dense
+from separatrix.tables import Table
+from separatrix.tables.categorical import first_appearance
+from separatrix.tables.table import missing_mask
+
+__all__ = ["TELLING", "falls_without", "main_score", "single_scores"]
+
+TELLING = 0.99
+"""A column that scores more than this alone gives the target away."""
+
+# Rows that are looked at, and the fewest of them, of each class and in all, that tell anything.
+_FITTED, _HELD, _LEAST, _LEAST_OF_CLASS = 6_000, 3_000, 50, 10
+# Of many classes each against the rest would take long.
+_CLASSES = 20
+
+
+def single_scores(
+    table: Table, y: np.ndarray, fitted: np.ndarray, held: np.ndarray, *, quantity: bool
+) -> dict[str, float]:
+    """How well each column predicts held-out rows alone.
+
+    Parameters
+    ----------
+    table : Table
+        Without the target.
+    y : ndarray of shape (n_rows,)
+    fitted, held : ndarray of int
+        The numbers of the rows from which levels are learned, and on which columns are scored.
+    quantity : bool
+        Whether `y` holds numbers to be predicted rather than classes.
+
+    Returns
+    -------
+    dict
+        The area under the ROC curve by column, of more than two classes the mean over them; of a
+        quantity R^2.  Empty where there are too few rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables import Table
+    >>> rng = np.random.default_rng(0)
+    >>> paid = np.repeat([0, 1], 200)
+    >>> table = Table.from_columns({"age": rng.normal(size=400), "repaid": paid + 0.1})
+    >>> rows = rng.permutation(400)
+    >>> found = single_scores(table, paid, rows[:300], rows[300:], quantity=False)
+    >>> found["repaid"], found["age"] < 0.6
+    (1.0, True)
+    """
+    rng = np.random.default_rng(0)
+    fitted, held = (
+        rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+        for rows, most in ((fitted, _FITTED), (held, _HELD))
+    )
+    if len(held) < _LEAST or table.matrix is not None:
+        return {}
+    # Of the other rows nothing is needed.
+    chosen = np.concatenate([fitted, held])
+    y, fitted, held = np.asarray(y)[chosen], np.arange(len(fitted)), np.arange(len(held))
+    held += len(fitted)
+    if quantity:
+        targets = np.asarray(y, dtype=np.float64)[:, None]
+    else:
+        classes, codes = np.unique(y, return_inverse=True)
+        counts = np.bincount(codes[held], minlength=len(classes))
+        if not 2 <= len(classes) <= _CLASSES or counts.min() < _LEAST_OF_CLASS:
+            return {}
+        targets = (codes[:, None] == np.arange(len(classes))).astype(np.float64)
+        targets = targets[:, 1:] if len(classes) == 2 else targets
+    found = {}
+    for name in table.names:
+        if name in table.derived or table.kinds[name] == "text":
+            continue
+        column = table.columns[name][chosen]
+        if column.dtype == object:
+            predicted = _of_levels(first_appearance(column), targets, fitted, held)
+        else:
+            predicted = _of_numbers(column, targets, fitted, held, quantity)
+        if predicted is not None:
+            found[name] = _score(targets[held], predicted, quantity)
+    return found
+
+
+def _of_levels(
+    codes: np.ndarray, targets: np.ndarray, fitted: np.ndarray, held: np.ndarray
+) -> np.ndarray | None:
+    """The mean target of each row's level in the rows that were fitted."""
+    n_levels = int(codes.max()) + 1
+    if n_levels == 1:
+        return None
+    sizes = np.bincount(codes[fitted], minlength=n_levels)
+    out = np.empty((len(held), targets.shape[1]))
+    for k, own in enumerate(targets.T):
+        sums = np.bincount(codes[fitted], own[fitted], minlength=n_levels)
+        # As if one more row of every level had the mean.
+        out[:, k] = ((sums + own[fitted].mean()) / (sizes + 1.0))[codes[held]]
+    return out
+
+
+def _of_numbers(
+    column: Any, targets: np.ndarray, fitted: np.ndarray, held: np.ndarray, quantity: bool
+) -> np.ndarray | None:
+    """Values in the order in which they speak for the target; what is missing where it belongs."""
+    values = np.ma.getdata(column).astype(np.float64)
+    gone = missing_mask(column) | ~np.isfinite(values)
+    there = fitted[~gone[fitted]]
+    if len(there) < _LEAST:
+        return None
+    x = values[there] - values[there].mean()
+    largest = float(np.abs(x).max())
+    if not 0.0 < largest < np.inf:
+        return None
+    x /= largest
+    # Squares of deviations of the size of 1 leave the range of float64 nowhere.
+    slopes = (x @ (targets[there] - targets[there].mean(axis=0))) / float(x @ x)
+    z = (np.where(gone, values[there].mean(), values)[held] - values[there].mean()) / largest
+    out = z[:, None] * (slopes if quantity else np.sign(slopes))
+    if quantity:
+        out += targets[there].mean(axis=0)
+    lost = gone[held]
+    if lost.any():
+        without = fitted[gone[fitted]]
+        means = targets[without if len(without) else fitted].mean(axis=0)
+        if quantity:
+            out[lost] = means
+        else:
+            out[lost] = np.where(means > targets[there].mean(axis=0), np.inf, -np.inf)
+    return out
+
+
+def _score(targets: np.ndarray, predicted: np.ndarray, quantity: bool) -> float:
+    if quantity:
+        spread = float(np.square(targets - targets.mean()).sum())
+        return 1.0 - float(np.square(targets - predicted).sum()) / spread if spread else 0.0
+    return _mean_area(predicted, targets > 0.5)
+
+
+def _mean_area(scores: np.ndarray, hits: np.ndarray) -> float:
+    """The mean area under the ROC curves of columns; where it is below a half, of the others."""
+    ones = np.ones(len(scores))
+    areas = [Ranked.of(own, hit, ones).area for own, hit in zip(scores.T, hits.T, strict=True)]
+    return float(np.mean([0.5 if area is None else max(area, 1.0 - area) for area in areas]))
+
+
+def main_score(scores: dict[str, Any]) -> float:
+    """The figure that a leak raises: the area under the ROC curve, else accuracy, or R^2."""
+    if "mse" in scores:
+        return 0.0 if scores["r2"] is None else float(scores["r2"])
+    return float(scores["accuracy"] if scores["roc_auc"] is None else scores["roc_auc"])
+
+
+def falls_without(model: Any, X: Any, y: np.ndarray, columns: list[list[int]]) -> np.ndarray | None:
+    """How far a linear model's score falls where values of columns are exchanged among the rows.
+
+    Parameters
+    ----------
+    model : estimator
+    X : matrix of shape (n_rows, n_features)
+        Rows that were not fitted, encoded.
+    y : ndarray of shape (n_rows,)
+    columns : list of lists of int
+        The features of each column.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        None for another model, or few rows.
+    """
+    if not has_weights(model) or X.shape[0] < _LEAST:
+        return None
+    X, y = X[:_HELD], y[:_HELD]
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    weights = np.atleast_2d(dense(model.coef_).astype(np.float64, copy=False))
+    if hasattr(model, "classes_"):
+        scores = np.asarray(class_scores(model, X), dtype=np.float64).reshape(len(y), -1)
+        if len(model.classes_) == 2:
+            hits = (y == model.classes_[1])[:, None]
+        else:
+            hits = y[:, None] == model.classes_
+        if scores.shape[1] != len(weights) or hits.all(axis=0).any() or not hits.any(axis=0).all():
+            return None
+        score = lambda given: _mean_area(given, hits)  # noqa: E731
+    else:
+        scores, targets = model.predict(X)[:, None], np.asarray(y, dtype=np.float64)[:, None]
+        score = lambda given: _score(targets, given, True)  # noqa: E731
+    before = score(scores)
+    out = np.empty(len(columns))
+    for place, features in enumerate(columns):
+        share = np.asarray(X[:, features] @ weights[:, features].T)
+        out[place] = before - score(scores - share + share[order])
+    return out

@@ -1,0 +1,342 @@
+"""What ``fit`` measures beside its random split: by groups, on the latest rows, without leaks.
+
+A model is fitted again for each, from where the first one is and to a looser tolerance, and only
+where the table gives a reason.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.assessment.decision import Decision
+from separatrix.assessment.documents import headline
+from separatrix.assessment.entities import likely_group, likely_time
+from separatrix.assessment.leaks import TELLING, falls_without, main_score, single_scores
+from separatrix.assessment.scoring import score_rows
+from separatrix.assessment.weights import has_weights
+from separatrix.cli.commands.fit import in_memory
+from separatrix.cli.commands.fit.in_memory import MatrixRows
+from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.interruption import Interruption, fitting
+from separatrix.cli.output import Output
+from separatrix.data.design import dense
+from separatrix.exceptions import DataError
+from separatrix.messages import Joined, Message, Setting
+from separatrix.tables.table import quote
+
+__all__ = ["OtherScore", "other_scores"]
+
+_TOL = 1e-4
+# From here on it is asked which columns a score rests on, and by how much one may raise it.
+_HIGH, _FALL = 0.9, 0.1
+# Fits without one column, and columns that are found so.
+_TRIED, _ROUNDS = 3, 4
+# Their passes go on from a state that is more than weights.
+_STEPWISE = ("sgd", "perceptron")
+
+
+@dataclass(frozen=True)
+class OtherScore:
+    """A score beside that of the random split.
+
+    Attributes
+    ----------
+    by : {"group", "time", "without"}
+        Rows of one group are on one side, the latest rows are held out, or columns are left out.
+    columns : tuple of str
+        The column of the groups or times, or those that were left out.
+    scores : dict
+    """
+
+    by: str
+    columns: tuple[str, ...]
+    scores: dict[str, Any]
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """The options that make it the score of the fit."""
+        option = "ignore" if self.by == "without" else self.by
+        return tuple(Setting(option, column) for column in self.columns)
+
+    @property
+    def line(self) -> tuple[str, Message]:
+        """Its label, and the line behind it."""
+        values = {
+            "scores": headline(self.scores),
+            "columns": Joined(tuple(map(quote, self.columns))),
+            "options": Joined(self.settings, separator=" "),
+        }
+        if self.by == "group":
+            return "by group", Message("score_group", **values)
+        if self.by == "time":
+            return "by time", Message("score_time", **values)
+        return "without", Message("score_without", **values)
+
+    def record(self) -> dict[str, Any]:
+        """As plain values, for a model file."""
+        return {"by": self.by, "columns": list(self.columns), "scores": self.scores}
+
+
+def other_scores(
+    out: Output,
+    model: Any,
+    rows: Any,
+    held_out: dict[str, Any] | None,
+    decision: Decision | None,
+    *,
+    interrupted: Interruption,
+) -> list[OtherScore]:
+    """Measure a model beside its random split, where the table gives a reason.
+
+    Parameters
+    ----------
+    out : Output
+        For what is to be warned of.
+    model : estimator
+        Fitted.
+    rows : SplitRows
+        Those in memory are looked at; in passes a second fit would read all of them again.
+    held_out : dict or None
+        The scores on the rows that were held out.
+    decision : Decision or None
+    interrupted : Interruption
+        Ctrl-C ends the fits that are left.
+    """
+    if not isinstance(rows, MatrixRows) or rows.held is None or held_out is None or interrupted:
+        return []
+    again = _Again(model, rows, decision, interrupted)
+    found = []
+    if rows.options.test is None:
+        for role, column in _roles_of(rows):
+            try:
+                scores = again.by(role, column)
+            except DataError as error:
+                out.note(Message("no_score_by", column=quote(column), why=error))
+                continue
+            if scores is not None:
+                found.append(OtherScore(role, (column,), scores))
+                if _falls(held_out, scores):
+                    out.warn(_warning(found[-1], held_out))
+    # What names the entities gives their targets away, but is no leak.
+    groups = [one.columns[0] for one in found if one.by == "group"]
+    suspects, scores = _leaks(out, again, held_out, groups)
+    if suspects and scores is not None:
+        found.append(OtherScore("without", tuple(suspects), scores))
+    return found
+
+
+def _roles_of(rows: MatrixRows) -> list[tuple[str, str]]:
+    """The roles that columns of the table have by their looks, where no option gives one."""
+    options, features = rows.options, rows.target.features
+    if options.group is not None or options.time is not None:
+        return []
+    group = likely_group(features, rows.target.y)
+    time = likely_time(features)
+    found = [] if group is None else [("group", group.column)]
+    return found + ([] if time is None else [("time", time)])
+
+
+def _falls(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Whether one score is below another by more than chance explains."""
+    if "mse" in before:
+        return main_score(after) < main_score(before) - _FALL
+    return bool(
+        after["accuracy_interval"][1] < before["accuracy_interval"][0]
+        or main_score(after) < main_score(before) - _FALL
+    )
+
+
+def _short(scores: dict[str, Any]) -> str:
+    """The figure of a score that a sentence compares."""
+    return "   ".join(headline(scores).split("   ")[:1]).split(" [")[0]
+
+
+def _warning(found: OtherScore, held_out: dict[str, Any]) -> Message:
+    values = {
+        "column": quote(found.columns[0]),
+        "score": _short(found.scores),
+        "random": _short(held_out),
+        "option": found.settings[0],
+    }
+    if found.by == "group":
+        return Message("falls_by_group", **values)
+    return Message("falls_by_time", **values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A fitted model, its rows and its scores."""
+
+    model: Any
+    rows: MatrixRows
+    scores: dict[str, Any]
+
+
+class _Again:
+    """Fits the same model to other rows, or to fewer columns."""
+
+    def __init__(
+        self, model: Any, rows: MatrixRows, decision: Decision | None, interrupted: Interruption
+    ) -> None:
+        self.model, self.rows, self.decision = model, rows, decision
+        self.interrupted = interrupted
+
+    def by(self, role: str, column: str) -> dict[str, Any] | None:
+        """The scores where rows are split by a column; None after Ctrl-C."""
+        other = in_memory.split_by(self.rows, role, column)
+        model = self._fitted(other)
+        return None if model is None else self._scores(model, other)
+
+    def without(self, columns: Sequence[str]) -> _Scored | None:
+        """The model without some columns; None after Ctrl-C."""
+        rows = self.rows
+        assert rows.held is not None
+        kept = [j for j, source in enumerate(rows.sources) if source not in columns]
+        other = replace(
+            rows,
+            given=(rows.given[0][:, kept], rows.given[1]),
+            held=replace(rows.held, X=rows.held.X[:, kept]),
+            sources=[rows.sources[j] for j in kept],
+        )
+        model = self._fitted(other, kept)
+        return None if model is None else _Scored(model, other, self._scores(model, other))
+
+    def _scores(self, model: Any, rows: MatrixRows) -> dict[str, Any]:
+        assert rows.held is not None
+        return score_rows(
+            model,
+            rows.held.X,
+            rows.held.y,
+            positive=rows.positive,
+            decision=self.decision,
+            weights=rows.held.weights,
+        )
+
+    def _fitted(self, rows: MatrixRows, kept: Sequence[int] | None = None) -> Any:
+        """The same model of other rows or features, from where the first one is."""
+        options = rows.options
+        model = build_model(options)
+        model = suit_table(model, options, n_classes=rows.n_classes, n_rows=rows.n_fit)
+        parameters = model.get_params(deep=False)
+        if parameters.get("tol") is not None:
+            model.set_params(tol=max(_TOL, parameters["tol"]))
+        if "warm_start" in parameters and options.model not in _STEPWISE:
+            self._start(model, rows, kept)
+        with warnings.catch_warnings(), fitting(model, self.interrupted):
+            # Of this fit its score is printed alone.
+            warnings.simplefilter("ignore")
+            rows.fit(model)
+        return None if self.interrupted else model
+
+    def _start(self, model: Any, rows: MatrixRows, kept: Sequence[int] | None) -> None:
+        """Start from the weights of features that both fits have."""
+        if not has_weights(self.model):
+            return
+        coef = dense(self.model.coef_)
+        if kept is None:
+            place = {name: j for j, name in enumerate(self.rows.encoder.feature_names_)}
+            names = rows.encoder.feature_names_
+            at = np.array([place.get(name, -1) for name in names], dtype=np.intp)
+            coef = np.where(at >= 0, coef[..., at], 0.0)
+        else:
+            coef = coef[..., kept]
+        fitted = {name: one for name, one in vars(self.model).items() if name.endswith("_")}
+        fitted.pop("certificate_", None)
+        vars(model).update({**fitted, "coef_": coef, "n_features_in_": coef.shape[-1]})
+        model.set_params(warm_start=True)
+
+
+def _leaks(
+    out: Output, again: _Again, held_out: dict[str, Any], groups: Sequence[str]
+) -> tuple[list[str], dict[str, Any] | None]:
+    """Columns that give the target away, and the scores without them."""
+    rows, high = again.rows, main_score(held_out)
+    assert rows.held is not None
+    if high < _HIGH:
+        return [], None
+    sources = rows.sources
+    columns = list(dict.fromkeys(sources))
+    # Alerts name these already: what the encoder found, and what was found in its matrix.
+    known = rows.alerted_leaks()
+    suspects = [name for name in columns if name in known and name not in groups]
+    if rows.options.test is None:
+        fitted = rows.numbers
+        held = np.setdiff1d(np.arange(len(rows.target.y)), fitted)
+        single = single_scores(
+            rows.target.features, rows.target.y, fitted, held, quantity=rows.quantity
+        )
+        for name in columns:
+            if name not in (*suspects, *groups) and single.get(name, 0.0) > TELLING:
+                suspects.append(name)
+                scale = "R^2" if rows.quantity else "ROC AUC"
+                score = f"{scale} {single[name]:.4f}"
+                out.warn(
+                    Message(
+                        "leak_alone",
+                        column=quote(name),
+                        score=score,
+                        option=Setting("ignore", name),
+                    )
+                )
+    if len(suspects) >= len(columns):
+        return [], None
+    now: _Scored | None = _Scored(again.model, rows, held_out)
+    if suspects:
+        now = again.without(suspects)
+    for _ in range(_ROUNDS):
+        if now is None or main_score(now.scores) < _HIGH or len(columns) - len(suspects) < 2:
+            break
+        found = _together(again, now, [*suspects, *groups])
+        if found is None:
+            break
+        name, fewer = found
+        out.warn(
+            Message(
+                "leak_together",
+                column=quote(name),
+                score=_area(now.scores),
+                fewer=_area(fewer.scores),
+                option=Setting("ignore", name),
+            )
+        )
+        suspects.append(name)
+        now = fewer
+    return suspects, now.scores if suspects and now is not None else None
+
+
+def _area(scores: dict[str, Any]) -> str:
+    if "mse" in scores:
+        return f"R^2 {main_score(scores):.3f}"
+    kind = "accuracy" if scores["roc_auc"] is None else "ROC AUC"
+    return f"{kind} {main_score(scores):.3f}"
+
+
+def _together(again: _Again, now: _Scored, passed: Sequence[str]) -> tuple[str, _Scored] | None:
+    """The column without which the score falls most, if it falls far; none of those ``passed``."""
+    assert now.rows.held is not None
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(now.rows.sources):
+        places.setdefault(name, []).append(j)
+    held = now.rows.held
+    falls = falls_without(now.model, held.X, held.y, list(places.values()))
+    if falls is None:
+        return None
+    best: tuple[str, _Scored] | None = None
+    for place in np.argsort(-falls, kind="stable")[:_TRIED].tolist():
+        name = list(places)[place]
+        if falls[place] <= _FALL or name in passed:
+            continue
+        gone = [one for one in dict.fromkeys(again.rows.sources) if one not in places]
+        fewer = again.without([*gone, name])
+        if fewer is None:
+            return None
+        if main_score(now.scores) - main_score(fewer.scores) <= _FALL:
+            continue
+        if best is None or main_score(fewer.scores) < main_score(best[1].scores):
+            best = name, fewer
+    return best
