@@ -407,7 +407,7 @@ def test_json_tells_errors_too(run):
     [
         ("", "empty"),
         ("a,income\n", "no rows"),
-        ("a,income\n1,x\n2\n", "line 3"),
+        ("a,income\n1,x\n2\n", "has the label 'x' or none"),
         ("a,income\n1,x\n2,x\n3,x\n", "one class only"),
         ("a,b\n1,x\n2,y\n", "'income'"),
     ],

@@ -213,7 +213,7 @@ def test_coefficients_of_a_formula_are_those_of_statsmodels(run):
                                                      strict=True))]  # fmt: skip
     path = exported("bank.csv", rows)
     formula = "Bought ~ Age*Sex + log(Amount) + C(zip)"
-    words = ("--test-size", "0", "--tol", "1e-10", "-o", "b.separatrix")
+    words = ("--test-size", "0", "--tol", "1e-10", "--positive", "TRUE", "-o", "b.separatrix")
     assert run("fit", path, "--formula", formula, "--penalty", "none", *words).code == 0
     found = run("summary", "b.separatrix", "--json").document["summary"]["coefficients"]
     own = {one["name"]: (one["estimate"], one["standard_error"]) for one in found}
