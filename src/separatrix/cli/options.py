@@ -411,8 +411,8 @@ delimiter = partial(
 )
 encoding = partial(
     option,
-    "The encoding of a text file, such as latin-1. [default: UTF-8, or UTF-16 where the "
-    "file begins with its mark]",
+    "The encoding of a text file, such as latin-1. [default: UTF-8, else the one in which its "
+    "words read as a language]",
 )
 unpacked_limit = partial(
     option,

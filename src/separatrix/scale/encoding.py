@@ -32,7 +32,7 @@ from separatrix.scale.storage import bytes_in, cache_file, read_record, write_re
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
-from separatrix.tables.column_encodings import Number, is_called_identifier
+from separatrix.tables.column_encodings import Number, is_called_identifier, may_count_rows
 from separatrix.tables.column_parts import source_of
 from separatrix.tables.lake import path_of
 from separatrix.tables.statistics import Numbers
@@ -531,6 +531,9 @@ def numbers_in(column: SourceColumn, fetched: Any, place: Callable[[int], str]) 
     values, gone = numbers_of(column, fetched)
     there = values if gone is None else values[~gone]
     n_missing, named = len(values) - len(there), is_called_identifier(column.name)
+    # The first column may count the rows; of most, two rows say that it does not.
+    if not named and not n_missing and not any(column.places) and may_count_rows(column.name):
+        named = bool(np.all(there[1:2] - there[:1] == 1.0) and np.all(np.diff(there) == 1.0))
     found = Numbers.of(there, n_missing, named=named, date=column.way == "date")
     if found.infinite:
         infinite = np.isinf(values) if gone is None else np.isinf(values) & ~gone

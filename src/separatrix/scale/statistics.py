@@ -38,7 +38,7 @@ from separatrix.scale.facts import (
 from separatrix.scale.reading import Readers, Session, cursor, opened
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
-from separatrix.tables.column_encodings import is_called_identifier
+from separatrix.tables.column_encodings import is_called_identifier, may_count_rows
 from separatrix.tables.curves import Points
 from separatrix.tables.date_parts import with_date_parts, without_parts_of
 from separatrix.tables.lake import path_of
@@ -502,6 +502,7 @@ class Statistics:
                 exact=self.exact,
                 usual=self.looks_for_placeholders and self.layout.groups[one.name] != "bool",
                 date=one.way == "date",
+                counter=self._counts_rows(one, numbers),
                 overridden=one.name in self.layout.wanted,
             )
             for one, numbers in zip(columns, read, strict=True)
@@ -516,6 +517,16 @@ class Statistics:
             _points_in, (self.session, columns), pieces, _merged_points
         )
         return found
+
+    def _counts_rows(self, column: SourceColumn, numbers: Numbers) -> bool:
+        """Whether the first of several columns holds the numbers of the rows, from 1."""
+        return (
+            not any(column.places)
+            and len(self.layout.groups) > 2
+            and may_count_rows(column.name)
+            and numbers.names is not None
+            and (numbers.low, numbers.high) == (1.0, self.n_rows)
+        )
 
     def numbers_in(
         self, columns: Sequence[SourceColumn], *, reports: bool = False

@@ -9,6 +9,10 @@ What is read
     tables; a pattern such as ``"part-*.csv"``; ``"-"`` (CSV on standard input);
     a built-in name.
 
+Where the table lies
+    Lines above the header and below the last row, lines of units or sums and pages of a report are
+    found by :mod:`~separatrix.tables.structure`, and noted.
+
 How a column gets its kind
     ``number``: numeric and boolean columns; CSV columns in which every value is a number, or every
     value is ``true`` or ``false``; columns of strings of which at least 95 % mean numbers or dates,
@@ -170,8 +174,9 @@ def read_table(
     delimiter : str, optional
         What parts the cells of a CSV file, one character, or ``"tab"``; by default it is found.
     encoding : str, optional
-        Of a file of text, such as ``"latin-1"``; by default UTF-8, or UTF-16 where a file begins
-        with its mark.
+        Of a file of text, such as ``"latin-1"``; by default UTF-8, UTF-16 where a file begins with
+        its mark or has the zeros of it, and of other CSV files the one in which their words read as
+        a language, where there is one.
     sql : str, optional
         A query of DuckDB over the files, which are called ``data`` in it; its answer is read.
     ignore_unusable : bool

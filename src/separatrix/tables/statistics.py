@@ -26,6 +26,7 @@ from separatrix.tables.column_encodings import (
     documents_of,
     is_called_identifier,
     is_constant,
+    may_count_rows,
     moments,
 )
 from separatrix.tables.placeholders import ColumnEnds, Placeholders, of_parts, read_as_missing
@@ -343,12 +344,29 @@ class Numbers:
         return {"n_missing": self.n_missing, "names": names, "parts": parts}
 
     @property
+    def low(self) -> float:
+        """The lowest number."""
+        return min(one.ends.low for one in self.parts)
+
+    @property
+    def high(self) -> float:
+        """The highest number."""
+        return max(one.ends.high for one in self.parts)
+
+    @property
     def infinite(self) -> bool:
         """Whether a number is infinite."""
         return any(one.ends.low == -math.inf or one.ends.high == math.inf for one in self.parts)
 
     def facts(
-        self, name: str, *, exact: bool, usual: bool = True, date: bool = False, **known: Any
+        self,
+        name: str,
+        *,
+        exact: bool,
+        usual: bool = True,
+        date: bool = False,
+        counter: bool = False,
+        **known: Any,
     ) -> NumberFacts:
         """Facts about the column.
 
@@ -361,6 +379,8 @@ class Numbers:
             Whether to look for placeholders, which there are none of in a column whose kind was
             requested.
         date : bool
+        counter : bool
+            Whether it is the first column and counts the rows.
         known
             Further facts.
         """
@@ -376,7 +396,8 @@ class Numbers:
         codes = (code for part in self.parts for code in part.ends.codes)
         n_missing = self.n_missing + sum(n for value, n in codes if value in away)
         own = Spread(0, 0.0, 1.0) if exact else spread(away)
-        identifies = self.names is not None and n_rows >= 20 and not n_missing
+        called = counter or is_called_identifier(name)
+        identifies = called and self.names is not None and n_rows >= 20 and not n_missing
         return NumberFacts(
             name, n_rows, n_missing, own.mean, own.scale, date, identifies, found, **known
         )
@@ -545,10 +566,21 @@ class TextColumn(Facts):
         return Text.learn(self.name, self.column, settings)
 
 
-def numbers_in(table: Table, name: str, *, alone: bool = False) -> Numbers:
+def _counts_rows(table: Table, name: str) -> bool:
+    """Whether the first of several columns holds the numbers of the rows, from 1."""
+    column = table.columns[name]
+    if name != table.names[0] or len(table.names) < 2 or not may_count_rows(name):
+        return False
+    if type(column) is not np.ndarray or column.dtype != np.float64 or not table.n_rows:
+        return False
+    rows = np.arange(table.n_rows) if table.rows is None else table.rows
+    return bool(column[0] == rows[0] + 1 and np.array_equal(column, rows + 1.0))
+
+
+def numbers_in(table: Table, name: str, *, alone: bool = False, counter: bool = False) -> Numbers:
     """What a column of numbers adds up to in the rows of a table.
 
-    ``alone``: there are no other rows.
+    ``alone``: there are no other rows; ``counter``: it counts the rows.
 
     Raises
     ------
@@ -557,7 +589,7 @@ def numbers_in(table: Table, name: str, *, alone: bool = False) -> Numbers:
     """
     column = table.columns[name]
     values = present(column).astype(np.float64, copy=False)
-    n_missing, named = table.n_rows - len(values), is_called_identifier(name)
+    n_missing, named = table.n_rows - len(values), counter or is_called_identifier(name)
     found = Numbers.of(values, n_missing, named=named, alone=alone, date=name in table.dates)
     if found.infinite:
         infinite = np.isinf(np.ma.getdata(column)) & ~missing_mask(column)
@@ -591,12 +623,14 @@ def facts_of(table: Table, name: str, *, exact: bool) -> Facts:
     if table.kinds[name] == "number":
         # True and False are no codes.
         usual, date = column.dtype == np.float64, name in table.dates
-        numbers = numbers_in(table, name, alone=True)
+        counter = _counts_rows(table, name)
+        numbers = numbers_in(table, name, alone=True, counter=counter)
 
         def points() -> tuple[Any, None]:
             return present(column).astype(np.float64), None
 
-        return numbers.facts(name, exact=exact, usual=usual, date=date, points=points, **known)
+        own = {"usual": usual, "date": date, "counter": counter, "points": points}
+        return numbers.facts(name, exact=exact, **own, **known)
     if table.kinds[name] == "category":
         return category_facts(table, name)
     n_missing = int(missing_mask(column).sum())

@@ -439,9 +439,10 @@ def found_structure(
         and _names_rows(cells, rows)
     )
     reach += shifted
-    names = _names_of([["", *own[0]]] if shifted else own, reach)
     if given.header == ():
         names = tuple(f"column_{j + 1}" for j in range(reach))
+    else:
+        names = _names_of([["", *own[0]]] if shifted else own, reach)
     if not any(names):
         return None
     below_header = [k for k in rows if k >= first]

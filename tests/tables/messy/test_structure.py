@@ -13,7 +13,7 @@ import pytest
 from separatrix.cli import main
 from separatrix.exceptions import DataError
 from separatrix.scale import scan
-from separatrix.tables import read_table
+from separatrix.tables import Encoder, read_table
 from separatrix.tables.structure import Shape, footer_of, unique_names
 from separatrix.tables.text_encodings import encoding_of_text
 
@@ -323,13 +323,20 @@ def test_repeated_and_blank_names_of_columns(tmp_path):
     assert unique_names(["a", "a", "a_2", "", ""])[0] == ("a", "a_3", "a_2", "", "")
 
 
-@pytest.mark.parametrize("name", ["", "Unnamed: 0", "rownames", "#", "lfd"])
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "rownames", "#", "lfd", "N°", "beleg", "year"])
 def test_a_counter_of_rows_gets_no_weight(tmp_path, name):
     rows = [f"{k},{k * k % 17},{'ab'[k * k % 3 > 0]}" for k in range(1, 61)]
     (tmp_path / "a.csv").write_text(lines(f"{name},x,y", rows))
     data = scan(tmp_path / "a.csv", "y", cache=tmp_path)
-    assert list(data.feature_names) == ["x"]
-    assert any("identifies rows" in alert for alert in data.encoder.alerts_)
+    # Years may describe rows though they count them.
+    wanted = ["year", "x"] if name == "year" else ["x"]
+    assert list(data.feature_names) == wanted
+    assert any("identifies rows" in alert for alert in data.encoder.alerts_) == (name != "year")
+    table = read_table(tmp_path / "a.csv").drop("y")
+    for rows_of in (np.arange(60), np.arange(0, 60, 2)):  # as of rows that are not held out
+        assert Encoder().fit(table.select(rows_of)).feature_names_ == wanted
+    kept = read_table(tmp_path / "a.csv", kinds={table.names[0]: "number"}).drop("y")
+    assert len(Encoder().fit(kept).feature_names_) == 2
 
 
 def test_names_of_rows_without_a_name_in_the_header(tmp_path):
