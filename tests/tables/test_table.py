@@ -147,7 +147,8 @@ def test_an_absent_target_names_the_columns_and_the_nearest():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["a", None, "?"], r"lacks 2 of 3 labels, the first in row 2"),
+        (["a", None, "?", "b"], r"lacks 2 of 4 labels, the first in row 2"),
+        (["a", None, "?"], r"has the label 'a' or none"),
         (["a", "a", "a"], r"has one class only \('a'\)"),
         ([1, 1, 1], r"has one class only \('1'\)"),
         ([1, np.inf, 2], r"column 'y', row 2: inf is not a label"),

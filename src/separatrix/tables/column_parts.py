@@ -44,7 +44,11 @@ def source_of(name: str, spellings: Mapping[str, ValueFormat]) -> str | None:
     return None if found is None else found[0]
 
 
-def with_parts(table: Table, spellings: Mapping[str, ValueFormat]) -> Table:
+def with_parts(
+    table: Table,
+    spellings: Mapping[str, ValueFormat],
+    known: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Table:
     """The table with the parts of columns that are taken apart behind its own columns.
 
     Parameters
@@ -52,6 +56,8 @@ def with_parts(table: Table, spellings: Mapping[str, ValueFormat]) -> Table:
     table : Table
     spellings : mapping of str to ValueFormat
         How columns are written; those that are not in the table are passed over.
+    known : mapping of str to mapping, optional
+        Of columns what their texts were read as.
 
     Returns
     -------
@@ -61,29 +67,37 @@ def with_parts(table: Table, spellings: Mapping[str, ValueFormat]) -> Table:
     for name, spelling in spellings.items():
         if not spelling.parts or name not in columns:
             continue
+        names = part_names(name, spelling)
+        if table.spellings.get(name) == spelling and all(derived.get(n) == name for n in names):
+            continue
         # Cells without several values, or without any, may have been read as numbers.
         texts = columns[name] if columns[name].dtype == object else as_strings(columns[name])
         # Those that the table was read with may be others.
         for own in [part for part, source in derived.items() if source == name]:
             del columns[own], kinds[own], derived[own]
-        for k, own in enumerate(part_names(name, spelling)):
+        each = _parts(texts, spelling, (known or {}).get(name, {}))
+        for own, values in zip(names, each, strict=True):
             if own in table.columns and own not in table.derived:
                 continue
-            columns[own] = _part(texts, spelling, k)
+            columns[own] = number_column(values, np.isnan(values))
             kinds[own], derived[own] = "number", name
     return replace(table, names=tuple(columns), columns=columns, kinds=kinds, derived=derived)
 
 
-def _part(column: Any, spelling: ValueFormat, k: int) -> Any:
-    def number(text: str) -> float:
-        found = spelling.part(text, k)
-        return np.nan if found is None else found
-
+def _parts(column: Any, spelling: ValueFormat, known: Mapping[str, Any]) -> np.ndarray:
+    """Each part of every row; NaN for none."""
     if isinstance(column, Categorical):
-        each = np.array([*map(number, column.levels.tolist()), spelling.nothing], dtype=np.float64)
-        values = each[column.codes]
+        texts, codes = column.levels.tolist(), column.codes
     else:
-        gone, texts = missing_mask(column), np.ma.getdata(column).tolist()
-        known = {text: number(text) for text in set(texts)}
-        values = np.where(gone, spelling.nothing, [known[text] for text in texts])
-    return number_column(values, np.isnan(values))
+        listed = np.ma.getdata(column).tolist()
+        place = {text: k for k, text in enumerate(dict.fromkeys(listed))}
+        texts = [*place]
+        codes = np.fromiter(map(place.__getitem__, listed), dtype=np.int64, count=len(listed))
+        codes[missing_mask(column)] = -1
+    table = np.full((len(texts) + 1, len(spelling.parts)), np.nan)
+    for row, text in zip(table, texts, strict=False):
+        found = known[text] if text in known else spelling.apart(text)
+        if found is not None:
+            row[:] = found
+    table[-1] = spelling.nothing
+    return table[codes].T

@@ -219,7 +219,8 @@ def _pairs(text: str) -> tuple[float, list[tuple[str, str]]] | None:
     """The sign, and the numbers and units that a text is made of, as they are written."""
     sign, at = (-1.0, 1) if text[:1] and text[0] in _MINUS else (1.0, int(text[:1] == "+"))
     text = text[at:].strip()
-    if (found := _RATIO.fullmatch(text)) is not None:
+    ratio = "/" in text or "°" in text
+    if ratio and (found := _RATIO.fullmatch(text)) is not None:
         return sign, [(found["number"], found["unit"])]
     pairs, at = [], 0
     while at < len(text):
@@ -251,10 +252,10 @@ def measure(text: str, unit: str, numeral: Numeral, pair: str = "") -> float | N
     >>> measure("500 g", "kg", float), measure("5'6\\"", "in", float)
     (0.5, 66.0)
     """
-    if unit == _SECOND and text[:1].isascii():
-        for special in (_clock(text, pair), _iso(text)):
-            if special is not None:
-                return special
+    if unit == _SECOND:
+        special = _clock(text, pair) if ":" in text else _iso(text) if "P" in text[:2] else None
+        if special is not None:
+            return special
     found = _pairs(text)
     if found is None:
         return None
@@ -287,10 +288,10 @@ def find_measure(
     units: Counter[str] = Counter()
     clocks = pairs_of_clock = several = 0
     for text, n in values.items():
-        clock = _CLOCK.fullmatch(text)
+        clock = _CLOCK.fullmatch(text) if ":" in text else None
         if clock is not None and clock["third"] is None and clock["days"] is None:
             pairs_of_clock += n
-        elif clock is not None or _iso(text) is not None:
+        elif clock is not None or ("P" in text[:2] and _iso(text) is not None):
             clocks += n
         else:
             own = units_of(text)
@@ -317,9 +318,17 @@ def _base(units: Counter[str]) -> str:
     return {"'": "in", "′": "in", "’": "in", "''": "in"}.get(most, "in" if most in '"″”' else most)
 
 
+def _some(values: Mapping[str, int]) -> list[str]:
+    """Some of the texts of a column, by which most columns show that they are none of these."""
+    return [*values][:: max(1, len(values) // 200)]
+
+
 def units_question(values: Mapping[str, int]) -> list[str]:
     """The units of a column of numbers that have several of no one dimension; empty for others."""
     units: Counter[str] = Counter()
+    some = _some(values)
+    if 2 * sum(len(units_of(text)) == 1 for text in some) < len(some):
+        return []
     for text, n in values.items():
         own = units_of(text)
         if len(own) == 1:
@@ -339,6 +348,9 @@ def clock_question(values: Mapping[str, int]) -> str:
     Times of day, from 00:00 to 23:59 with two digits each, are as much a question: minutes of a
     film are written so, too.
     """
+    some = _some(values)
+    if 2 * sum(_CLOCK.fullmatch(text) is not None for text in some) < len(some):
+        return ""
     clocks = sum(n for t, n in values.items() if (f := _CLOCK.fullmatch(t)) and f["third"] is None)
     return next(iter(values)) if clocks >= 0.95 * sum(values.values()) else ""
 
@@ -379,12 +391,18 @@ def _wholes(values: Mapping[str, int]) -> tuple[int, set[str], bool, bool]:
 
 def is_share(values: Mapping[str, int]) -> bool:
     """Whether shares are plainly meant: by a word, or because all are of the same whole."""
+    some = _some(values)
+    if 2 * sum(_SHARE.fullmatch(text) is not None for text in some) < len(some):
+        return False
     rows, wholes, word, within = _wholes(values)
     return bool(rows) and within and (word or len(wholes) == 1)
 
 
 def share_question(values: Mapping[str, int]) -> str:
     """A text of a column of shares that may be pairs (``120/80``) or days; empty for others."""
+    some = _some(values)
+    if 2 * sum(_SHARE.fullmatch(text) is not None for text in some) < len(some):
+        return ""
     rows, wholes, _, _ = _wholes(values)
     total = sum(values.values())
     return next(iter(values)) if rows >= 0.95 * total and len(wholes) > 1 else ""

@@ -127,6 +127,8 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         if gone.all():
             continue
         known = reading.spellings.get(name)
+        if known is not None and table.spellings.get(name) == known:
+            continue  # it was read so
         if known is not None and name in reading.ordered:
             with faults.gathered():
                 columns.put_in_order(name, column, known)
@@ -154,7 +156,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
             else:
                 columns.look_for_questions(name, counts, reading)
                 if reading.plain:
-                    columns.look_for_codes(name, column)
+                    columns.look_for_codes(name, counts)
             continue
         if kind is not None and found.strays:
             with faults.gathered():
@@ -235,6 +237,7 @@ class _Columns:
         self.columns, self.kinds = dict(table.columns), dict(table.kinds)
         self.dates, self.spellings = set(table.dates), dict(table.spellings)
         self.notes, self.alerts = Remarks(), Remarks()
+        self.apart: dict[str, Mapping[str, Any]] = {}
 
     def table(self) -> Table:
         made = replace(
@@ -246,7 +249,8 @@ class _Columns:
             notes=(*self.old.notes, *self.notes.lines()),
             alerts=(*self.old.alerts, *self.alerts.lines()),
         )
-        return with_parts(made, self.spellings)
+        made = with_parts(replace(made, spellings=self.old.spellings), self.spellings, self.apart)
+        return replace(made, spellings=self.spellings)
 
     def insist(self, name: str, column: Any, kind: str, spelling: ValueFormat | None) -> None:
         """Numbers or dates that were requested, or the first cell that is none."""
@@ -299,6 +303,7 @@ class _Columns:
                 self.look_for_slips(name, text_counts(self.columns[name]))
             return
         if spelling.parts:
+            self.apart[name] = found.numbers
             self._note(name, values, gone, found)
             return
         if spelling.kind == "truth":
@@ -315,7 +320,10 @@ class _Columns:
                 f"{quote(spelling.words[0])} and {quote(spelling.words[1])}",
             )
             return
-        numbers, strange = spelled_numbers(column, spelling.number)
+        known = found.numbers
+        numbers, strange = spelled_numbers(
+            column, lambda text: known[text] if text in known else spelling.number(text)
+        )
         self._keep_numbers(name, numbers, strange | gone, spelling.kind)
         if spelling.kind == "date":
             self.dates.add(name)
@@ -499,9 +507,8 @@ class _Columns:
             option=Setting("date_format", order),
         )
 
-    def look_for_codes(self, name: str, column: Any) -> None:
+    def look_for_codes(self, name: str, texts: Mapping[str, int]) -> None:
         """Say that digits which begin with a zero stay as they are."""
-        texts = text_counts(column)
         if not all(text.isascii() and text.isdigit() for text in texts):
             return
         code = next((text for text in texts if len(text) > 1 and text[0] == "0"), None)

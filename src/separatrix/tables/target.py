@@ -199,9 +199,8 @@ def take_target(
     column = _with_blanks(_column(table, name), table, name, classes)
     features = table.drop(name)
     _require_all(column, table, name, "labels")
-    if classes is None:
-        _require_labels(column, table, name)
     if isinstance(column, Categorical) and classes is None and _are_words(column):
+        _require_labels(column, table, name)
         return features, column.levels.astype(np.str_)[column.codes]
     values = np.ma.getdata(column)
     if classes is not None:
@@ -216,6 +215,7 @@ def take_target(
             f"column {quote(name)} has one class only{only}; a classifier needs at least two"
         )
     _require_classes(table, name, values, distinct)
+    _require_labels(column, table, name)
     return features, _labels(values)
 
 

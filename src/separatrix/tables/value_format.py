@@ -18,7 +18,7 @@ import datetime
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -162,12 +162,12 @@ def _taken_apart(text: str) -> _Written | None:
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
-    part = {name: value or "" for name, value in found.groupdict().items()}
-    signs = [part[name] for name in ("sign", "inner", "trailing") if part[name]]
-    bracketed = bool(part["open"])
-    if bracketed != bool(part["close"]) or len(signs) + bracketed > 1:
+    opening, sign, before, inner, body, exponent, after, trailing, closing, outer = found.groups()
+    signs = [mark for mark in (sign, inner, trailing) if mark]
+    bracketed = bool(opening)
+    if bracketed != bool(closing) or len(signs) + bracketed > 1:
         return None
-    units = [part[name].rstrip(".") for name in ("before", "after", "outer") if part[name]]
+    units = [unit.rstrip(".") for unit in (before, after, outer) if unit]
     if len(units) > 1:
         # $1.2M has a currency and a magnitude; two units are none.
         if len(units) > 2 or units[1] not in _MAGNITUDES:
@@ -176,14 +176,16 @@ def _taken_apart(text: str) -> _Written | None:
     negative = bracketed or any(sign in _MINUS for sign in signs)
     return _Written(
         -1.0 if negative else 1.0,
-        part["body"].strip(),
-        part["exponent"],
+        body.strip(),
+        exponent or "",
         units[0] if units else "",
     )
 
 
 def _split_magnitude(unit: str) -> tuple[str, str]:
     """A unit without its magnitude, and the magnitude."""
+    if not unit or unit[-1] not in "onkKMB":
+        return unit, ""
     for magnitude in ("Mio", "mn", "bn", "k", "K", "M", "B"):
         if unit == magnitude:
             return "", magnitude
@@ -202,7 +204,7 @@ def _unsigned(body: str, decimal: str) -> float | None:
     whole, point, fraction = body.partition(decimal)
     if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
         return None
-    marks = {mark for mark in whole if not mark.isdigit()}
+    marks = set() if whole.isdigit() else {mark for mark in whole if not mark.isdigit()}
     if len(marks) > 1 or not marks <= set(_GROUPS[decimal]):
         return None
     digits = whole
@@ -418,10 +420,11 @@ class ValueFormat:
         Currencies that have a sign are called by it.
         """
         written = _taken_apart(text)
-        if written is None:
-            return None
+        return None if written is None else self._amount(written)
+
+    def _amount(self, written: _Written) -> tuple[str, float] | None:
         unit, magnitude = _split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
-        value = self._numeral(written.body)
+        value = _unsigned(written.body, self.decimal)
         if value is None:
             return None
         value = float(f"{value!r}{written.exponent}") if written.exponent else value
@@ -437,7 +440,7 @@ class ValueFormat:
         if self.kind == "list":
             return set(parts.items(text, self.unit)) <= set(self.words)
         if self.parts:
-            return any(self.part(text, k) for k in range(len(self.parts)))
+            return self.apart(text) is not None
         return self.number(text) is not None
 
     def word(self, text: str) -> str:
@@ -461,15 +464,17 @@ class ValueFormat:
         """What the parts of an empty cell are: 0 of a list, which has no value, and NaN of others."""
         return 0.0 if self.kind == "list" else math.nan
 
-    def part(self, text: str, k: int) -> float | None:
-        """The number that a text has for one of the parts; None where it has none."""
+    def apart(self, text: str) -> tuple[float, ...] | None:
+        """The number that a text has for each of the parts, NaN for none; None of other texts."""
         if self.kind == "list":
-            return float(self.words[k] in parts.items(text, self.unit))
+            own = parts.items(text, self.unit)
+            return tuple(float(word in own) for word in self.words)
         if self.kind == "coordinates":
-            found = parts.coordinates(text)
-            return None if found is None else found[k]
+            return parts.coordinates(text)
         unit, value = self.amount(text) or ("", None)
-        return value if unit == self.words[k] else None
+        if value is None or unit not in self.words:
+            return None
+        return tuple(value if unit == word else math.nan for word in self.words)
 
     def state(self) -> dict[str, Any]:
         """Whatever differs from the usual, for a file."""
@@ -529,6 +534,8 @@ class Found:
         Whether the spelling was known before.
     merged : mapping of str to str
         Other spellings of levels, and the levels.
+    numbers : mapping of str to float, or to tuple of float
+        What texts were read as, where that is known; of columns that are taken apart, every part.
     """
 
     spelling: ValueFormat
@@ -540,6 +547,7 @@ class Found:
     plain: bool = False
     known: bool = False
     merged: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def find_spelling(
@@ -593,23 +601,20 @@ def find_spelling(
         return words()
     found = [
         one
-        for one in (
-            _numbers(values, decimal, comma),
-            _dates(values, order),
-            *_quantities(values, decimal, comma, insisted=insisted is not None),
-        )
+        for one in _kinds_of(values, some, decimal, order, comma, insisted)
         if one is not None and insisted in (None, "date" if one[0].kind == "date" else "number")
     ]
     if not found:
         return words()
     spelling, meant, ambiguous = max(found, key=lambda one: one[1])
+    numbers = {text: spelling.number(text) for text in values}
     strays = sorted(
-        (text for text in values if spelling.number(text) is None), key=lambda t: -values[t]
+        (text for text, number in numbers.items() if number is None), key=lambda t: -values[t]
     )
     few_words = spelling.kind != "date" and len(strays) <= _FEW_WORDS
     least = (_MEANT_BUT_FOR_WORDS if few_words else MEANT) * total
     if insisted is None and not (meant == total or (meant >= least and total >= _FEWEST)):
-        return words() if insisted is None else None
+        return words()
     if insisted is None and spelling.kind == "number" and any(map(_is_code, values)):
         return None
     lost = set(strays)
@@ -621,7 +626,9 @@ def find_spelling(
     if not example and not strays and not marks:
         return None
     n_strays = sum(values[text] for text in strays)
-    return Found(spelling, example, ambiguous, tuple(strays), n_strays, marks, not example)
+    return Found(
+        spelling, example, ambiguous, tuple(strays), n_strays, marks, not example, numbers=numbers
+    )
 
 
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -645,10 +652,15 @@ def _is_code(text: str) -> bool:
 
 def _looks_countable(text: str, order: str | None) -> bool:
     return any(c.isdigit() for c in text) and (
-        (order is not None and _days(text, order) is not None)
-        or _NUMBER.fullmatch(text) is not None
+        _NUMBER.fullmatch(text) is not None
+        or _looks_like_date(text, order)
         or quantities.is_quantity_text(text)
-        or any(pattern.fullmatch(text) is not None for pattern in _DATES)
+    )
+
+
+def _looks_like_date(text: str, order: str | None) -> bool:
+    return (order is not None and _days(text, order) is not None) or any(
+        pattern.fullmatch(text) is not None for pattern in _DATES
     )
 
 
@@ -686,8 +698,8 @@ def _numbers(
     # Without those in other units, which are converted if all of the column's can be.
     own = {"", base.unit, _SAME.get(base.unit, base.unit)}
     each = [
-        {text: value for text in written for unit, value in [one.amount(text) or ("", None)]
-         if unit in own}
+        {text: value for text, parted in written.items()
+         for unit, value in [one._amount(parted) or ("", None)] if unit in own}
         for one in candidates
     ]  # fmt: skip
     meant = [
@@ -703,18 +715,41 @@ def _numbers(
     return candidates[best], meant[best], ambiguous
 
 
-def _quantities(
-    values: Mapping[str, int], decimal: str | None, comma: bool, *, insisted: bool
+def _kinds_of(
+    values: Mapping[str, int],
+    some: Sequence[str],
+    decimal: str | None,
+    order: str | None,
+    comma: bool,
+    insisted: str | None,
 ) -> Iterator[tuple[ValueFormat, int, str] | None]:
-    """Yield what else than plain numbers and dates a column may hold, and in how many rows."""
+    """Yield what a column may hold, and in how many rows: what half of some texts look like."""
+
+    def likely(looks: Callable[[str], Any]) -> bool:
+        return insisted is not None or 2 * sum(bool(looks(text)) for text in some) >= len(some)
+
+    # Most columns in several units show it in a few texts.
+    few = {text: values[text] for text in (*some, max(values, key=values.__getitem__))}
+    if likely(_NUMBER.fullmatch):
+        found = _numbers(few, decimal, comma)
+        if insisted is not None or (found is not None and 2 * found[1] >= sum(few.values())):
+            yield _numbers(values, decimal, comma)
+    if insisted != "number" and likely(lambda text: _looks_like_date(text, order)):
+        yield _dates(values, order)
+    if insisted == "date" or not likely(quantities.is_quantity_text):
+        return
+    # The mark of the fraction matters where there is one.
     marks = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
+    if not any("," in text or "." in text for text in values):
+        marks = marks[:1]
     for mark in marks:
         numeral = partial(_unsigned, decimal=mark)
-        if (found := quantities.find_measure(values, numeral, insisted=insisted)) is not None:
-            unit, pair, meant = found
+        measured = quantities.find_measure(values, numeral, insisted=insisted is not None)
+        if measured is not None:
+            unit, pair, meant = measured
             yield ValueFormat("measure", mark, unit, order=pair), meant, ""
         kinds = ["share"] if insisted or quantities.is_share(values) else []
-        for kind in [*kinds, "angle"]:
+        for kind in [*kinds, *(["angle"] if likely(quantities.angle) else [])]:
             one = ValueFormat(kind, mark)
             meant = sum(n for text, n in values.items() if one.number(text) is not None)
             yield (one, meant, "") if meant else None
@@ -727,7 +762,7 @@ def _of_words(
     decimal: str | None,
     comma: bool,
 ) -> Found | None:
-    """What is meant by a column that holds no numbers."""
+    """The format of a column that holds no numbers, or None."""
     if (truth := _truth(values, marks, total)) is not None:
         return truth
     candidates: list[ValueFormat] = []
@@ -735,14 +770,16 @@ def _of_words(
     if 2 * sum(any(map(str.isdigit, text)) for text in some) >= len(some):
         mark = decimal or ("," if comma else ".")
         candidates += _in_digits(values, some, mark)
-    if not candidates and (listed := parts.find_list(values)) is not None:
+    separated = any(mark in text for mark in parts.SEPARATORS for text in some)
+    if separated and not candidates and (listed := parts.find_list(values)) is not None:
         candidates.append(ValueFormat("list", unit=listed[0], words=listed[1]))
     for one in candidates:
-        strays = sorted((t for t in values if not one.reads(t)), key=lambda t: (-values[t], t))
+        read = {text: one.apart(text) if one.parts else one.number(text) for text in values}
+        strays = sorted((t for t in values if read[t] is None), key=lambda t: (-values[t], t))
         n_strays = sum(values[text] for text in strays)
         if total >= _FEWEST and total - n_strays >= MEANT * total:
-            example = next(text for text in values if one.reads(text))
-            return Found(one, example, "", tuple(strays), n_strays, marks)
+            example = next(text for text in values if read[text] is not None)
+            return Found(one, example, "", tuple(strays), n_strays, marks, numbers=read)
     names = merged_levels({**values, **marks} if marks else values)
     if not names:
         return None
