@@ -24,7 +24,7 @@ from separatrix.tables import Table
 from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.table import missing_mask
 
-__all__ = ["Repeated", "likely_group", "likely_time"]
+__all__ = ["Repeated", "likely_group", "likely_time", "names_birth"]
 
 # Of fewer values nothing can be held out, and categories have so many.
 _LEAST_VALUES = 20
@@ -277,6 +277,11 @@ def _named(name: str, words: re.Pattern[str], signs: tuple[str, ...]) -> bool:
     return any(words.match(part.lower()) for part in parts) or any(sign in name for sign in signs)
 
 
+def names_birth(name: str) -> bool:
+    """Whether a column is named like a date of birth."""
+    return _named(name, _BIRTH, _BIRTH_SIGNS)
+
+
 # --- time -----------------------------------------------------------------------------------------
 
 
@@ -308,6 +313,6 @@ def likely_time(table: Table) -> str | None:
         if (steps >= 0.0).all() or (steps <= 0.0).all():
             return name
         short = days.max() - days.min() <= _LONGEST
-        if found is None and short and not _named(name, _BIRTH, _BIRTH_SIGNS):
+        if found is None and short and not names_birth(name):
             found = name
     return found

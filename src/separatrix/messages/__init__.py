@@ -384,11 +384,13 @@ TEMPLATES: dict[str, str] = {
     "score_group": "{scores}   ({columns} repeats: its rows on one side; {options})",
     "score_time": "{scores}   (the latest rows by {columns}; {options})",
     "score_without": "{scores}   (without {columns}; {options})",
-    "falls_by_group": "rows that share a value of {column} resemble one another, and a random "
-    "split fits some of them and measures on others: {random}, but {score} on rows of values that "
-    "were not fitted; {option} splits so",
+    "falls_by_group": "rows of one {column} resemble one another, and the random split has them on "
+    "both sides: {random} there, and {score} where each {column} is on one side; {option} splits "
+    "so",
     "falls_by_time": "the latest rows by {column} are predicted worse than rows at random: "
     "{score} instead of {random}; {option} holds them out",
+    "dates_in_passes": "column {column} holds dates, and rows at random are held out; {option} holds "
+    "out the latest ones (in passes a fit measures one split alone)",
     "no_score_by": "there is no score of rows split by {column}: {why}",
     "leak_alone": "column {column} alone predicts held-out rows with {score}; if it is not known "
     "before the target, leave it out with {option}",

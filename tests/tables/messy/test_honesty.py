@@ -100,7 +100,7 @@ def test_a_german_hospital_exports_visits(run, export):
     assert first.code == 0
     line = first.line("by group")
     assert line.endswith("('PatientenNr' repeats: its rows on one side; --group PatientenNr)")
-    warned = "rows that share a value of 'PatientenNr' resemble one another"
+    warned = "rows of one 'PatientenNr' resemble one another"
     assert (warned in first.err) == (first.accuracy("by group") < first.accuracy("held out") - 0.1)
     # Beside it stands what the named option gives, up to the looser tolerance.
     named = run("fit", data, "--target", "Befund", "--group", "PatientenNr", "-o", "b.separatrix")

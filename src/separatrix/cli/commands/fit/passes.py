@@ -14,6 +14,7 @@ import numpy as np
 
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
+from separatrix.assessment.entities import names_birth
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import (
@@ -45,14 +46,14 @@ from separatrix.cli.reading import (
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
 from separatrix.geometry.diagnosis.alerts import ranked_alerts
-from separatrix.messages import counted, quoted
+from separatrix.messages import Message, Setting, counted, quoted
 from separatrix.models.blocked import keeps_passes
 from separatrix.models.blocked import refusal as refusal_in_passes
 from separatrix.persistence.model_file import StoredModel
 from separatrix.scale import BlockedData
 from separatrix.scale.checkpoints import kept_until_end
 from separatrix.tables import DEFAULT_MISSING
-from separatrix.tables.table import missing_marks
+from separatrix.tables.table import missing_marks, quote
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -176,8 +177,20 @@ def read(out: Output, options: FitOptions) -> BlockRows:
     if data.classes is not None and rows.positive is not None:
         share = data.class_rows[list(data.classes).index(rows.positive)] / max(rows.n_fit, 1)
         out.report("positive", describe_positive(options, rows.positive, float(share)))
+    _note_dates(out, rows)
     _prepare(out, rows.checkpoint, options.resume)
     return rows
+
+
+def _note_dates(out: Output, rows: BlockRows) -> None:
+    """Note that the latest rows could be held out, where a column has dates."""
+    options = rows.options
+    if options.time is not None or options.group is not None or not rows.n_held:
+        return
+    dates = (one.name for one in rows.encoder.encodings if getattr(one, "date", False))
+    name = next((name for name in dates if not names_birth(name)), None)
+    if name is not None:
+        out.note(Message("dates_in_passes", column=quote(name), option=Setting("time", name)))
 
 
 def _require_no_whole_table(options: ModelOptions) -> None:
