@@ -72,7 +72,7 @@ def run(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Leave the pictures out of reports: most of the time goes into them, and numbers need none."""
-    monkeypatch.setattr("separatrix.report.pictures._plans", lambda material: iter(()))
+    monkeypatch.setattr("separatrix.report.pictures._plans", lambda *_: iter(()))
 
 
 def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> Path:

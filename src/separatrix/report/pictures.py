@@ -90,7 +90,7 @@ def pictures_of(evaluation: EvaluationData, diagnostics: dict[str, Any]) -> list
     import matplotlib.pyplot as plt
 
     found = []
-    for plan in (*_plans(evaluation), *_of_partial_residuals(evaluation, diagnostics)):
+    for plan in _plans(evaluation, diagnostics):
         rows = _some(evaluation, plan.part, plan.most)
         before = set(plt.get_fignums())
         words = {
@@ -145,7 +145,7 @@ def _by(make: Callable[..., Any], model: Any, axes: Any = None, **options: Any) 
     return lambda X, y: make(model, X, y, ax=(axes or _axes)(), **options)
 
 
-def _plans(evaluation: EvaluationData) -> Iterator[_Plan]:
+def _plans(evaluation: EvaluationData, diagnostics: dict[str, Any]) -> Iterator[_Plan]:
     from separatrix import plots
 
     model = evaluation.model
@@ -162,6 +162,7 @@ def _plans(evaluation: EvaluationData) -> Iterator[_Plan]:
             most=1,
         )
     yield from _of_quantity(evaluation) if evaluation.quantity else _of_classes(evaluation)
+    yield from _of_partial_residuals(evaluation, diagnostics)
 
 
 def _of_partial_residuals(
