@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.messages import Joined, Message
-from separatrix.tables import Encoder
 from separatrix.tables.table import Remarks, quote
+
+if TYPE_CHECKING:
+    from separatrix.tables import Encoder
 
 __all__ = ["alerts_as_findings", "not_alerted", "ranked_alerts"]
 

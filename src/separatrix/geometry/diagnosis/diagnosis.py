@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.diagnosis.alerts import alerts_as_findings, not_alerted
 from separatrix.geometry.diagnosis.checks import CHECKS, WITHOUT_CLASSES, Examined, Skipped
-from separatrix.geometry.diagnosis.described import profile_findings
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
-from separatrix.geometry.diagnosis.tabular import (
-    PreparedTable,
-    prepared_table,
-    short_alerts,
-    table_of,
-)
 from separatrix.geometry.points import labelled_points
 from separatrix.messages import counted, join, sentences
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.tables import Table
-from separatrix.tables.profiles.profiling import profile_of
-from separatrix.tables.profiles.records import TableProfile
-from separatrix.tables.target import is_quantity
+
+if TYPE_CHECKING:
+    from separatrix.geometry.diagnosis.tabular import PreparedTable
+    from separatrix.tables.profiles.records import TableProfile
 
 __all__ = ["Diagnosis", "Finding", "diagnose", "diagnose_table"]
 
@@ -212,6 +206,8 @@ def diagnose(
         check_choice("checks", name, list(CHECKS))
     settings = (bool(fit_intercept), time_limit, chosen)
     if profile or target is not None or _is_table(X):
+        from separatrix.geometry.diagnosis.tabular import prepared_table, table_of
+
         names = None if feature_names is None else [str(name) for name in feature_names]
         table, own = (X, None) if isinstance(X, Table) and y is None else table_of(X, y, names)
         if target is not None and own is not None:
@@ -263,6 +259,11 @@ def diagnose_table(
         findings += not_alerted(found, encoder)
     described = None
     if profile:
+        # Later, because what a fit warns of does without.
+        from separatrix.geometry.diagnosis.described import profile_findings
+        from separatrix.geometry.diagnosis.tabular import short_alerts
+        from separatrix.tables.profiles.profiling import profile_of
+
         described = profile_of(
             prepared.table,
             prepared.target,
@@ -301,6 +302,8 @@ def _is_table(X: Any) -> bool:
 
 def _is_quantity(y: Any) -> bool:
     """Whether labels are numbers that are no plausible classes."""
+    from separatrix.tables.target import is_quantity
+
     values = np.asarray(y)
     return values.ndim == 1 and values.dtype.kind == "f" and is_quantity(values)
 
