@@ -403,7 +403,7 @@ def test_bound_of_the_multinomial_loss(penalised: bool, count: int, seed: int) -
 def test_bound_of_the_perceptron_loss() -> None:
     # With a penalty its optimum is 0, at zero weights: no bound may exceed it.
     rng = np.random.default_rng(5)
-    for problem in margin_problems(rng, 50, True):
+    for problem in margin_problems(rng, 20, True):
         objective = MarginObjective(
             design_of(problem), problem["y"], PerceptronLoss(), **options(problem)
         )

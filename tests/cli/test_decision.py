@@ -18,6 +18,7 @@ def test_the_rarer_class_is_positive(run):
     assert "average precision of 'benign'" in run("evaluate", "m.separatrix", "breast-cancer").out
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("model", ["logistic", "svm", "lda", "kernel-svm", "perceptron", "stump"])
 def test_a_threshold_is_stored_and_applied(run, tmp_path, model):
     ran = run("fit", "breast-cancer", "--model", model, "--optimise", "cost=20:1", "-o", "m.s")

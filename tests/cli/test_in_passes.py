@@ -426,6 +426,7 @@ def test_predictions_that_overflow_are_told_by_their_row_in_the_table(run, tmp_p
         assert "1 prediction beyond the range of numbers, the first in row 60,001" in result.err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, large):
     page, own = tmp_path / "m.html", tmp_path / "own.html"
     document, _ = fitted(run, table, "--report", str(own))

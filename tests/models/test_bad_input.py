@@ -437,9 +437,11 @@ def test_layouts(kind, layout: str, tmp_path) -> None:
 def test_unsorted_and_repeated_sparse_indices(kind) -> None:
     X, _ = data()
     y = (X[:, 0] > 0).astype(int)
-    indices = np.tile([3, 1, 0, 2, 0], len(X))
+    indices = np.tile(np.int32([3, 1, 0, 2, 0]), len(X))
     values = np.stack([X[:, 3], X[:, 1], 3 * X[:, 0], X[:, 2], -2 * X[:, 0]], axis=1).ravel()
-    messy = sp.csr_array((values, indices, 5 * np.arange(len(X) + 1)), shape=X.shape)
+    messy = sp.csr_array(
+        (values, indices, 5 * np.arange(len(X) + 1, dtype=np.int32)), shape=X.shape
+    )
     model, plain = kind().fit(messy, y), kind().fit(X, y)
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(model.predict(messy), plain.predict(X))

@@ -328,11 +328,11 @@ def test_time_and_steps_are_limited():
 def test_a_column_that_drowns_the_others_is_named():
     X, y = load_breast_cancer(return_X_y=True)
     for model in (
-        SVC(kernel="poly", gamma=1.0, max_iter=50),
-        SVC(kernel="poly", gamma=1.0, degree=5, max_iter=50),
-        SVR(kernel="poly", gamma=1.0, max_iter=20),
-        NuSVR(kernel="poly", gamma=1.0, max_iter=20),
-        NuSVC(kernel="poly", gamma=1.0, nu=0.1, max_iter=20),
+        SVC(kernel="poly", gamma=1.0, max_iter=10),
+        SVC(kernel="poly", gamma=1.0, degree=5, max_iter=10),
+        SVR(kernel="poly", gamma=1.0, max_iter=5),
+        NuSVR(kernel="poly", gamma=1.0, max_iter=5),
+        NuSVC(kernel="poly", gamma=1.0, nu=0.1, max_iter=5),
     ):
         with pytest.warns(ConvergenceWarning, match=r"gamma='scale'.*column 23"):
             model.fit(X, y)

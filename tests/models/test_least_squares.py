@@ -213,7 +213,7 @@ def test_many_relations_are_shortened(rng) -> None:
 
 @pytest.mark.sampled
 @settings(max_examples=share(80), deadline=None)
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=20), st.integers(0, 1000), st.booleans())
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=8), st.integers(0, 1000), st.booleans())
 def test_any_portions_are_one_fit(sizes, seed, weighted) -> None:
     own = np.random.default_rng(seed)
     n = sum(sizes) + 8

@@ -91,8 +91,8 @@ from separatrix._compiled import pool
 of_any_size = pool.tuned(pool.Tuning(parallel_work=0))
 of_any_size.__enter__()
 rng = np.random.default_rng(0)
-X = sp.random_array((6000, 100), density=0.3, rng=rng, format="csr")
-y = (X @ rng.normal(size=100) + rng.normal(size=6000) > 0).astype(int)
+X = sp.random_array((1500, 50), density=0.3, rng=rng, format="csr")
+y = (X @ rng.normal(size=50) + rng.normal(size=1500) > 0).astype(int)
 svm = LinearSVC(tol=1e-4, solver="dual", random_state=0)
 for model in (LogisticRegression(solver="newton"), svm):
     runs = [model.fit(X, y).coef_.copy() for _ in range(2)]
@@ -132,7 +132,7 @@ from separatrix import LogisticRegression
 from separatrix._compiled import pool
 of_any_size = pool.tuned(pool.Tuning(parallel_work=0))
 of_any_size.__enter__()
-X = sp.random_array((6000, 200), density=0.3, rng=np.random.default_rng(0), format="csr")
+X = sp.random_array((1500, 50), density=0.3, rng=np.random.default_rng(0), format="csr")
 y = (X[:, [0]].toarray()[:, 0] > 0.2).astype(int)
 def fit(_):
     return LogisticRegression(solver="newton").fit(X, y).certificate_.ok
