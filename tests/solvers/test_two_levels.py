@@ -208,16 +208,16 @@ def test_products_are_fewer_with_two_levels(C):
 
 
 def categories(n: int, d: int, each: int) -> MarginObjective:
-    """Rows that have one level each of so many categories of as many levels."""
+    """Rows that have one level each of so many categories, few of whose levels are frequent."""
     rng = np.random.default_rng(0)
     levels = d // each
-    columns = rng.integers(levels, size=(n, each)) + levels * np.arange(each)
+    columns = np.floor(levels ** rng.random((n, each))).astype(int) - 1 + levels * np.arange(each)
     matrix = sp.csr_matrix((np.ones(n * each), columns.ravel(), each * np.arange(n + 1)), (n, d))
     return MarginObjective(as_design(matrix), np.resize([-1.0, 1.0], n), LogLoss(), C=100.0)
 
 
 def test_the_forecast_counts_the_products_of_long_rows():
-    long, many = categories(300, 3000, 300), categories(20_000, 5000, 20)
+    long, many = categories(300, 3000, 300), categories(100_000, 50_000, 10)
     # Of rows with few entries the levels save many products, of long ones they are dear to make.
     assert forecast.two_levels(long) > 3.0 * forecast.conjugate_gradients(long)
     assert forecast.two_levels(many) < forecast.conjugate_gradients(many)

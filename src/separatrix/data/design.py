@@ -235,7 +235,7 @@ class Design(ABC):
         n, d = self.shape
         part = self.take(np.unique(np.linspace(0, n - 1, _COMPARED).astype(np.intp)))
         with np.errstate(over="ignore", invalid="ignore"):
-            products, count = part.dot(part.t_dot(np.eye(part.n_samples))), part.n_samples
+            products, count = part._row_products(), part.n_samples
             length = float(np.trace(products)) / count
             if length == 0.0:
                 return 1.0
@@ -243,6 +243,10 @@ class Design(ABC):
             squares = np.square(products / length)
         ratio = d * float(squares.sum() - np.trace(squares)) / max(count * (count - 1), 1)
         return float(np.clip(ratio, 1.0, d)) if np.isfinite(ratio) else float(d)
+
+    def _row_products(self) -> np.ndarray:
+        """The products of all rows with one another, where there are few rows."""
+        return self.dot(self.t_dot(np.eye(self.n_samples)))
 
     @abstractmethod
     def blocks(
@@ -709,6 +713,12 @@ class CSRDesign(Design):
 
         half = self._reduce(add, weights, shape, work)
         return half + half.T
+
+    def _row_products(self) -> np.ndarray:
+        # A few columns of as many features as there are words may not fit in memory.
+        x = self._x.astype(np.float64)
+        found: np.ndarray = (x @ x.T).toarray()
+        return found
 
     @functools.cached_property
     def gram_cost(self) -> float:

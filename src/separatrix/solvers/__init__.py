@@ -121,15 +121,16 @@ def select_solver(problem: LinearProblem) -> Solver:
     point and its multipliers, once and for all.  ``verbose=1`` prints the forecast and who begins
     and takes over, and ``record=True`` keeps both in ``trace_``.
     Where fewer rows than columns keep a curvature, as with a squared hinge on separable rows, steps
-    of second order are forecast to be the more the weaker the penalty.  Small problems have
+    of second order are forecast to be the more the weaker the penalty, until the multipliers of the
+    first passes show that most rows keep one.  Small problems have
     compiled Newton steps, which are taken without a forecast or a sample: up to 120,000 entries and
     80 parameters of a smooth loss, 500,000 and 160 of one with a kink, and 20,000 and 64 of sparse
     rows; of losses of the residual as of those of the margin, and of several classes up to 64
     parameters together.  Without a penalty, or for several outputs at once, there is no dual
     descent; for several outputs :class:`Newton` otherwise takes a Hessian or products, whichever is
     forecast to be less.  For one output and for several there are the more products the more
-    collinear the columns are (:attr:`Design.collinearity`, which compares a few dense rows with one
-    another; the levels of sparse categories add up to one column).
+    collinear the columns are (:attr:`Design.collinearity`, which compares a few rows with one
+    another).
 
     Parameters
     ----------
@@ -223,7 +224,9 @@ def _chosen(problem: MarginObjective) -> Solver:
     a_pass = forecast.visits(problem)
     # Little or not, passes that are expected to be fewer are tried.
     if cost >= a_pass * _WORTH or 0.0 < forecast.passes(problem, 1e-6) * a_pass < cost:
-        solver = Switching(solver, cost / a_pass)
+        dense = isinstance(solver, Newton) and solver.dense
+        calm = forecast.newton(problem, changing=False) / a_pass if dense else None
+        solver = Switching(solver, cost / a_pass, calm=calm)
     known = {method.name: cost / a_pass for cost, method in sorted(expected, key=lambda p: -p[0])}
     solver.forecast = {DualDescent.name: math.nan, **known}
     chosen: Solver = solver

@@ -10,7 +10,8 @@ not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`
 
 They were set by hand to products, Hessians, iterations and passes that tables of the seeds 50 to 59
 of ``python -m benchmarks auto`` took to gaps of 1e-4 and 1e-6, and to those of dense tables of
-collinear columns (of a few factors and noise, autoregressive, of eigenvalues that fall by a power).
+collinear columns (of a few factors and noise, autoregressive, of eigenvalues that fall by a power,
+polynomials and categories of some hundred rows) and of words of more columns than rows.
 Where a fit takes a few milliseconds they are often off by a factor of two, and where the rows in
 play change from step to step by a factor of ten.
 """
@@ -18,6 +19,7 @@ play change from step to step by a factor of ten.
 from __future__ import annotations
 
 import math
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,6 +36,7 @@ __all__ = [
     "gram",
     "hessian_in_passes",
     "hessian_pays",
+    "is_calm",
     "newton",
     "passes",
     "quasi_newton",
@@ -99,11 +102,11 @@ _ENVELOPES, _SOLVING = 2.0, 10.0
 # row of so many, or so many rows for each column.  All rows are then looked at a few times; of the
 # steps on the others there are so many in any case, and the more the closer rows are to the kink.
 _PLENTY, _ONE_OF, _SAMPLE, _LOOKED, _PLAYED, _CROWDED = 48.0, 16.0, 4.0, 10.0, 40.0, 300.0
-# Products where there is no Hessian: in any case; as the root of what makes them many, of more rows
-# than columns, dense and sparse, of those of each category, and of fewer; as its logarithm, of
-# fewer rows with a loss whose curvature falls as margins grow; and at most, for each column.  What
-# surrounds each of them, of whatever size.
-_PRODUCTS, _TALL, _WORDS, _COLLINEAR, _WIDE, _TAILED, _ENDS = 8.0, 18.0, 15.0, 4.0, 20.0, 9.0, 1.5
+# Products where there is no Hessian: so many times the cube root of the largest eigenvalue, and 1;
+# of more rows than columns in any case, and as the root of how far the eigenvalues are apart, dense
+# and sparse; as the root of the losses' strength, where the rows in play change; and at most, for
+# each column.  What surrounds each of them, of whatever size.
+_CUBE_ROOT, _PRODUCTS, _TALL, _WORDS, _WIDE, _ENDS = 3.0, 8.0, 18.0, 15.0, 20.0, 1.5
 _AROUND = 6e4
 # Those with two levels of columns: in any case, and as the root of the strength.  Each needs the
 # factor, for each of its entries; and the levels are made by adding up the products of the entries
@@ -184,6 +187,11 @@ def _few_in_play(problem: LinearProblem) -> bool:
     return _in_play(problem) < min(problem.design.shape)
 
 
+def is_calm(problem: LinearProblem, in_play: int) -> bool:
+    """Whether more rows have a curvature than weights could separate, so that most will keep it."""
+    return in_play >= _SEPARABLE * problem.design.n_features
+
+
 def _longer(problem: LinearProblem) -> float:
     """How many times as long it takes where the rows in play change from step to step.
 
@@ -216,10 +224,17 @@ def _bond(problem: LinearProblem) -> float:
 
 def _strength(problem: LinearProblem) -> float:
     """The squared length of a row times its weight, in the mean."""
-    # Rows without weight count for nothing, even where their squares overflow.
-    used = problem.upper > 0.0
-    total = inner(problem.upper[used], problem.design.row_squares()[used])
-    return float(total) / max(int(np.count_nonzero(used)), 1)
+    found = _strengths.get(problem)
+    if found is None:
+        # Rows without weight count for nothing, even where their squares overflow.
+        used = problem.upper > 0.0
+        total = inner(problem.upper[used], problem.design.row_squares()[used])
+        found = _strengths[problem] = float(total) / max(int(np.count_nonzero(used)), 1)
+    return found
+
+
+# It is asked for a dozen times before a fit begins, and takes a look at every row.
+_strengths: WeakKeyDictionary[LinearProblem, float] = WeakKeyDictionary()
 
 
 def _spread(ratio: float) -> float:
@@ -232,12 +247,21 @@ def _spread(ratio: float) -> float:
     return ((1.0 + root) / (1.0 - root)) ** 2 if root < 1.0 else math.inf
 
 
-def newton(problem: LinearProblem) -> float:
-    """Newton's method with the Hessian of all rows."""
+def newton(problem: LinearProblem, *, changing: bool | None = None) -> float:
+    """Newton's method with the Hessian of all rows.
+
+    ``changing``: whether the rows in play change from step to step, where that is known.
+    """
     a_step = _STEP + _hessian(problem) + _LOOKS * _evaluation(problem)
-    calm = _settles(problem) and not _few_in_play(problem)
-    more = _STEPS_FEWER if calm else _STEPS_MORE
-    return _longer(problem) * _steps(problem, _STEPS, more) * a_step
+    changing = _few_in_play(problem) if changing is None else changing
+    more = _STEPS_FEWER if _settles(problem) and not changing else _STEPS_MORE
+    longer = 1.0
+    if problem.design.n_samples < problem.design.n_features:
+        # Rows that are nearly independent all get their margins, and few of them leave the others.
+        longer = _BROAD
+    elif changing:
+        longer = _longer(problem)
+    return longer * _steps(problem, _STEPS, more) * a_step
 
 
 def quasi_newton(problem: LinearProblem) -> float:
@@ -307,23 +331,33 @@ def _has_margins(problem: LinearProblem) -> bool:
 
 
 def _products(problem: LinearProblem) -> float:
-    """The products of Newton's method without a Hessian."""
-    n, d = _in_play(problem), problem.design.n_features
-    bond, sparse = _bond(problem), isinstance(problem.design, CSRDesign)
-    longer = 1.0 if sparse else _related(problem) ** (1.0 / 3.0)
-    if _has_margins(problem):
-        return _PRODUCTS + longer * _TAILED * min(bond, math.log1p(4.0 * bond))
-    if n <= d or _few_in_play(problem):
+    """The products of Newton's method without a Hessian.
+
+    Conjugate gradients meet the largest eigenvalues one after another, and then take the root of
+    what those that are left are apart.  Of eigenvalues that fall as fast as the frequencies of
+    words, the k-th being 1 / k of the first, this is the least for the cube root of the first one.
+    """
+    n, d = problem.design.shape
+    bond = _bond(problem)
+    if _few_in_play(problem):
+        longer = 1.0
+        if not isinstance(problem.design, CSRDesign):
+            longer = _related(problem) ** (1.0 / 3.0)
         return _PRODUCTS + longer * _WIDE * math.sqrt(bond)
-    if not sparse:
-        more = _TALL * math.sqrt(_hard(problem))
-    elif categories := _categories(problem):
-        more = _COLLINEAR * math.sqrt(categories * bond)
-    else:
+    largest = n * math.sqrt(problem.design.collinearity / d)
+    count = 1.0 + _CUBE_ROOT * (bond * largest) ** (1.0 / 3.0)
+    if n <= d:
+        # Rows with margins keep a strength of about these, and grow them a step at a time.
+        left = min(bond, math.log1p(4.0 * bond)) * largest
+        steps = _longer(problem) * _steps(problem, _STEPS, _STEPS_MORE)
+        return min(count, steps * (1.0 + left ** (1.0 / 3.0)))
+    if isinstance(problem.design, CSRDesign):
         # Rows without curvature count for as little as those of a loss that settles.
-        hard = min(bond, _spread(d / (_SETTLED * problem.design.n_samples)))
-        more = _PRODUCTS + _WORDS * math.sqrt(hard)
-    return _PRODUCTS + min(more, _ENDS * d)
+        most = _PRODUCTS + _WORDS * math.sqrt(_spread(d / (_SETTLED * n)))
+    else:
+        spread = _spread(d / _in_play(problem))
+        most = _TALL * math.sqrt(problem.design.collinearity * spread)
+    return min(count, _PRODUCTS + most, _PRODUCTS + _ENDS * d)
 
 
 def _hard(problem: LinearProblem) -> float:

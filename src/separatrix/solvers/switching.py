@@ -80,13 +80,19 @@ class Switching(Solver):
         What that one is forecast to take, in passes of dual descent over all rows.
     tol : float
         The relative gap at which the way ends.
+    calm : float, optional
+        What it is forecast to take, in such passes, where the rows with a curvature no longer
+        change; the multipliers of the passes tell that.
     """
 
     # What each method that came into question is forecast to take, in passes, for the trace.
     forecast: dict[str, float]
 
-    def __init__(self, second: Any, cost: float, *, tol: float = 1e-6) -> None:
+    def __init__(
+        self, second: Any, cost: float, *, tol: float = 1e-6, calm: float | None = None
+    ) -> None:
         self.second, self.cost, self.tol = second, cost, tol
+        self.calm = cost if calm is None else min(calm, cost)
         self._first = DualDescent()
         self.forecast = {self._first.name: math.nan, second.name: cost}
 
@@ -152,18 +158,21 @@ class Switching(Solver):
     def _is_slow(self, problem: MarginObjective, state: SwitchingState) -> bool:
         """Whether the way that is left is longer than the other one."""
         work, gap = state.marks[-1]
-        hopeful = 0.0 < self.forecast[self._first.name] < self.cost
-        least = max(_TRY, (_EXPECTED if hopeful else _TRIAL) * self.cost)
+        inner_state: DualDescentState = state.inner
+        cost = self.cost
+        if self.calm < cost and forecast.is_calm(problem, int(np.count_nonzero(inner_state.alpha))):
+            cost = self.calm
+        hopeful = 0.0 < self.forecast[self._first.name] < cost
+        least = max(_TRY, (_EXPECTED if hopeful else _TRIAL) * cost)
         earlier = [mark for mark in state.marks if mark[0] <= work - 0.5 * max(work, _TRY)]
         if work < least or not earlier:
             return False
         before, wider = earlier[-1]
-        inner_state: DualDescentState = state.inner
         dual = -problem.conjugate_value(-problem.y * inner_state.alpha)
         dual -= 0.5 * inner(inner_state.w, inner_state.w)
         decades = gap - math.log(self.tol * max(abs(dual), 1e-300))
         rate = (wider - gap) / (work - before)
-        most = max(_DOUBT * self.cost - work, _NEARLY * self.cost)
+        most = max(_DOUBT * cost - work, _NEARLY * cost)
         return decades > 0.0 and decades > most * rate
 
     def _current(self, state: SwitchingState) -> Any:
