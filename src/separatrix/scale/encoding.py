@@ -344,7 +344,8 @@ class EncodingPlan:
         """The features as they were fetched, as a table."""
         encodings = self.encoder.encodings
         known = self.encoder.spellings_
-        parts = {source_of(one.name or "", known) for one in encodings}
+        found = (source_of(one.name or "", known) for one in encodings)
+        parts = {source for source in found if source is not None}
         parts -= {name for name, spelling in known.items() if spelling.parts}
         days = parts | {one.name for one in encodings if isinstance(one, Number) and one.date}
         columns: dict[str, Any] = {}

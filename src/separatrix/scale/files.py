@@ -816,9 +816,9 @@ class _Scan:
         names = [name for name in self.layout.groups if name not in own]
         if options.encoder is None:
             return names, []
-        needed = set(options.encoder.kinds_)
-        spellings = options.encoder.spellings_
-        needed |= {own for name in needed if (own := source_of(name, spellings)) is not None}
+        kinds, spellings = options.encoder.kinds_, options.encoder.spellings_
+        sources = [one for name in kinds if (one := source_of(name, spellings)) is not None]
+        needed = dict.fromkeys([*kinds, *sources])
         lacking = [n for n in needed if n not in names and source_of(n, spellings) is None]
         if lacking:
             noun = plural("column", len(lacking))

@@ -226,7 +226,9 @@ class Encoder:
         table = with_date_parts(table)
         if not self._settings.exact:
             dates = table.dates.intersection(table.derived.values())
-            table = without_parts_of(table, {n: read_as_missing(of_column(table, n)) for n in dates})
+            table = without_parts_of(
+                table, {n: read_as_missing(of_column(table, n)) for n in dates}
+            )
         matrix = []
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
@@ -545,8 +547,12 @@ class Encoder:
         # The parts of a column come with it; where a column is no date, its own name is reported.
         lacking = [
             name
-            for name in dict.fromkeys(sources[n] if sources[n] in apart else n for n in sources)
-            if name not in table.columns and sources.get(name) not in self.kinds_
+            for name in dict.fromkeys(
+                source if source in apart else own for own, source in sources.items()
+            )
+            if name is not None
+            and name not in table.columns
+            and sources.get(name) not in self.kinds_
         ]
         if lacking:
             # Only a column that nothing else claims can be this one under another name.

@@ -208,7 +208,9 @@ def _in_order(words: Sequence[str]) -> str:
 def _quantity(spelling: ValueFormat) -> str:
     """What a column that holds more than numbers is read as, in words."""
     if spelling.kind == "measure":
-        return "durations, in seconds" if spelling.unit == "s" else f"quantities, in {spelling.unit}"
+        return (
+            "durations, in seconds" if spelling.unit == "s" else f"quantities, in {spelling.unit}"
+        )
     return {"share": "shares", "angle": "angles, in degrees"}[spelling.kind]
 
 
@@ -429,7 +431,6 @@ class _Columns:
             Message(
                 "levels_merged",
                 column=quote(name),
-                count=counted(len(found.merged), "spelling"),
                 shown="; ".join(shown[:3]) + (f"; {len(shown) - 3:,} more" if shown[3:] else ""),
                 category=Setting("kinds", (name, "category")),
             ),

@@ -10,6 +10,11 @@ later tables are read by it.
 ``$1,063``, ``1.063,50 â‚¬``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``;
 ``05/09/2025``, ``2025-09-05``, ``05.09.25``, ``5-Sep-2025``, ``September 5, 2025``, with or without
 a time of day.  A number that begins with a zero, such as ``00731``, is a code and no number.
+
+Durations, quantities in several units, shares and angles are numbers, too
+(:mod:`~separatrix.tables.quantities`); lists, coordinates and amounts in several currencies are
+taken apart (:mod:`~separatrix.tables.cell_parts`), and levels that are spelled in several ways are
+one (:mod:`~separatrix.tables.level_spellings`).
 """
 
 from __future__ import annotations
@@ -118,6 +123,7 @@ _CLASSES = frozenset(["none", "nil", "nd", "n/d", "nr", "nc", "na", "-", ".", "ã
 def is_placeholder_word(text: str) -> bool:
     """Whether a label is a word that stands for a missing one, and hardly names a class."""
     return text.lower() in _NO_VALUE - _CLASSES
+
 
 # ------------------------------------------------------------------------------------- numbers
 
@@ -460,7 +466,7 @@ class ValueFormat:
 
     @property
     def nothing(self) -> float:
-        """What the parts of an empty cell are: 0 of a list, which has no value, and NaN of others."""
+        """What the parts of an empty cell are: 0 of a list, which has no value; NaN of others."""
         return 0.0 if self.kind == "list" else math.nan
 
     def apart(self, text: str) -> tuple[float, ...] | None:
@@ -618,7 +624,9 @@ def find_spelling(
         return None
     lost = set(strays)
     written = [t for t in values if t not in lost and not _is_plain(t, spelling)]
-    example = next((t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), "")
+    example = next(
+        (t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), ""
+    )
     example = example or next(iter(written), "")
     if not example and not strays and not marks:
         return None
@@ -707,8 +715,8 @@ def _numbers(
     )
     ambiguous = ""
     if len(candidates) == 2 and meant[0] == meant[1]:
-        one, other = each
-        ambiguous = next((text for text in written if one.get(text) != other.get(text)), "")
+        by_point, by_comma = each
+        ambiguous = next((text for text in written if by_point.get(text) != by_comma.get(text)), "")
     return candidates[best], meant[best], ambiguous
 
 
@@ -753,7 +761,11 @@ def _kinds_of(
 
 
 def _of_words(
-    values: Mapping[str, int], marks: Mapping[str, int], total: int, decimal: str | None, comma: bool
+    values: Mapping[str, int],
+    marks: Mapping[str, int],
+    total: int,
+    decimal: str | None,
+    comma: bool,
 ) -> Found | None:
     """The format of a column that holds no numbers, or None."""
     if (truth := _truth(values, marks, total)) is not None:
@@ -771,7 +783,9 @@ def _of_words(
         strays = sorted((t for t in values if read[t] is None), key=lambda t: (-values[t], t))
         n_strays = sum(values[text] for text in strays)
         if total >= _FEWEST and total - n_strays >= MEANT * total:
-            example = next(text for text in values if read[text] is not None)
+            there = [text for text in values if read[text] is not None]
+            # Of lists one that has several values.
+            example = next((text for text in there if one.unit in text), there[0])
             return Found(one, example, "", tuple(strays), n_strays, marks, numbers=read)
     names = merged_levels({**values, **marks} if marks else values)
     if not names:

@@ -1,4 +1,4 @@
-"""Exports whose cells hold more than a number or a word, read by the first command that one gives."""
+"""Exports whose cells hold more than a number or a word, read by the first command."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def german_clinic(rng):
     """Stays in hours, doses in mg and g, a date for none, findings in three spellings."""
     hours, dose = rng.gamma(2, 20, N).round(), rng.gamma(3, 300, N).round()
     where = rng.choice(["Station Nord", "Ambulanz"], N)
-    born = [f"{d:02d}.{m:02d}.{y}" for d, m, y in rng.integers([1, 1, 2012], [29, 13, 2022], (N, 3))]
+    born = [
+        f"{d:02d}.{m:02d}.{y}" for d, m, y in rng.integers([1, 1, 2012], [29, 13, 2022], (N, 3))
+    ]
     messy = {
         "liegezeit": [f"{int(h // 24)}d {int(h % 24)}h" for h in hours],
         "dosis": [f"{d / 1000:.3f} g".replace(".", ",") if k % 3 else f"{d:.0f} mg"
@@ -229,7 +231,11 @@ def test_later_tables_are_read_by_the_units_of_the_fit(tmp_path):
 def test_values_of_lists_that_were_not_seen_are_named(tmp_path):
     ways = ["web", "web, mail", "mail, phone", "phone", "", "mail"] * 6
     table, encoder = fitted(tmp_path, {"w": ways, "x": range(36)})
-    assert [n for n in encoder.feature_names_ if n[0] == "w"] == ["w (mail)", "w (phone)", "w (web)"]
+    assert [n for n in encoder.feature_names_ if n[0] == "w"] == [
+        "w (mail)",
+        "w (phone)",
+        "w (web)",
+    ]
     assert table.n_missing == 6
     rows, said = later(tmp_path, encoder, {"w": ["fax, web", "WEB"], "x": [1, 2]})
     ones = rows[:, 1:] > 0
@@ -265,7 +271,9 @@ def test_a_label_that_may_be_missing_is_asked_about(command, tmp_path):
     assert "--kind 'y=category'" in err
     answers = (["--missing", "TBD", "--drop-missing-target"], ["--kind", "y=category"])
     for words, classes in zip(answers, (2, 3), strict=True):
-        code, out, err = command("fit", "a.csv", "--target", "y", *words, "--json", "-o", "m.separatrix")
+        code, out, err = command(
+            "fit", "a.csv", "--target", "y", *words, "--json", "-o", "m.separatrix"
+        )
         assert code == 0, err
         assert len(json.loads(out)["model"]["classes"]) == classes
     with pytest.raises(DataError, match="'TBD'"):
