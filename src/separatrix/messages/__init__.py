@@ -230,20 +230,20 @@ TEMPLATES: dict[str, str] = {
     "written with {category}",
     "ranges_read": "column {column} holds ranges: read in the order {levels}, as 0 to {last}; keep "
     "them apart with {category}",
-    "levels_merged": "column {column}: {count} that differ in case, accents, blanks or a full stop "
+    "levels_merged": "column {column}: levels that differ in case, accents, blanks or a full stop "
     "are read as one level ({shown}); keep them apart with {category}",
     "levels_misspelled": "column {column}: levels may be misspelled and are kept apart: {shown}; "
     "correct the file where that is so",
-    "list_read": "column {column} holds lists such as {example}: a column for each value ({parts}), "
-    "none of which an empty cell has; keep what is written with {category}",
+    "list_read": "column {column} holds lists such as {example}: a column for each value "
+    "({parts}), none of which an empty cell has; keep what is written with {category}",
     "list_values_later": "column {column}: values not seen at fit have no column and are left out "
     "({values})",
-    "coordinates_read": "column {column} holds coordinates such as {example}: read as {parts}; keep "
-    "what is written with {category}",
+    "coordinates_read": "column {column} holds coordinates such as {example}: read as {parts}; "
+    "keep what is written with {category}",
     "amounts_read": "column {column} holds amounts in several currencies, which are not converted: "
     "a column for each ({parts}); give amounts in one currency to compare them",
-    "question.clock": "column {column} holds hours and minutes, or minutes and seconds ({text}); it "
-    "is left as it is written; read hours and minutes with {number}",
+    "question.clock": "column {column} holds hours and minutes, or minutes and seconds ({text}); "
+    "it is left as it is written; read hours and minutes with {number}",
     "question.share": "column {column} holds shares, pairs of numbers or days ({text}); it is left "
     "as it is written; read shares with {number}",
     "question.units": "column {column} holds numbers in units that cannot be converted into one "
@@ -348,9 +348,9 @@ TEMPLATES: dict[str, str] = {
     "almost_a_quantity": "column {column} would be a quantity but for {value} in row {row}, which "
     "is not a number; correct it, or leave out such rows with {missing} and "
     "{drop_missing_target=True}, or insist on classes with {category}",
-    "placeholder_label": "column {column} has the label {label} (first in row {row}), which may stand "
-    "for a missing one; leave out such rows with {missing} and {drop_missing_target=True}, or make "
-    "it a class with {category}",
+    "placeholder_label": "column {column} has the label {label} (first in row {row}), which may "
+    "stand for a missing one; leave out such rows with {missing} and {drop_missing_target=True}, "
+    "or make it a class with {category}",
     "one_label_or_none": "column {column} has the label {label} or none; make rows without a label "
     "the class {blank} with {category}; where their label is not known, there is one class alone, "
     "and nothing to learn",

@@ -344,8 +344,8 @@ class EncodingPlan:
         """The features as they were fetched, as a table."""
         encodings = self.encoder.column_encodings
         known = self.encoder.spellings_
-        owners = (source_of(one.name or "", known) for one in encodings)
-        parts = {name for name in owners if name is not None}
+        found = (source_of(one.name or "", known) for one in encodings)
+        parts = {source for source in found if source is not None}
         parts -= {name for name, spelling in known.items() if spelling.parts}
         days = parts | {one.name for one in encodings if isinstance(one, Number) and one.date}
         columns: dict[str, Any] = {}

@@ -835,9 +835,9 @@ class _Scan:
             parts = [part for name, part in dates.items() if name in names]
             options.terms.require_columns([*names, *parts], self.layout.source)
             return [name for name in names if name in wanted or name in dates], []
-        needed = set(options.encoder.kinds_)
-        spellings = options.encoder.spellings_
-        needed |= {own for name in needed if (own := source_of(name, spellings)) is not None}
+        kinds, spellings = options.encoder.kinds_, options.encoder.spellings_
+        sources = [one for name in kinds if (one := source_of(name, spellings)) is not None]
+        needed = dict.fromkeys([*kinds, *sources])
         lacking = [n for n in needed if n not in names and source_of(n, spellings) is None]
         if lacking:
             noun = plural("column", len(lacking))

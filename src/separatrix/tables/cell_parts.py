@@ -24,7 +24,7 @@ COORDINATES = ("latitude", "longitude")
 # ---------------------------------------------------------------------------------------- lists
 
 _MOST_ITEMS, _LONGEST, _MOST_WORDS = 50, 40, 4
-# Where there are fewer rows, and where a smaller share of them has several values, there is no list.
+# Where there are fewer rows, or where a smaller share has several values, there is no list.
 _FEWEST_ROWS, _LEAST_SHARE = 20, 0.1
 
 

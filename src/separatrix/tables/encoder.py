@@ -625,8 +625,12 @@ class Encoder:
         # The parts of a column come with it; where a column is no date, its own name is reported.
         lacking = [
             name
-            for name in dict.fromkeys(sources[n] if sources[n] in apart else n for n in sources)
-            if name not in table.columns and sources.get(name) not in self.kinds_
+            for name in dict.fromkeys(
+                source if source in apart else own for own, source in sources.items()
+            )
+            if name is not None
+            and name not in table.columns
+            and sources.get(name) not in self.kinds_
         ]
         if lacking:
             # Only a column that nothing else claims can be this one under another name.

@@ -117,7 +117,7 @@ def merged_levels(counts: Mapping[str, int]) -> dict[str, str]:
     for bare, keys in accented.items():
         if len(keys) == 1:
             groups[bare] += groups.pop(keys[0])
-    found = {}
+    found: dict[str, str] = {}
     for key, texts in groups.items():
         most = max(texts, key=lambda text: (counts[text], text))
         one = len(texts) > 1 and _is_one(key, texts, counts, most)

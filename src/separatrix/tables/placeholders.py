@@ -349,7 +349,7 @@ def sentence(
 
 
 def _date(days: float) -> str:
-    return datetime.date.fromordinal(int(math.floor(days)) + _EPOCH).isoformat()
+    return datetime.date.fromordinal(math.floor(days) + _EPOCH).isoformat()
 
 
 def _short(value: float) -> str:

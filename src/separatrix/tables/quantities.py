@@ -11,6 +11,7 @@ Each reader takes the reader of plain numbers, which knows the decimal mark of t
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -155,7 +156,7 @@ def converted(value: float, by: Conversion) -> float:
 
 
 def _scaled(value: float, factor: float) -> float:
-    """A product that is as exact as a quotient by a whole number where the factor is one over it."""
+    """A product; the quotient by a whole number where the factor is one over that."""
     inverse = round(1.0 / factor)
     return value / inverse if factor < 1.0 and factor * inverse == 1.0 else value * factor
 
@@ -319,7 +320,7 @@ def _base(units: Counter[str]) -> str:
 
 
 def _some(values: Mapping[str, int]) -> list[str]:
-    """Some of the texts of a column, by which most columns show that they are none of these."""
+    """Return texts of a column, by which most columns show that they are none of these."""
     return [*values][:: max(1, len(values) // 200)]
 
 
@@ -503,6 +504,6 @@ def ordered_ranges(texts: Sequence[str], numeral: Numeral) -> tuple[str, ...]:
     order = sorted(ends, key=lambda text: (ends[text], text))
     apart = all(
         ends[one][1] <= ends[other][0] and ends[one] != ends[other]
-        for one, other in zip(order, order[1:], strict=False)
+        for one, other in itertools.pairwise(order)
     )
     return tuple(order) if apart and 2 * ranges > len(ends) and ranges > 1 else ()

@@ -431,7 +431,6 @@ class _Columns:
             Message(
                 "levels_merged",
                 column=quote(name),
-                count=counted(len(found.merged), "spelling"),
                 shown="; ".join(shown[:3]) + (f"; {len(shown) - 3:,} more" if shown[3:] else ""),
                 category=Setting("kinds", (name, "category")),
             ),

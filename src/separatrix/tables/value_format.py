@@ -10,6 +10,11 @@ later tables are read by it.
 ``$1,063``, ``1.063,50 €``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``;
 ``05/09/2025``, ``2025-09-05``, ``05.09.25``, ``5-Sep-2025``, ``September 5, 2025``, with or without
 a time of day.  A number that begins with a zero, such as ``00731``, is a code and no number.
+
+Durations, quantities in several units, shares and angles are numbers, too
+(:mod:`~separatrix.tables.quantities`); lists, coordinates and amounts in several currencies are
+taken apart (:mod:`~separatrix.tables.cell_parts`), and levels that are spelled in several ways are
+one (:mod:`~separatrix.tables.level_spellings`).
 """
 
 from __future__ import annotations
@@ -461,7 +466,7 @@ class ValueFormat:
 
     @property
     def nothing(self) -> float:
-        """What the parts of an empty cell are: 0 of a list, which has no value, and NaN of others."""
+        """What the parts of an empty cell are: 0 of a list, which has no value; NaN of others."""
         return 0.0 if self.kind == "list" else math.nan
 
     def apart(self, text: str) -> tuple[float, ...] | None:
@@ -710,8 +715,8 @@ def _numbers(
     )
     ambiguous = ""
     if len(candidates) == 2 and meant[0] == meant[1]:
-        one, other = each
-        ambiguous = next((text for text in written if one.get(text) != other.get(text)), "")
+        by_point, by_comma = each
+        ambiguous = next((text for text in written if by_point.get(text) != by_comma.get(text)), "")
     return candidates[best], meant[best], ambiguous
 
 
@@ -778,7 +783,9 @@ def _of_words(
         strays = sorted((t for t in values if read[t] is None), key=lambda t: (-values[t], t))
         n_strays = sum(values[text] for text in strays)
         if total >= _FEWEST and total - n_strays >= MEANT * total:
-            example = next(text for text in values if read[text] is not None)
+            there = [text for text in values if read[text] is not None]
+            # Of lists one that has several values.
+            example = next((text for text in there if one.unit in text), there[0])
             return Found(one, example, "", tuple(strays), n_strays, marks, numbers=read)
     names = merged_levels({**values, **marks} if marks else values)
     if not names:

@@ -1,4 +1,4 @@
-"""Exports whose cells hold more than a number or a word, read by the first command that one gives."""
+"""Exports whose cells hold more than a number or a word, read by the first command."""
 
 from __future__ import annotations
 
