@@ -116,6 +116,8 @@ def test_a_french_clinic_whose_model_learns_the_patients(run, export):
     data = export("séjours.csv", columns, delimiter=";", decimal=",")
     ran = run("fit", data, "--target", "sortie", "-o", "a.separatrix", "--json")
     document = json.loads(ran.out)
+    shown = run("info", "a.separatrix")
+    assert shown.line("by group").endswith("--group 'n° dossier')")
     (other,) = (one for one in document["other_scores"] if one["by"] == "group")
     assert other["columns"] == ["n° dossier"]
     # A level for each patient learns them by heart.
@@ -249,7 +251,7 @@ def test_a_path_along_time(run, export):
 # --- leaks --------------------------------------------------------------------------------------
 
 
-def test_an_american_bank_knows_what_was_repaid(run, export):
+def test_an_american_bank_knows_what_was_repaid(run, export, undrawn):
     rng = np.random.default_rng(8)
     n = 1500
     amount, rate = rng.lognormal(9.0, 0.6, n), rng.normal(12.0, 3.0, n)
@@ -272,6 +274,10 @@ def test_an_american_bank_knows_what_was_repaid(run, export):
     assert ran.line("without").endswith("--ignore last_pymnt --ignore total_pymnt)")
     # The same as the table without them.
     words = ("--ignore", "last_pymnt", "--ignore", "total_pymnt", "-o", "b.separatrix")
+    alerts = json.loads(run("report", "a.separatrix", data, "-o", "a.html", "--json").out)["alerts"]
+    first = alerts["findings"][0]
+    assert first["code"] == "gives_label_away"
+    assert first["where"]["columns"] == ["last_pymnt", "total_pymnt"]
     clean = run("fit", data, "--target", "status", *words)
     assert "without" not in {line[:10].strip() for line in clean.out.splitlines()}
     assert abs(clean.accuracy("held out") - ran.accuracy("without")) <= 0.04
