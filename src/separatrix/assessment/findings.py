@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +11,13 @@ import numpy as np
 from separatrix.assessment.certificates import certificate_findings
 from separatrix.assessment.evaluation_data import EvaluationData
 from separatrix.assessment.measuring import measured_findings
-from separatrix.geometry.diagnosis.alerts import alerts_as_findings, not_alerted
+from separatrix.assessment.other_scores import OtherScore, figure
+from separatrix.geometry.diagnosis.alerts import alerts_as_findings, not_alerted, rank
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
+from separatrix.messages import Joined, Message
 from separatrix.models.registry import stated
+from separatrix.tables.table import quote
 
 
 def finding_record(
@@ -46,6 +49,8 @@ def finding_record(
                 "certificate belongs to the fit",
             )
         )
+    else:
+        found += _other_findings(evaluation.provenance)
     checked: tuple[str, ...] = ()
     skipped: dict[str, str] = {}
     if evaluation.table is not None:
@@ -62,7 +67,7 @@ def finding_record(
         replace(one, what=wording(one.what), why=wording(one.why), remedy=wording(one.remedy))
         for one in found
     ]
-    found.sort(key=lambda one: SEVERITIES.index(one.severity))
+    found.sort(key=lambda one: (SEVERITIES.index(one.severity), rank(one)))
     return {
         "findings": [one.to_dict() for one in found],
         "counts": {s: sum(one.severity == s for one in found) for s in SEVERITIES},
@@ -71,6 +76,35 @@ def finding_record(
     }
 
 
+def _other_findings(provenance: Mapping[str, Any]) -> list[Finding]:
+    """What the scores warn of that the fit measured beside that of its random split."""
+    held_out = provenance.get("held_out")
+    if held_out is None:
+        return []
+    found = []
+    for one in OtherScore.all_of(provenance):
+        warning = one.warning(held_out)
+        if warning is not None:
+            where = {"columns": list(one.columns)}
+            found.append(Finding(f"falls_by_{one.by}", "warning", warning, "", "", where))
+        elif one.by == "without":
+            what = Message(
+                "leaks",
+                columns=Joined(tuple(map(quote, one.columns))),
+                score=figure(held_out),
+                fewer=figure(one.scores),
+            )
+            where = {"columns": list(one.columns)}
+            found.append(Finding("gives_label_away", "warning", what, *_LEAK, where))
+    return found
+
+
+_LEAK = (
+    "a column that is known only with the label is missing from new rows, so the scores below are "
+    "too optimistic",
+    "leave it out unless it is known before the label",
+)
+
 # Why what the encoder noticed matters, and what to do, by the code of the finding.
 _ENCODER: dict[str, tuple[str, str]] = {
     "left_out": (
@@ -78,11 +112,7 @@ _ENCODER: dict[str, tuple[str, str]] = {
         "apart",
         "",
     ),
-    "gives_label_away": (
-        "a column that is known only with the label is missing from new rows, so the scores below "
-        "are too optimistic",
-        "leave the column out unless it is known before the label",
-    ),
+    "gives_label_away": _LEAK,
     "one_to_one": (
         "the split of the weight between the two columns is arbitrary",
         "leave one of them out",

@@ -21,7 +21,7 @@ from separatrix.tables import Table
 from separatrix.tables.categorical import first_appearance
 from separatrix.tables.table import missing_mask
 
-__all__ = ["TELLING", "falls_without", "main_score", "single_scores"]
+__all__ = ["TELLING", "falls_without", "single_scores"]
 
 TELLING = 0.99
 """A column that scores more than this alone gives the target away."""
@@ -158,13 +158,6 @@ def _mean_area(scores: np.ndarray, hits: np.ndarray) -> float:
     ones = np.ones(len(scores))
     areas = [Ranked.of(own, hit, ones).area for own, hit in zip(scores.T, hits.T, strict=True)]
     return float(np.mean([0.5 if area is None else max(area, 1.0 - area) for area in areas]))
-
-
-def main_score(scores: dict[str, Any]) -> float:
-    """The figure that a leak raises: the area under the ROC curve, else accuracy, or R^2."""
-    if "mse" in scores:
-        return 0.0 if scores["r2"] is None else float(scores["r2"])
-    return float(scores["accuracy"] if scores["roc_auc"] is None else scores["roc_auc"])
 
 
 def falls_without(model: Any, X: Any, y: np.ndarray, columns: list[list[int]]) -> np.ndarray | None:

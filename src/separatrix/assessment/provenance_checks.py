@@ -146,6 +146,15 @@ _FORMS: dict[str, Form] = {
     ),
     "decision": _or_none(lambda value: _DECISION(value) and len(value) == 7),
     "held_out": _or_none(_scores),
+    "other_scores": _list(
+        _record(
+            {
+                "by": lambda value: value in ("group", "time", "without"),
+                "columns": lambda value: _list(_text)(value) and len(value) > 0,
+                "scores": _scores,
+            }
+        )
+    ),
     "positive": _or_none(_label),
     "quantity": _flag,
     "split": _record(

@@ -389,11 +389,13 @@ TEMPLATES: dict[str, str] = {
     "so",
     "falls_by_time": "the latest rows by {column} are predicted worse than rows at random: "
     "{score} instead of {random}; {option} holds them out",
-    "dates_in_passes": "column {column} holds dates, and rows at random are held out; {option} holds "
-    "out the latest ones (in passes a fit measures one split alone)",
+    "dates_in_passes": "column {column} holds dates, and rows at random are held out; {option} "
+    "holds out the latest ones (in passes a fit measures one split alone)",
     "no_score_by": "there is no score of rows split by {column}: {why}",
     "leak_alone": "column {column} alone predicts held-out rows with {score}; if it is not known "
     "before the target, leave it out with {option}",
+    "leaks": "columns that seem to give the target away: {columns}; with them {score}, without "
+    "them {fewer}",
     "leak_together": "column {column} nearly gives the target away together with others: with it "
     "{score}, without it {fewer}; if it is not known before the target, leave it out with {option}",
     "one_group": "all rows belong to one group, so no group can be held out",

@@ -12,7 +12,7 @@ from separatrix.tables.table import Remarks, quote
 if TYPE_CHECKING:
     from separatrix.tables import Encoder
 
-__all__ = ["alerts_as_findings", "not_alerted", "ranked_alerts"]
+__all__ = ["alerts_as_findings", "not_alerted", "rank", "ranked_alerts"]
 
 # Why a column is no feature, of one and of several, by the sort of the encoder's alert.
 _LEFT_OUT = {
@@ -34,13 +34,21 @@ _CODES = {
 }
 # The gravest first; what has no place here is in the middle.
 _RANKS = {
+    "falls_by_group": 0,
+    "falls_by_time": 0,
     "gives_label_away": 0,
+    "nearly_gives_label_away": 0,
     "row_numbers": 1,
     "column": 2,
     "one_to_one": 3,
     "collinear": 3,
     "left_out": 4,
 }
+
+
+def rank(finding: Finding) -> int:
+    """The place of a finding among those of its severity."""
+    return _RANKS.get(finding.code, 2)
 
 
 def alerts_as_findings(encoder: Encoder) -> list[Finding]:
@@ -63,7 +71,7 @@ def alerts_as_findings(encoder: Encoder) -> list[Finding]:
     ]
     if len(gone) > 1:
         found.append(_left_out(gone))
-    return sorted(found, key=lambda one: _RANKS.get(one.code, 2))
+    return sorted(found, key=rank)
 
 
 def ranked_alerts(encoder: Encoder) -> list[str]:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.documents import headline
 from separatrix.assessment.entities import likely_group, likely_time
-from separatrix.assessment.leaks import TELLING, falls_without, main_score, single_scores
+from separatrix.assessment.leaks import TELLING, falls_without, single_scores
+from separatrix.assessment.other_scores import FALL, OtherScore, figure, main_score
 from separatrix.assessment.scoring import score_rows
 from separatrix.assessment.weights import has_weights
 from separatrix.cli.commands.fit import in_memory
@@ -26,60 +26,18 @@ from separatrix.cli.interruption import Interruption, fitting
 from separatrix.cli.output import Output
 from separatrix.data.design import dense
 from separatrix.exceptions import DataError
-from separatrix.messages import Joined, Message, Setting
+from separatrix.messages import Message, Setting
 from separatrix.tables.table import quote
 
-__all__ = ["OtherScore", "other_scores"]
+__all__ = ["other_scores"]
 
 _TOL = 1e-4
-# From here on it is asked which columns a score rests on, and by how much one may raise it.
-_HIGH, _FALL = 0.9, 0.1
+# From here on it is asked which columns a score rests on.
+_HIGH = 0.9
 # Fits without one column, and columns that are found so.
 _TRIED, _ROUNDS = 3, 4
 # Their passes go on from a state that is more than weights.
 _STEPWISE = ("sgd", "perceptron")
-
-
-@dataclass(frozen=True)
-class OtherScore:
-    """A score beside that of the random split.
-
-    Attributes
-    ----------
-    by : {"group", "time", "without"}
-        Rows of one group are on one side, the latest rows are held out, or columns are left out.
-    columns : tuple of str
-        The column of the groups or times, or those that were left out.
-    scores : dict
-    """
-
-    by: str
-    columns: tuple[str, ...]
-    scores: dict[str, Any]
-
-    @property
-    def settings(self) -> tuple[Setting, ...]:
-        """The options that make it the score of the fit."""
-        option = "ignore" if self.by == "without" else self.by
-        return tuple(Setting(option, column) for column in self.columns)
-
-    @property
-    def line(self) -> tuple[str, Message]:
-        """Its label, and the line behind it."""
-        values = {
-            "scores": headline(self.scores),
-            "columns": Joined(tuple(map(quote, self.columns))),
-            "options": Joined(self.settings, separator=" "),
-        }
-        if self.by == "group":
-            return "by group", Message("score_group", **values)
-        if self.by == "time":
-            return "by time", Message("score_time", **values)
-        return "without", Message("score_without", **values)
-
-    def record(self) -> dict[str, Any]:
-        """As plain values, for a model file."""
-        return {"by": self.by, "columns": list(self.columns), "scores": self.scores}
 
 
 def other_scores(
@@ -120,8 +78,9 @@ def other_scores(
                 continue
             if scores is not None:
                 found.append(OtherScore(role, (column,), scores))
-                if _falls(held_out, scores):
-                    out.warn(_warning(found[-1], held_out))
+                warning = found[-1].warning(held_out)
+                if warning is not None:
+                    out.warn(warning)
     # What names the entities gives their targets away, but is no leak.
     groups = [one.columns[0] for one in found if one.by == "group"]
     suspects, scores = _leaks(out, again, held_out, groups)
@@ -139,33 +98,6 @@ def _roles_of(rows: MatrixRows) -> list[tuple[str, str]]:
     time = likely_time(features)
     found = [] if group is None else [("group", group.column)]
     return found + ([] if time is None else [("time", time)])
-
-
-def _falls(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Whether one score is below another by more than chance explains."""
-    if "mse" in before:
-        return main_score(after) < main_score(before) - _FALL
-    return bool(
-        after["accuracy_interval"][1] < before["accuracy_interval"][0]
-        or main_score(after) < main_score(before) - _FALL
-    )
-
-
-def _short(scores: dict[str, Any]) -> str:
-    """The figure of a score that a sentence compares."""
-    return "   ".join(headline(scores).split("   ")[:1]).split(" [")[0]
-
-
-def _warning(found: OtherScore, held_out: dict[str, Any]) -> Message:
-    values = {
-        "column": quote(found.columns[0]),
-        "score": _short(found.scores),
-        "random": _short(held_out),
-        "option": found.settings[0],
-    }
-    if found.by == "group":
-        return Message("falls_by_group", **values)
-    return Message("falls_by_time", **values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,21 +231,14 @@ def _leaks(
             Message(
                 "leak_together",
                 column=quote(name),
-                score=_area(now.scores),
-                fewer=_area(fewer.scores),
+                score=figure(now.scores),
+                fewer=figure(fewer.scores),
                 option=Setting("ignore", name),
             )
         )
         suspects.append(name)
         now = fewer
     return suspects, now.scores if suspects and now is not None else None
-
-
-def _area(scores: dict[str, Any]) -> str:
-    if "mse" in scores:
-        return f"R^2 {main_score(scores):.3f}"
-    kind = "accuracy" if scores["roc_auc"] is None else "ROC AUC"
-    return f"{kind} {main_score(scores):.3f}"
 
 
 def _together(again: _Again, now: _Scored, passed: Sequence[str]) -> tuple[str, _Scored] | None:
@@ -329,13 +254,13 @@ def _together(again: _Again, now: _Scored, passed: Sequence[str]) -> tuple[str, 
     best: tuple[str, _Scored] | None = None
     for place in np.argsort(-falls, kind="stable")[:_TRIED].tolist():
         name = list(places)[place]
-        if falls[place] <= _FALL or name in passed:
+        if falls[place] <= FALL or name in passed:
             continue
         gone = [one for one in dict.fromkeys(again.rows.sources) if one not in places]
         fewer = again.without([*gone, name])
         if fewer is None:
             return None
-        if main_score(now.scores) - main_score(fewer.scores) <= _FALL:
+        if main_score(now.scores) - main_score(fewer.scores) <= FALL:
             continue
         if best is None or main_score(fewer.scores) < main_score(best[1].scores):
             best = name, fewer

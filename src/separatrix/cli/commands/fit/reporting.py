@@ -8,8 +8,8 @@ from typing import Any
 from separatrix.assessment import records
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
 from separatrix.assessment.documents import headline
+from separatrix.assessment.other_scores import OtherScore
 from separatrix.assessment.scoring import constant, further, gives_probabilities
-from separatrix.cli.commands.fit.other_scores import OtherScore
 from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.info.details import (
     degree_alert,

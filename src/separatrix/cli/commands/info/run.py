@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from separatrix.assessment.documents import headline
+from separatrix.assessment.other_scores import OtherScore
 from separatrix.cli.commands.info import InfoOptions
 from separatrix.cli.commands.info.contents import Contents, plain_contents
 from separatrix.cli.commands.info.details import (
@@ -15,7 +16,7 @@ from separatrix.cli.commands.info.details import (
     weights_per_unit,
 )
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.wording import describe_certificate
+from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.messages import join, short
 
 
@@ -86,6 +87,9 @@ def _print_origin(out: Output, held: Contents, provenance: dict[str, Any]) -> No
     for label, scores in (("fitted", "trained"), ("held out", "held_out")):
         if provenance.get(scores):
             out.answer(label, headline(provenance[scores]))
+    for other in OtherScore.all_of(provenance):
+        label, line = other.line
+        out.answer(label, TERMINAL(line))
     if held.decision is not None:
         out.answer("threshold", str(held.decision))
     for name in ("command", "created"):
