@@ -78,7 +78,6 @@ def test_scikit_learns_checks_of_a_share(estimator, check):
         check(estimator)
 
 
-@pytest.mark.crossed
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "precomputed"])
 @pytest.mark.parametrize("sparse", [False, True])
