@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import separatrix
+from separatrix.messages import TEMPLATES
 
 ROOT = Path(separatrix.__file__).parent
 
@@ -46,12 +48,16 @@ def _read(path: Path) -> Source:
             docstrings.append(ast.get_docstring(node) or "")
         elif isinstance(node, ast.ImportFrom):
             imports.append(node)
-        elif _makes_a_message(node):
-            codes.append(node.args[0].value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message":
+            codes += _codes_of(node.args[0])
     return Source(path, tuple(filter(None, docstrings)), tuple(imports), tuple(codes))
 
 
-def _makes_a_message(node: ast.AST) -> bool:
-    """Whether a node calls ``Message`` with a code that stands there."""
-    called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message"
-    return called and isinstance(node.args[0], ast.Constant)
+def _codes_of(node: ast.expr) -> list[str]:
+    """The code of a message, or the codes that it can be where a part of it is computed."""
+    if isinstance(node, ast.Constant):
+        return [node.value]
+    if isinstance(node, ast.JoinedStr):
+        parts = [re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in node.values]
+        return [code for code in TEMPLATES if re.fullmatch("".join(parts), code)]
+    return []
