@@ -302,7 +302,7 @@ def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
 
 
 def _odds_ratios(evaluation: EvaluationData) -> dict[str, Any]:
-    """By what one unit of each feature multiplies the odds, with 95 % intervals."""
+    """Factors by which one unit of each feature multiplies the odds, with 95 % intervals."""
     model = evaluation.model
     if evaluation.quantity or not _unpenalised(model):
         return _why("odds ratios have intervals for logistic regression without a penalty")

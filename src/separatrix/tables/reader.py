@@ -767,7 +767,7 @@ class Layout:
 
     @property
     def notes(self) -> list[str]:
-        """What is said of lines of the files that are not read as rows."""
+        """The messages about lines of the files that are not read as rows."""
         notes: list[str] = []
         counts: dict[str, int] = {}
         for note in (note for part in self.parts for note in part.notes):
