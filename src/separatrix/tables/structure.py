@@ -211,11 +211,14 @@ class Shape:
         numeric, full, known, texts = [], [], [], []
         for cells in columns:
             plain = sum(_PLAIN.fullmatch(cell) is not None for cell in cells)
-            if plain == len(cells) > 0:
-                there, numbers = cells, plain
-            else:
-                there = [cell for cell in cells if cell and not _is_nothing(cell)]
-                numbers = sum(map(is_number_like, there))
+            if plain == len(rows) > 0:  # as of most columns
+                numeric.append(True)
+                full.append(True)
+                known.append(None)
+                texts.append(False)
+                continue
+            there = [cell for cell in cells if cell and not _is_nothing(cell)]
+            numbers = sum(map(is_number_like, there))
             numeric.append(bool(there) and numbers >= _NUMBERS * len(there))
             full.append(bool(cells) and sum(map(bool, cells)) >= _FULL * len(rows))
             counts = Counter(there)
