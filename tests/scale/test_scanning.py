@@ -497,9 +497,7 @@ def test_a_row_that_repeats_the_header(tmp_path: Path, monkeypatch) -> None:
     for k in range(2):
         repeated = ["x, y \n"] if k else []
         (tmp_path / f"{k}.csv").write_text("".join(["x,y\n", *rows, *repeated, *rows]))
-    said = (
-        "1.csv: 1 line inside the table is the header again and is left out (first line 32)"
-    )
+    said = "1.csv: 1 line inside the table is the header again and is left out (first line 32)"
 
     def check(found) -> None:
         assert len([note for note in found.notes if said in note]) == 1

@@ -208,7 +208,8 @@ class Shape:
     def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Shape:
         """The shape of rows below a header."""
         columns = [[row[j] for row in rows if j < len(row)] for j in range(len(header))]
-        numeric, full, known, texts = [], [], [], []
+        numeric, full, texts = [], [], []
+        known: list[frozenset[str] | None] = []
         for cells in columns:
             plain = sum(_PLAIN.fullmatch(cell) is not None for cell in cells)
             if plain == len(rows) > 0:  # as of most columns
