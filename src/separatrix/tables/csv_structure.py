@@ -35,9 +35,10 @@ from separatrix.tables.table import quote
 __all__ = ["Look", "Repair", "delimiter_of", "large_fields", "look_at", "notes_on_structure"]
 
 # Bytes of a file that are looked at, from its beginning and at its end.
-_HEAD, _LARGER_HEAD, _TAIL = 1 << 16, 1 << 20, 1 << 15
+_HEAD, _LARGER_HEAD, _TAIL = 1 << 16, 1 << 18, 1 << 15
 # Fewer lines say too little.
-_FEW_LINES = 40
+_FEW_LINES = 12
+_MOST_COLUMNS = 1000
 _DELIMITERS = (",", ";", "\t", "|")
 _DIRECTIVE = re.compile(r'\ufeff?"?sep=(.)"?[\r\n]*', re.IGNORECASE)
 
@@ -188,6 +189,9 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
     if head is None or not head[0].strip():
         return Look()
     text, complete = head
+    first = text.lstrip().split("\n", 1)[0]
+    if max(map(first.count, _DELIMITERS)) > _MOST_COLUMNS and given == Given():
+        return Look()  # a look would take longer than the reading, and no office has such a table
     directive = _DIRECTIVE.match(text.split("\n", 1)[0])
     if directive and not given.skip_rows:
         delimiter = delimiter or directive[1]

@@ -95,6 +95,7 @@ from separatrix.tables.table import (
     with_kinds,
     without_marked,
 )
+from separatrix.tables.text_encodings import encoding_of
 from separatrix.tables.value_format import ValueFormat, checked_order
 
 __all__ = ["OPTIONS", "SUFFIXES", "Layout", "find_files", "open_files", "read_table", "split_name"]
@@ -483,7 +484,7 @@ class _ReadOptions:
             suffix = ".parquet"
         part = files.Part(path, label, suffix, self.delimiter)
         if suffix in (*files.CSV_SUFFIXES, *_JSON_SUFFIXES):
-            encoding = self.encoding or files.encoding_of(path)
+            encoding = self.encoding or encoding_of(path)
             if encoding is not None:
                 part.path = files.written_as_utf8(path, encoding, label, stack)
         if suffix in files.CSV_SUFFIXES:

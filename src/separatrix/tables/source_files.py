@@ -44,8 +44,7 @@ from separatrix.tables.table import (
     missing_mask,
     quote,
 )
-from separatrix.tables.text_encodings import Reading as Guess
-from separatrix.tables.text_encodings import encoding_of_text, is_utf8, utf16_of
+from separatrix.tables.text_encodings import guessed_encoding
 from separatrix.tables.wide import Cells, is_wide, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
@@ -1081,44 +1080,6 @@ def check_same_columns(parts: list[Part]) -> None:
                 f"the files have different columns: {part.label} {' and '.join(differences)}, "
                 f"compared with {first.label}"
             )
-
-
-def encoding_of(path: Path) -> str | None:
-    """UTF-16 or UTF-32, where a file begins with the mark of one, or with letters as UTF-16 has."""
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
-        return "utf-32"
-    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
-    if len(start) == 4 and start[1::2] == b"\0\0" and all(start[::2]):
-        return "utf-16-le"
-    return "utf-16-be" if len(start) == 4 and start[::2] == b"\0\0" and all(start[1::2]) else None
-
-
-def guessed_encoding(path: Path, *, damaged: bool = False) -> Guess | None:
-    """The encoding of a file of text by the language that it then holds; None of UTF-8.
-
-    ``damaged``: it is known not to be UTF-8.
-    """
-    with path.open("rb") as file:
-        start = file.read(_BLOCK)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _BLOCK))
-        end = file.read()
-        if (wide := utf16_of(start[:_START])) is not None:
-            word = next(iter(re.findall(r"\w+", start[:_START].decode(wide, "ignore"))), "")
-            return Guess(wide, word)
-        cut = len(start) < size
-        # The last bytes may begin within a letter.
-        if (
-            not damaged
-            and is_utf8(start, cut=cut)
-            and is_utf8(end.lstrip(bytes(range(0x80, 0xC0))) if cut else b"")
-        ):
-            return None
-        file.seek(0)
-        return encoding_of_text(file)
 
 
 def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.ExitStack) -> Path:

@@ -208,14 +208,18 @@ class Shape:
     def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Shape:
         """The shape of rows below a header."""
         columns = [[row[j] for row in rows if j < len(row)] for j in range(len(header))]
-        numeric, full, known, texts = [], [], [], []
+        numeric, full, texts = [], [], []
+        known: list[frozenset[str] | None] = []
         for cells in columns:
             plain = sum(_PLAIN.fullmatch(cell) is not None for cell in cells)
-            if plain == len(cells) > 0:
-                there, numbers = cells, plain
-            else:
-                there = [cell for cell in cells if cell and not _is_nothing(cell)]
-                numbers = sum(map(is_number_like, there))
+            if plain == len(rows) > 0:  # as of most columns
+                numeric.append(True)
+                full.append(True)
+                known.append(None)
+                texts.append(False)
+                continue
+            there = [cell for cell in cells if cell and not _is_nothing(cell)]
+            numbers = sum(map(is_number_like, there))
             numeric.append(bool(there) and numbers >= _NUMBERS * len(there))
             full.append(bool(cells) and sum(map(bool, cells)) >= _FULL * len(rows))
             counts = Counter(there)

@@ -7,12 +7,15 @@ the caller asks.
 
 from __future__ import annotations
 
+import codecs
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Reading", "encoding_of_text", "is_utf8", "utf16_of"]
+__all__ = ["Reading", "encoding_of", "encoding_of_text", "guessed_encoding"]
 
 # Letters beyond ASCII by language, in lower case.
 _WESTERN = {
@@ -43,6 +46,8 @@ _WITHIN = frozenset("’‘´·–\u00a0\u00ad")
 # The letters of a language make up at least this share of all letters beyond ASCII.
 _COVERED = 0.9
 _MOST = 1 << 20
+# Bytes at either end of a file that are looked at, and those that show where UTF-16 has its zeros.
+_LOOKED_AT, _START = 1 << 17, 4096
 _WORD = re.compile(r"[^\W\d_²³¹¼½¾ªº]+")
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
 _KANA = re.compile("[\u3041-\u30fe]")
@@ -57,6 +62,44 @@ class Reading:
 
     encoding: str
     word: str
+
+
+def encoding_of(path: Path) -> str | None:
+    """UTF-16 or UTF-32, where a file begins with the mark of one, or with letters as UTF-16 has."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    if len(start) == 4 and start[1::2] == b"\0\0" and all(start[::2]):
+        return "utf-16-le"
+    return "utf-16-be" if len(start) == 4 and start[::2] == b"\0\0" and all(start[1::2]) else None
+
+
+def guessed_encoding(path: Path, *, damaged: bool = False) -> Reading | None:
+    """The encoding of a file of text by the language that it then holds; None of UTF-8.
+
+    ``damaged``: it is known not to be UTF-8.
+    """
+    with path.open("rb") as file:
+        start = file.read(_LOOKED_AT)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _LOOKED_AT))
+        end = file.read()
+        if (wide := utf16_of(start[:_START])) is not None:
+            word = next(iter(re.findall(r"\w+", start[:_START].decode(wide, "ignore"))), "")
+            return Reading(wide, word)
+        cut = len(start) < size
+        # The last bytes may begin within a letter.
+        if (
+            not damaged
+            and is_utf8(start, cut=cut)
+            and is_utf8(end.lstrip(bytes(range(0x80, 0xC0))) if cut else b"")
+        ):
+            return None
+        file.seek(0)
+        return encoding_of_text(file)
 
 
 def is_utf8(data: bytes, *, cut: bool = False) -> bool:
