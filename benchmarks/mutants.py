@@ -315,8 +315,8 @@ FAULTS = (
     Fault(
         "a number in brackets is not negative",
         "tables/value_format.py",
-        "return written.sign * value * _MAGNITUDES.get(magnitude, 1.0)",
-        "return value * _MAGNITUDES.get(magnitude, 1.0)",
+        "_SAME.get(unit, unit), written.sign * value",
+        "_SAME.get(unit, unit), value",
         "tables/test_value_format.py",
     ),
     # --- files --------------------------------------------------------------------------------
