@@ -142,9 +142,6 @@ _OTHER_ROWS = (
     "these rows, or their weights, are not those of the fit: the likelihood of the model on them "
     "is different; give the X, y and sample_weight of the fit."
 )
-_CLUSTERS_NEED_ROWS = (
-    "clusters are of the rows that the model was fitted to: summary(X, y, clusters=...)."
-)
 # How nearly the residuals of the rows a model was fitted to are orthogonal to the columns.
 _ORTHOGONAL = 1e-6
 
@@ -551,12 +548,29 @@ class Clusters:
         return self.count / (self.count - 1.0) * (n - 1.0) / (n - k)
 
 
-def _require_one_way(robust: str | None, clusters: Any) -> None:
-    if robust is not None and clusters is not None:
+def _clustered(
+    clusters: Any, robust: str | None, weights: np.ndarray | None, design: Design | None
+) -> tuple[Clusters | None, str | None]:
+    """The clusters that are named, where some are, and which errors are computed then."""
+    if clusters is None:
+        return None, robust
+    if robust is not None:
         raise ValueError(
             f"robust={robust!r} takes the rows to be independent, and clusters does not: give one "
             "of them; errors by cluster allow for unequal variances, too."
         )
+    if design is None:
+        raise ValueError(
+            "clusters are of the rows that the model was fitted to: summary(X, y, clusters=...)."
+        )
+    return Clusters.of(clusters, weights, design.n_samples), CLUSTERED
+
+
+def _factor(robust: str | None, clusters: Clusters | None, n: float, k: int) -> float:
+    """The factor of robust variances for few rows, or few clusters."""
+    if clusters is not None:
+        return clusters.factor(n, k)
+    return n / (n - k) if robust == "HC1" else 1.0
 
 
 def _require_one_leverage(robust: str | None, n_classes: int) -> None:
@@ -576,7 +590,7 @@ def _summary(
     log_likelihood: float,
     level: float,
     kind: str,
-    df_test: float | None = None,
+    clusters: Clusters | None,
     **others: Any,
 ) -> Summary:
     """Errors, tests and intervals by the distribution of the given kind, and the criteria."""
@@ -589,7 +603,7 @@ def _summary(
     if kind == "z":
         p, quantile = scipy.special.ndtr(below), float(scipy.special.ndtri(upper))
     else:
-        df = n - k if df_test is None else df_test
+        df = _test_degrees(clusters, n - k)
         p = scipy.special.stdtr(df, below)
         quantile = float(scipy.special.stdtrit(df, upper))
     return Summary(
@@ -604,11 +618,17 @@ def _summary(
         n=n,
         df_model=df_model,
         df_residual=n - k,
+        n_clusters=None if clusters is None else clusters.count,
         log_likelihood=log_likelihood,
         aic=2.0 * k - 2.0 * log_likelihood,
         bic=k * math.log(n) - 2.0 * log_likelihood,
         **others,
     )
+
+
+def _test_degrees(clusters: Clusters | None, df_residual: float) -> float:
+    """The degrees of freedom of Student's t."""
+    return df_residual if clusters is None else clusters.count - 1.0
 
 
 def _require_degrees(n: float, k: int) -> None:
@@ -691,13 +711,8 @@ def least_squares_summary(
         Where there are no more rows than coefficients, or the rows are not those that were fitted.
     """
     _check(level, robust, rows is not None)
-    _require_one_way(robust, clusters)
-    groups = None
-    if clusters is not None:
-        if rows is None:
-            raise ValueError(_CLUSTERS_NEED_ROWS)
-        groups = Clusters.of(clusters, rows[2], rows[0].n_samples)
-        robust = CLUSTERED
+    design, weights = (None, None) if rows is None else (rows[0], rows[2])
+    groups, robust = _clustered(clusters, robust, weights, design)
     m, d = coef.shape
     n, centred = float(factor.weight), factor.centred
     k = d + int(centred)
@@ -727,8 +742,7 @@ def least_squares_summary(
             spread = variance * classic
             f = _ratio(max(whole - left, 0.0) / max(d, 1), variance)
         else:
-            meat = meats[j] * (n / (n - k) if robust == "HC1" else 1.0)
-            meat *= 1.0 if groups is None else groups.factor(n, k)
+            meat = meats[j] * _factor(robust, groups, n, k)
             spread = np.einsum("ij,jk,ik->i", combinations, meat, combinations)
             f = _wald(factor.r[:d, :d] @ coef[j], meat[1:, 1:]) / max(d, 1)
         r2 = 1.0 - left / whole if whole > 0.0 else math.nan
@@ -741,8 +755,7 @@ def least_squares_summary(
                 names=tuple(names),
                 robust=robust,
                 kind="t",
-                df_test=None if groups is None else groups.count - 1.0,
-                n_clusters=None if groups is None else groups.count,
+                clusters=groups,
                 level=level,
                 n=n,
                 df_model=float(d),
@@ -752,7 +765,7 @@ def least_squares_summary(
                 r2=r2,
                 adjusted_r2=1.0 - (1.0 - r2) * (n - float(centred)) / (n - k),
                 sigma=math.sqrt(variance),
-                **_f_test(f, d, n - k if groups is None else groups.count - 1.0),
+                **_f_test(f, d, _test_degrees(groups, n - k)),
             )
         )
     return tuple(out)
@@ -1107,13 +1120,7 @@ def logistic_summary(
         depend on one another, or the rows are not those that were fitted.
     """
     _check(level, robust, design is not None)
-    _require_one_way(robust, clusters)
-    groups = None
-    if clusters is not None:
-        if design is None:
-            raise ValueError(_CLUSTERS_NEED_ROWS)
-        groups = Clusters.of(clusters, weights, design.n_samples)
-        robust = CLUSTERED
+    groups, robust = _clustered(clusters, robust, weights, design)
     _require_maximum(certificate)
     _require_one_leverage(robust, len(classes))
     binary = len(classes) == 2
@@ -1149,9 +1156,7 @@ def logistic_summary(
             raise ValueError(_OTHER_ROWS)
         if robust is not None:
             meat = _score_products(problem, scores, half, robust, groups)
-            if groups is not None:
-                meat *= groups.factor(n, k)
-            middle = (meat * (n / (n - k)) if robust == "HC1" else meat) @ half
+            middle = (meat * _factor(robust, groups, n, k)) @ half
     df_model = float(k - (len(classes) - 1 if fit_intercept else 0))
     null, ratio = _against_null(totals, likelihood, fit_intercept)
     summary = _summary(
@@ -1162,7 +1167,7 @@ def logistic_summary(
         names=tuple(table),
         robust=robust,
         kind="z",
-        n_clusters=None if groups is None else groups.count,
+        clusters=groups,
         level=level,
         n=n,
         df_model=df_model,

@@ -22,6 +22,7 @@ from separatrix.tables import DEFAULT_MISSING, Encoder
 from separatrix.tables.formulas import terms_of
 from separatrix.tables.reader import OPTIONS
 from separatrix.tables.table import given_marks
+from separatrix.tables.terms import Terms
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
@@ -215,11 +216,7 @@ def scan(
         _require_files({**of_files, "ignore": ignore}, "arrays")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     _require_column(weight)
-    chosen = terms_of(terms, formula)
-    if chosen is not None and chosen.target is not None:
-        if target not in (None, chosen.target):
-            raise DataError(f"target={target!r} and the formula {formula!r} name two columns")
-        target = chosen.target
+    chosen, target = _terms_and_target(terms, formula, target)
     options = ScanOptions(
         target=target,
         weight=weight,
@@ -229,17 +226,13 @@ def scan(
         test_size=float(test_size),
         seed=int(seed),
         standardise=standardise is not False,
-        kinds={
-            **({} if chosen is None else chosen.kinds),
-            **(kinds or {}),
-            **dict.fromkeys(ignore, "ignore"),
-        },
+        kinds={**chosen.kinds, **(kinds or {}), **dict.fromkeys(ignore, "ignore")},
         missing=marks,
         sql=sql,
         reference=reference,
         text=dict(text or {}),
         min_frequency=min_frequency,
-        terms=chosen,
+        terms=chosen if chosen.products else None,
         encoder=encoder,
         quantity=quantity,
         single=single,
@@ -253,6 +246,16 @@ def scan(
         on_target=on_target,
     )
     return scan_files(source if names is None else names, options)
+
+
+def _terms_and_target(terms: Any, formula: str | None, target: Any) -> tuple[Terms, Any]:
+    """The terms that are given, none by default, and the target, which a formula may name."""
+    chosen = terms_of(terms, formula) or Terms()
+    if chosen.target is None:
+        return chosen, target
+    if target not in (None, chosen.target):
+        raise DataError(f"target={target!r} and the formula {formula!r} name two columns")
+    return chosen, chosen.target
 
 
 def _by_old_name(
