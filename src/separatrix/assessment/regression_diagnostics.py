@@ -62,7 +62,7 @@ _BINS, _DECILES = 20, 10
 _FEW_LEVELS, _SHOWN_LEVELS, _ENOUGH = 8, 10, 20
 _ODDS = 30
 # Numbers of a dense matrix, and columns, up to which a Hessian of all columns is formed.
-_ENTRIES, _WIDEST = 50_000_000, 500
+_ENTRIES, _WIDEST = 10_000_000, 500
 # A row is fitted whatever it says where so little is left of it beside its leverage.
 _ALONE = 1e-10
 

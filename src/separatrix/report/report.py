@@ -86,7 +86,8 @@ class Report:
             Fitted; of this library, or one of scikit-learn's linear models, whose certificate is
             then computed by :func:`separatrix.verify`.
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows that `model` was fitted to. A sparse matrix is never made dense.
+            The rows that `model` was fitted to. A sparse matrix is made dense for the regression
+            diagnostics alone, of at most 500 columns and ten million entries.
         y : array-like of shape (n_samples,)
             Their labels, or numbers.
         test : tuple of X and y, optional
