@@ -353,10 +353,9 @@ def _products(problem: LinearProblem) -> float:
         return min(count, steps * (1.0 + left ** (1.0 / 3.0)))
     if isinstance(problem.design, CSRDesign):
         # Rows without curvature count for as little as those of a loss that settles.
-        most = _PRODUCTS + _WORDS * math.sqrt(_spread(d / (_SETTLED * n)))
+        most = _WORDS * math.sqrt(min(bond, _spread(d / (_SETTLED * n))))
     else:
-        spread = _spread(d / _in_play(problem))
-        most = _TALL * math.sqrt(problem.design.collinearity * spread)
+        most = _TALL * math.sqrt(_hard(problem))
     return min(count, _PRODUCTS + most, _PRODUCTS + _ENDS * d)
 
 
