@@ -380,6 +380,17 @@ def notes_on_structure(
 # ------------------------------------------------------------------------------ lines, one by one
 
 
+# The messages about lines of a sort.
+_CODES = {
+    "header": "lines_header",
+    "title": "lines_title",
+    "total": "lines_total",
+    "remark": "lines_remark",
+    "short": "lines_short",
+    "long": "lines_long",
+}
+
+
 class Repair:
     """Reads lines of a CSV file that do not have the cells of its header.
 
@@ -473,7 +484,7 @@ class Repair:
             first, cells = remark.first
             notes.append(
                 Message(
-                    f"lines_{sort}",
+                    _CODES[sort],
                     source=self.label,
                     lines=counted(remark.count, self.line),
                     has="has" if remark.count == 1 else "have",
