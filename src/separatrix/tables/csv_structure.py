@@ -381,13 +381,13 @@ def notes_on_structure(
 
 
 # The messages about lines of a sort.
-_CODES = {
-    "header": "lines_header",
-    "title": "lines_title",
-    "total": "lines_total",
-    "remark": "lines_remark",
-    "short": "lines_short",
-    "long": "lines_long",
+_SENTENCES: dict[str, Callable[..., Message]] = {
+    "header": lambda **values: Message("lines_header", **values),
+    "title": lambda **values: Message("lines_title", **values),
+    "total": lambda **values: Message("lines_total", **values),
+    "remark": lambda **values: Message("lines_remark", **values),
+    "short": lambda **values: Message("lines_short", **values),
+    "long": lambda **values: Message("lines_long", **values),
 }
 
 
@@ -483,8 +483,7 @@ class Repair:
         for sort, remark in self.remarks.items():
             first, cells = remark.first
             notes.append(
-                Message(
-                    _CODES[sort],
+                _SENTENCES[sort](
                     source=self.label,
                     lines=counted(remark.count, self.line),
                     has="has" if remark.count == 1 else "have",
