@@ -380,6 +380,17 @@ def notes_on_structure(
 # ------------------------------------------------------------------------------ lines, one by one
 
 
+# The messages about lines of a sort.
+_SENTENCES: dict[str, Callable[..., Message]] = {
+    "header": lambda **values: Message("lines_header", **values),
+    "title": lambda **values: Message("lines_title", **values),
+    "total": lambda **values: Message("lines_total", **values),
+    "remark": lambda **values: Message("lines_remark", **values),
+    "short": lambda **values: Message("lines_short", **values),
+    "long": lambda **values: Message("lines_long", **values),
+}
+
+
 class Repair:
     """Reads lines of a CSV file that do not have the cells of its header.
 
@@ -472,8 +483,7 @@ class Repair:
         for sort, remark in self.remarks.items():
             first, cells = remark.first
             notes.append(
-                Message(
-                    f"lines_{sort}",
+                _SENTENCES[sort](
                     source=self.label,
                     lines=counted(remark.count, self.line),
                     has="has" if remark.count == 1 else "have",
