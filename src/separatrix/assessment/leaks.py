@@ -142,7 +142,8 @@ def _of_numbers(
         if quantity:
             out[lost] = means
         else:
-            out[lost] = np.where(means > targets[there].mean(axis=0), np.inf, -np.inf)
+            beyond = 1.0 + float(np.abs(z).max())
+            out[lost] = np.where(means > targets[there].mean(axis=0), beyond, -beyond)
     return out
 
 

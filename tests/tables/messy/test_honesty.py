@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from separatrix import compare
 from separatrix.assessment.entities import likely_group, likely_time
+from separatrix.assessment.leaks import single_scores
 from separatrix.assessment.periods import by_groups
 from separatrix.cli import main
 from separatrix.data.splitting import drawn_folds, time_folds, time_parts
@@ -444,3 +445,16 @@ def test_the_interval_of_groups_holds_its_level():
         low, high = by_groups(right.ravel() * 1.0, np.repeat(np.arange(40), 15))["interval"]
         hits += low <= 0.5 <= high
     assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_the_score_of_a_column_with_missing_cells_is_computed_without_a_warning():
+    rng = np.random.default_rng(3)
+    y, x = rng.integers(0, 2, 300), rng.normal(size=300)
+    x[y == 1] += 1.0
+    x[::7] = np.nan
+    rows = rng.permutation(300)
+    with np.errstate(all="raise"):
+        found = single_scores(
+            Table.from_columns({"x": x}), y, rows[:200], rows[200:], quantity=False
+        )
+    assert 0.6 < found["x"] < 0.9
