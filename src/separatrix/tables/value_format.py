@@ -562,6 +562,7 @@ def find_spelling(
     order: str | None = None,
     comma: bool = False,
     insisted: str | None = None,
+    keep_levels: bool = False,
 ) -> Found | None:
     """How the values of a column of strings are written, where they mean more than words.
 
@@ -577,6 +578,8 @@ def find_spelling(
         Whether a decimal comma is the likelier of two readings.
     insisted : {"number", "date"}, optional
         A kind that the column is to have, whatever the share of its values.
+    keep_levels : bool
+        Whether levels that are spelled in several ways stay apart.
 
     Returns
     -------
@@ -601,7 +604,7 @@ def find_spelling(
     # Most columns of words show in a few values that they are no numbers.
     some = list(values)[:: max(1, len(values) // 200)]
     likely = sum(_looks_countable(text, order) for text in some)
-    words = partial(_of_words, values, marks, total, decimal, comma)
+    words = partial(_of_words, values, marks, total, decimal, comma, keep_levels)
     if insisted is None and likely < 0.5 * len(some):
         return words()
     found = [
@@ -766,9 +769,10 @@ def _of_words(
     total: int,
     decimal: str | None,
     comma: bool,
+    keep_levels: bool,
 ) -> Found | None:
     """The format of a column that holds no numbers, or None."""
-    if (truth := _truth(values, marks, total)) is not None:
+    if not keep_levels and (truth := _truth(values, marks, total)) is not None:
         return truth
     candidates: list[ValueFormat] = []
     some = list(values)[:: max(1, len(values) // 200)]
@@ -787,8 +791,7 @@ def _of_words(
             # Of lists one that has several values.
             example = next((text for text in there if one.unit in text), there[0])
             return Found(one, example, "", tuple(strays), n_strays, marks, numbers=read)
-    names = merged_levels({**values, **marks} if marks else values)
-    if not names:
+    if keep_levels or not (names := merged_levels({**values, **marks} if marks else values)):
         return None
     merged = {text: name for text, name in names.items() if text != name}
     return Found(
