@@ -26,7 +26,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from heapq import nlargest
+from typing import Any, NamedTuple
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message
@@ -153,8 +154,7 @@ _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "b
 _GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
 
 
-@dataclass(frozen=True)
-class _Written:
+class _Written(NamedTuple):
     """What a text that looks like a number is made of."""
 
     sign: float
@@ -168,6 +168,9 @@ def _taken_apart(text: str) -> _Written | None:
     if found is None:
         return None
     opening, sign, before, inner, body, exponent, after, trailing, closing, outer = found.groups()
+    if not (opening or sign or inner or trailing or closing or outer or (before and after)):
+        unit = before or after or ""  # as in most texts
+        return _Written(1.0, body.strip(), exponent or "", unit.rstrip("."))
     signs = [mark for mark in (sign, inner, trailing) if mark]
     bracketed = bool(opening)
     if bracketed != bool(closing) or len(signs) + bracketed > 1:
@@ -207,6 +210,11 @@ _SAME = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": 
 def _unsigned(body: str, decimal: str) -> float | None:
     """The number that digits and marks spell under a decimal mark, or None."""
     whole, point, fraction = body.partition(decimal)
+    if whole.isdigit() and (whole[0] != "0" or len(whole) == 1):  # as in most texts
+        if not point:
+            return float(whole)
+        if fraction.isascii() and fraction.isdigit():
+            return float(f"{whole}.{fraction}")
     if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
         return None
     marks = set() if whole.isdigit() else {mark for mark in whole if not mark.isdigit()}
@@ -476,10 +484,13 @@ class ValueFormat:
             return tuple(float(word in own) for word in self.words)
         if self.kind == "coordinates":
             return parts.coordinates(text)
-        unit, value = self.amount(text) or ("", None)
-        if value is None or unit not in self.words:
+        return self.spread(self.amount(text))
+
+    def spread(self, amount: tuple[str, float] | None) -> tuple[float, ...] | None:
+        """The number of an amount in the column of its currency, NaN in others."""
+        if amount is None or amount[0] not in self.words:
             return None
-        return tuple(value if unit == word else math.nan for word in self.words)
+        return tuple(amount[1] if amount[0] == word else math.nan for word in self.words)
 
     def state(self) -> dict[str, Any]:
         """Whatever differs from the usual, for a file."""
@@ -614,8 +625,8 @@ def find_spelling(
     ]
     if not found:
         return words()
-    spelling, meant, ambiguous = max(found, key=lambda one: one[1])
-    numbers = {text: spelling.number(text) for text in values}
+    spelling, meant, ambiguous, known = max(found, key=lambda one: one[1])
+    numbers = {text: known[text] if text in known else spelling.number(text) for text in values}
     strays = sorted(
         (text for text, number in numbers.items() if number is None), key=lambda t: -values[t]
     )
@@ -672,36 +683,56 @@ def _looks_like_date(text: str, order: str | None) -> bool:
     )
 
 
-def _numbers(
-    values: Mapping[str, int], decimal: str | None, comma: bool
-) -> tuple[ValueFormat, int, str] | None:
-    """The best spelling of numbers, in how many rows it holds, and a doubtful text."""
+_Read = tuple[ValueFormat, float, str, Mapping[str, Any]]
+"""A spelling, in how many rows it holds, a doubtful text, and what texts were read as so far."""
+
+# How many of the texts of a column are looked at first: the most frequent ones, and others.
+_FREQUENT_FIRST, _OTHERS_FIRST = 20, 200
+# Of these a larger share must be meant before all are read.
+_LIKELY = 0.8
+
+
+def _some_of(values: Mapping[str, int]) -> Mapping[str, float]:
+    """Texts that stand for all of a column, and in how many rows those are that each stands for."""
+    if len(values) <= _FREQUENT_FIRST + _OTHERS_FIRST:
+        return values
+    frequent = nlargest(_FREQUENT_FIRST, values, key=values.__getitem__)
+    few: dict[str, float] = {text: values[text] for text in frequent}
+    others = [text for text in values if text not in few]
+    some = others[:: len(others) // _OTHERS_FIRST]
+    rows = sum(values.values()) - sum(few.values())
+    each = rows / sum(values[text] for text in some)
+    few.update((text, each * values[text]) for text in some)
+    return few
+
+
+def _numbers(values: Mapping[str, float], marks: Sequence[str], comma: bool) -> _Read | None:
+    """The best spelling of numbers with one of some decimal marks."""
     written = {text: one for text in values if (one := _taken_apart(text)) is not None}
     if not written:
         return None
-    units: Counter[str] = Counter()
-    magnitudes: Counter[str] = Counter()
+    whole: dict[str, float] = {}
     for text, one in written.items():
-        unit, magnitude = _split_magnitude(one.unit)
-        units[unit] += values[text]
-        magnitudes[magnitude] += values[text]
+        whole[one.unit] = whole.get(one.unit, 0) + values[text]
+    units = whole
     # One magnitude on every value is a unit like others.
-    multiply = len(magnitudes) > 1 and bool(set(magnitudes) - {""})
-    if not multiply:
-        units = Counter()
-        for text, one in written.items():
-            units[one.unit] += values[text]
+    magnitudes = {_split_magnitude(unit)[1] for unit in whole}
+    multiply = len(magnitudes) > 1
+    if multiply:
+        units = {}
+        for unit, n in whole.items():
+            bare = _split_magnitude(unit)[0]
+            units[bare] = units.get(bare, 0) + n
     for unit in [unit for unit in units if _SAME.get(unit) in units]:
         units[_SAME[unit]] += units.pop(unit)
     # Letters beside a few of the numbers are slips (12O) and no unit.
     known = sum(units.values())
     named = [
         unit
-        for unit, n in units.most_common()
+        for unit, n in sorted(units.items(), key=lambda one: -one[1])
         if unit and (unit in _CURRENCIES or not unit[0].isalpha() or 2 * n >= known)
     ]
     base = ValueFormat("number", unit=named[0] if named else "", magnitudes=multiply)
-    marks = (decimal,) if decimal is not None else (".", ",")
     candidates = [replace(base, decimal=mark) for mark in marks]
     # Without those in other units, which are converted if all of the column's can be.
     own = {"", base.unit, _SAME.get(base.unit, base.unit)}
@@ -720,7 +751,7 @@ def _numbers(
     if len(candidates) == 2 and meant[0] == meant[1]:
         by_point, by_comma = each
         ambiguous = next((text for text in written if by_point.get(text) != by_comma.get(text)), "")
-    return candidates[best], meant[best], ambiguous
+    return candidates[best], meant[best], ambiguous, each[best]
 
 
 def _kinds_of(
@@ -730,37 +761,52 @@ def _kinds_of(
     order: str | None,
     comma: bool,
     insisted: str | None,
-) -> Iterator[tuple[ValueFormat, int, str] | None]:
+) -> Iterator[_Read | None]:
     """Yield what a column may hold, and in how many rows: what half of some texts look like."""
 
     def likely(looks: Callable[[str], Any]) -> bool:
         return insisted is not None or 2 * sum(bool(looks(text)) for text in some) >= len(some)
 
-    # Most columns in several units show it in a few texts.
-    few = {text: values[text] for text in (*some, max(values, key=values.__getitem__))}
+    few = _some_of(values)
+    least = _LIKELY * sum(few.values())
+
+    def plausible(names: Sequence[str], read: Callable[[str], _Read | None]) -> Sequence[str]:
+        """Those in which a few texts are read; most columns show in these what they are not."""
+        if insisted is not None:
+            return names
+        return [name for name in names if (found := read(name)) and found[1] >= least]
+
     if likely(_NUMBER.fullmatch):
-        found = _numbers(few, decimal, comma)
-        if insisted is not None or (found is not None and 2 * found[1] >= sum(few.values())):
-            yield _numbers(values, decimal, comma)
+        marks = plausible(
+            (".", ",") if decimal is None else (decimal,),
+            lambda mark: _numbers(few, [mark], comma),
+        )
+        if marks:
+            yield _numbers(values, marks, comma)
     if insisted != "number" and likely(lambda text: _looks_like_date(text, order)):
-        yield _dates(values, order)
+        orders = plausible(
+            DATE_ORDERS if order is None else (order,), lambda one: _dates(few, [one])
+        )
+        if orders:
+            yield _dates(values, orders)
     if insisted == "date" or not likely(quantities.is_quantity_text):
         return
     # The mark of the fraction matters where there is one.
-    marks = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
+    tried = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
     if not any("," in text or "." in text for text in values):
-        marks = marks[:1]
-    for mark in marks:
+        tried = tried[:1]
+    for mark in tried:
         numeral = partial(_unsigned, decimal=mark)
         measured = quantities.find_measure(values, numeral, insisted=insisted is not None)
         if measured is not None:
-            unit, pair, meant = measured
-            yield ValueFormat("measure", mark, unit, order=pair), meant, ""
+            unit, pair, meant, known = measured
+            yield ValueFormat("measure", mark, unit, order=pair), meant, "", known
         kinds = ["share"] if insisted or quantities.is_share(values) else []
         for kind in [*kinds, *(["angle"] if likely(quantities.angle) else [])]:
             one = ValueFormat(kind, mark)
-            meant = sum(n for text, n in values.items() if one.number(text) is not None)
-            yield (one, meant, "") if meant else None
+            known = {text: one.number(text) for text in values}
+            meant = sum(n for text, n in values.items() if known[text] is not None)
+            yield (one, meant, "", known) if meant else None
 
 
 def _of_words(
@@ -774,16 +820,16 @@ def _of_words(
     """The format of a column that holds no numbers, or None."""
     if not keep_levels and (truth := _truth(values, marks, total)) is not None:
         return truth
-    candidates: list[ValueFormat] = []
+    candidates: list[tuple[ValueFormat, Mapping[str, Any]]] = []
     some = list(values)[:: max(1, len(values) // 200)]
     if 2 * sum(any(map(str.isdigit, text)) for text in some) >= len(some):
         mark = decimal or ("," if comma else ".")
         candidates += _in_digits(values, some, mark)
     separated = any(mark in text for mark in parts.SEPARATORS for text in some)
     if separated and not candidates and (listed := parts.find_list(values)) is not None:
-        candidates.append(ValueFormat("list", unit=listed[0], words=listed[1]))
-    for one in candidates:
-        read = {text: one.apart(text) if one.parts else one.number(text) for text in values}
+        one = ValueFormat("list", unit=listed[0], words=listed[1])
+        candidates.append((one, {text: one.apart(text) for text in values}))
+    for one, read in candidates:
         strays = sorted((t for t in values if read[t] is None), key=lambda t: (-values[t], t))
         n_strays = sum(values[text] for text in strays)
         if total >= _FEWEST and total - n_strays >= MEANT * total:
@@ -800,35 +846,45 @@ def _of_words(
     )  # fmt: skip
 
 
-def _in_digits(values: Mapping[str, int], some: Sequence[str], mark: str) -> Iterator[ValueFormat]:
+def _in_digits(
+    values: Mapping[str, int], some: Sequence[str], mark: str
+) -> Iterator[tuple[ValueFormat, Mapping[str, Any]]]:
     """Yield what texts with digits may be that are no numbers: ranges, coordinates, amounts."""
     levels = [*values] if 2 * len(values) <= sum(values.values()) else []
     ranges = quantities.ordered_ranges(levels, partial(_unsigned, decimal=mark))
     if ranges:
-        yield ValueFormat("ordered", words=ranges)
+        one = ValueFormat("ordered", words=ranges)
+        yield one, {text: one.number(text) for text in values}
     if sum(parts.coordinates(text) is not None for text in some) >= MEANT * len(some):
-        first = parts.has_longitude_first(values)
-        yield ValueFormat("coordinates", words=parts.COORDINATES[:: -1 if first else 1])
+        pairs = {text: parts.coordinates(text) for text in values}
+        first = parts.has_longitude_first(pairs)
+        yield ValueFormat("coordinates", words=parts.COORDINATES[:: -1 if first else 1]), pairs
     if (currencies := _currencies(values, some, mark)) is not None:
         yield currencies
 
 
-def _currencies(values: Mapping[str, int], some: Sequence[str], mark: str) -> ValueFormat | None:
-    """How amounts in several currencies are written; None for other columns."""
+def _currencies(
+    values: Mapping[str, int], some: Sequence[str], mark: str
+) -> tuple[ValueFormat, Mapping[str, Any]] | None:
+    """How amounts in several currencies are written, and read; None for other columns."""
     written = [one for text in some if (one := _taken_apart(text)) is not None]
     if len(written) < MEANT * len(some) or len({one.unit for one in written}) < 2:
         return None
     amounts = ValueFormat("amounts", mark, magnitudes=True)
+    read = {text: amounts.amount(text) for text in values}
     rows: Counter[str] = Counter()
-    for text, n in values.items():
-        unit, value = amounts.amount(text) or ("", None)
-        rows[unit] += n * (value is not None)
+    for text, amount in read.items():
+        if amount is not None:
+            rows[amount[0]] += values[text]
     known = sorted(unit for unit, n in rows.items() if unit in _CURRENCIES and n >= _FEWEST_AMOUNTS)
-    return replace(amounts, words=tuple(known)) if len(known) > 1 else None
+    if len(known) < 2:
+        return None
+    amounts = replace(amounts, words=tuple(known))
+    return amounts, {text: amounts.spread(amount) for text, amount in read.items()}
 
 
-def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, int, str] | None:
-    orders = DATE_ORDERS if order is None else (order,)
+def _dates(values: Mapping[str, float], orders: Sequence[str]) -> _Read | None:
+    """The best of some orders of dates."""
     each = {one: {text: _days(text, one) for text in values} for one in orders}
     meant = {
         one: sum(values[text] for text, value in known.items() if value is not None)
@@ -843,10 +899,10 @@ def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, i
     if other in each and meant[other] == meant[best] and not any("." in text for text in values):
         known, also = each[best], each[other]
         ambiguous = next((text for text in values if known[text] != also[text]), "")
-    return ValueFormat("date", order=best), meant[best], ambiguous
+    return ValueFormat("date", order=best), meant[best], ambiguous, each[best]
 
 
-def _preference(order: str, values: Mapping[str, int]) -> int:
+def _preference(order: str, values: Iterable[str]) -> int:
     """Where an order cannot be determined: points mean the day first, strokes the month."""
     dotted = any("." in text for text in values)
     return {"day-first": 1 + dotted, "month-first": 1 + (not dotted)}.get(order, 3)
