@@ -91,6 +91,8 @@ class Encoding:
     kind: str
     noun: tuple[str, str]
     name: Any
+    with_date = False
+    """Whether it is a part of a date that has features, which says where cells are missing."""
 
     @property
     @abstractmethod
@@ -172,7 +174,7 @@ class Number(Encoding):
         """The features, a sequence of arrays of shape (n_rows,)."""
         values, gone = self._numbers(table, notes)
         lost = 0 if gone is None else int(gone.sum())
-        if lost and not self.with_missing:
+        if lost and not (self.with_missing or self.with_date):
             fill, value = ("0", "") if settings.exact else ("the mean", f" ({self.mean:.6g})")
             where = f"column {quote(self.name)}: {lost:,} missing, none at fit"
             notes.add(
@@ -480,7 +482,7 @@ class Category(Encoding):
                 unseen = Counter(map(label_text, np.ma.getdata(column[new]).tolist()))
         # What a level that was not seen at fit, or is missing, is read as.
         other = "no level" if self.reference is None else f"the reference {quote(self.reference)}"
-        if not self.with_missing and gone.any():
+        if not (self.with_missing or self.with_date) and gone.any():
             notes.add(
                 "with missing values, none at fit, read as "
                 + ("no level" if self.reference is None else "the reference"),
