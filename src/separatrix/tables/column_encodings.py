@@ -102,6 +102,10 @@ class Encoding:
     def n_features(self) -> int:
         return len(self.feature_names)
 
+    def value_text(self, feature: int, value: float, settings: Settings) -> str:
+        """A value of one of the features in the units of the column."""
+        return f"{value:.6g}"
+
     def require_sound(self) -> None:
         """Raise ModelFileError unless this can have been fitted."""
 
@@ -169,6 +173,20 @@ class Number(Encoding):
     def feature_names(self) -> list[str]:
         own = [self.name] if self.with_value else []
         return own + ([f"{self.name}=(missing)"] if self.with_missing else [])
+
+    def value_text(self, feature: int, value: float, settings: Settings) -> str:
+        if feature >= self.with_value:
+            return super().value_text(feature, value, settings)
+        if settings.standardise:
+            value = value * self.scale + self.mean
+        elif self.origin is not None:
+            value = value * self.scale + self.origin
+        if not self.date:
+            return super().value_text(feature, value, settings)
+        # Rounding may have left a day just below its first minute.
+        minute = np.datetime64(round(value * 1440.0), "m")
+        whole = minute == minute.astype("datetime64[D]")
+        return str(minute.astype("datetime64[D]") if whole else minute)
 
     def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
         """The features, a sequence of arrays of shape (n_rows,)."""

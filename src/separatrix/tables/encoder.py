@@ -558,6 +558,31 @@ class Encoder:
         table = with_date_parts(with_parts(table, self.spellings_), self.kinds_)
         return without_parts_of(table, self.placeholders_)
 
+    def value_text(self, feature: int, value: float) -> str:
+        """A value of a feature in the units of its column, as a text; a day of a date.
+
+        Parameters
+        ----------
+        feature : int
+            Its place among ``feature_names_``.
+        value : float
+            As the matrix has it.
+
+        Examples
+        --------
+        >>> from separatrix.tables import Encoder, Table
+        >>> encoder = Encoder()
+        >>> X = encoder.fit_transform(Table.from_columns({"cm": [150.0, 170.0, 190.0]}))
+        >>> encoder.value_text(0, X[2, 0])
+        '190'
+        """
+        place = self._kept[feature]
+        for one in self.encodings:
+            if place < one.n_features:
+                return one.value_text(place, value, self._settings)
+            place -= one.n_features
+        raise IndexError(f"there is no feature {feature}")
+
     def missing_cells(self, table: Table, name: str) -> np.ndarray:
         """A boolean array: the cells of a column that count as missing, placeholders included."""
         column = table.columns[name]
